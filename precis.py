@@ -1,0 +1,28 @@
+"""The four jobs as functions, with the command line's names and flags as keyword arguments.
+
+import precis
+
+precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
+precis.train(records="records", output="bundle", network="small")
+precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries", beam_width=4)
+precis.evaluate(input="summaries")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipelines.evaluate import evaluate
+    from pipelines.prepare import prepare
+    from pipelines.summarize import summarize
+    from pipelines.train import train
+
+__all__ = ["evaluate", "prepare", "summarize", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a job when it is first asked for: TensorFlow and Beam take seconds, and a training host has no Beam."""
+    if name not in __all__:
+        raise AttributeError(f"module 'precis' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"pipelines.{name}"), name)

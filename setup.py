@@ -1,0 +1,51 @@
+"""The distribution `precis`: packages `model` and `pipelines`, the module `precis`, the command `precis`.
+
+A host that only trains needs `precis[network]`, a worker that only extracts `precis[beam]`; `precis[all]` runs everything.
+requirements.lock has the exact versions that the tests run with.
+"""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+EXTRAS = {
+    # Beam pipelines: prepare, summarize, evaluate.
+    "beam": ["apache-beam>=2.77,<3", "pyarrow>=25"],
+    # Everything that runs a network: train, and prepare and summarize with one.
+    "network": ["tensorflow>=2.21,<2.22", "tensorflow-text>=2.21,<2.22", "keras>=3.15,<4", "safetensors>=0.8", "tensorboard>=2.21,<2.22"],
+    # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
+    "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
+    # Paths on gs://.
+    "gcs": ["gcsfs>=2026.9"],
+}
+DEVELOPMENT = ["build", "duckdb>=1.5", "mypy>=2.4", "pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8", "ruff>=0.16"]
+
+setup(
+    name="precis",
+    version="0.1.0",
+    description="Summarizes a whole corpus, extractive and abstractive, with Apache Beam and a Keras Transformer",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11,<3.14",
+    packages=find_packages(include=["model", "model.*", "pipelines", "pipelines.*"]),
+    py_modules=["precis"],
+    package_data={"pipelines.corpus.sample": ["*.jsonl"]},
+    install_requires=[
+        "fsspec>=2026.9",
+        "google-crc32c>=1.9",
+        "nltk>=3.10",
+        "numpy>=2.4",
+        "orjson>=3.12",
+        "rouge-score>=0.1.2",
+        "sentencex>=1.0.32",
+        "snowballstemmer>=3.1",
+        "tqdm>=4.67",
+    ],
+    extras_require={
+        **EXTRAS,
+        "all": sorted({requirement for extra in EXTRAS.values() for requirement in extra}),
+        "dev": DEVELOPMENT,
+    },
+    entry_points={"console_scripts": ["precis = pipelines.cli:main"]},
+)
