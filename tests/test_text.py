@@ -1,0 +1,217 @@
+"""Text: normalisation, boilerplate, sentences with offsets, words."""
+
+import hashlib
+import random
+import sys
+import unicodedata
+
+import pytest
+
+from model.text import body, boilerplate, content_sha256, normalise, sentences, words
+
+AWKWARD = [
+    "",
+    " \t\n\u00a0\u3000",
+    "Plain. Sentences here.",
+    "Mixed\r\nbreaks.\rOld Macs.\n\n\nGaps.\u2028Separator.\x85Next line.\x0bVertical.\x0cForm feed.",
+    "Wide\u00a0space.\u00a0Then\u2003more. \u00a0 Done.",
+    "Smile 😀. 👩\u200d👩\u200d👧 waved. 🏴\U000e0067\U000e0062\U000e007f flew. 𝒜stral.",
+    "Cafe\u0301 opened. E\u0301tienne came. \u0301Lone mark.",
+    "Zero\u200bwidth. \ufeffMark. Soft\u00adhyphen. Join\u200ced.",
+    "שלום עולם. \u202eAbc def.\u202c مرحبا بالعالم. Done.",
+    "Lone \ud83d surrogate. Another \udc00 one.",
+    "Null\x00 inside. Bell\x07. Escape \x1b[0m. Unit\x1fseparator. File\x1cseparator.",
+    '"Go. Now." He left. “Yes.” She said ‘no.’ (Really.) [Well.]',
+    "... !!! \"\"\n''\n--",
+    "“" * 50 + " A. " + '"' * 60 + " B. " + ")" * 80 + "C.",
+    "No end at all and no stop " * 20,
+    "▁ and ␤ are reserved. _Plain_ ones.",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  Two   words \n\n\n and\tmore \r\n", "Two words\nand more"),
+        ("e\u0301", "\u00e9"),
+        ("a\u00a0\u2009b\u3000c", "a b c"),
+        ("in\u200bvisi\u00adble\ufeff", "invisible"),
+        ("a \u200b b", "a b"),
+        ("e\u200d\u0301", "\u00e9"),
+        ("bell\x07 nul\x00 \x7fdel", "bell nul del"),
+        ("▁x␤y", "_x y"),
+        ("lone \ud800!", "lone !"),
+        ("a\u2028b\x85c\x0bd", "a\nb\nc\nd"),
+        ("👍🏽 ok\ufe0f", "👍🏽 ok\ufe0f"),
+    ],
+)
+def test_normalise_gives_the_stated_form(text, expected):
+    assert normalise(text) == expected
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_normalise_twice_is_once_and_leaves_only_visible_text(text):
+    once = normalise(text)
+    assert normalise(once) == once
+    assert unicodedata.is_normalized("NFC", once)
+    assert not [mark for mark in once if mark != "\n" and unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert "  " not in once and once == once.strip()
+
+
+def test_normalise_removes_what_this_python_knows_as_control_or_format():
+    hidden = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")]
+    assert len(hidden) > 2048
+    wrong = [hex(ord(mark)) for mark in hidden if not mark.isspace() and normalise(f"a{mark}b") != "ab"]
+    assert wrong == []
+    assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {"a b", "a\nb"}
+
+
+def test_content_hash_is_that_of_the_normalised_article():
+    assert content_sha256(" Rain \u200b fell. ") == hashlib.sha256(b"Rain fell.").hexdigest()
+    assert content_sha256("Rain.") != content_sha256("rain.")
+
+
+@pytest.mark.parametrize(
+    ("head", "count"),
+    [
+        ("(CNN)", 1),
+        ("(CNN) -- ", 1),
+        ("  (CNN)  ", 1),
+        ("( cnn ) -- ", 1),
+        ("( ~ cnn ) -- ", 1),
+        ("( cnn student news ) -- ", 1),
+        ("( reuters ) -- ", 1),
+        ("(The Hollywood Reporter)", 1),
+        ("( gardening weekly ) -- ", 1),
+        ("LONDON, England (CNN) -- ", 1),
+        ("Port-au-Prince, Haiti  (CNN)", 1),
+        ("Rio de Janeiro (Reuters) - ", 1),
+        ("new delhi ( cnn ) ", 1),
+        ("miami , florida ( cnn ) -- ", 1),
+        ("port - au - prince , haiti ( cnn ) -- ", 1),
+        ("By . Jane Roe . ", 1),
+        ("by . jane roe for the daily bugle . and richard o'doe . ", 1),
+        ("By . Jane Roe, Press Association . Follow @@janeroe . ", 2),
+        ("By . Jane Roe . PUBLISHED: . 09:12 EST, 3 May 2014 . | . UPDATED: . 10:00 EST, 4 May 2014 . ", 3),
+        ("by . jane roe . published : . 09:12 est , 3 may 2014 . | . updated : . 10:00 est , 4 may 2014 . ", 3),
+        ("By . Jane Roe .\nLast updated: 10:00 GMT, 4 May 2014 .\n", 2),
+    ],
+)
+def test_boilerplate_is_known_and_belongs_to_no_sentence(head, count):
+    story = "Rain fell on the town. Nobody came." if head != head.lower() else "rain fell on the town . nobody came ."
+    spans = boilerplate(head + story)
+    assert len(spans) == count
+    assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
+    assert spans[-1].end == len(head)
+    assert body(head + story) == story
+    assert sentences(head + story)[0].start == len(head)
+    kept = sentences(head + story, strip_boilerplate=False)
+    assert kept[0].start == len(head) - len(head.lstrip())
+    assert body(head + story, strip_boilerplate=False) == normalise(head + story).replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "article",
+    [
+        "",
+        "Rain fell.",
+        "He told the network (CNN) that rain fell.",
+        "she told the network ( cnn ) that rain fell .",
+        "The rain fell, said a report. LONDON, England (CNN) -- More rain.",
+        "(It rained all day.) Nobody came.",
+        "(Nobody came) and rain fell.",
+        "By the end of May rain fell . Nobody came .",
+        "by jane roe . rain fell .",
+        "By . 12 o'clock rain had fallen on every single street of this old and quiet little town . Nobody came .",
+        "Published in May, the report told of rain.",
+        "Updated: rain fell on 3 May 2014 .",
+        "Follow the river . It leads to the town .",
+        "London is wet. (CNN) says so.",
+    ],
+)
+def test_boilerplate_leaves_real_sentences_alone(article):
+    assert boilerplate(article) == []
+    assert body(article) == article
+
+
+def cut(article: str) -> list[str]:
+    return [sentence.text for sentence in sentences(article)]
+
+
+@pytest.mark.parametrize(
+    ("article", "expected"),
+    [
+        ("Dr. Roe paid $4.5m. The U.S. Army left at 5 p.m. on Friday.", ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."]),
+        ("No stop here\nNew line", ["No stop here", "New line"]),
+        ('He said "Go. Now." Then he left.', ['He said "Go.', 'Now."', "Then he left."]),
+        ('Never closed. "She left. He stayed. They slept.', ["Never closed.", '"She left.', "He stayed.", "They slept."]),
+        ('"Why?" she asked. "Yes!" "No."', ['"Why?" she asked.', '"Yes!"', '"No."']),
+        ("“Go.” “I will.” Then rain.", ["“Go.”", "“I will.”", "Then rain."]),
+        ("'Go. Now.' He left. The dogs' bone isn't here.", ["'Go.", "Now.'", "He left.", "The dogs' bone isn't here."]),
+        ('" we go . " she left . " why ? " he asked .', ['" we go . "', "she left .", '" why ? " he asked .']),
+        ("who came ? nobody . rain ! snow .", ["who came ?", "nobody .", "rain !", "snow ."]),
+        ("It was (we think so.) fine. (He left.) Rain.", ["It was (we think so.) fine.", "(He left.)", "Rain."]),
+        ("Two: • One thing. • Another. It rained. It froze.", ["Two: • One thing.", "• Another.", "It rained.", "It froze."]),
+        ("So: 1) one thing and 2) two. It rained. It froze.", ["So: 1) one thing and 2) two.", "It rained.", "It froze."]),
+        ("Wait.\n...\nRain fell. ...", ["Wait.", "Rain fell. ..."]),
+        ("... Rain.", ["... Rain."]),
+        ("?! -- \n \u2014", []),
+        ("Space.\u00a0Then more.", ["Space.", "Then more."]),
+        ("“Why?” Élodie asked.", ["“Why?”", "Élodie asked."]),
+    ],
+)
+def test_sentences_are_cut_as_a_reader_would(article, expected):
+    assert cut(article) == expected
+
+
+def assert_offsets_hold(article: str) -> None:
+    position = 0
+    for start, end, text in sentences(article, strip_boilerplate=False):
+        assert article[start:end] == text
+        assert text and text == text.strip()
+        assert any(mark.isalnum() for mark in text)
+        assert not any(mark.isalnum() for mark in article[position:start]), "a word belongs to no sentence"
+        assert len(text.splitlines()) == 1
+        position = end
+    assert not any(mark.isalnum() for mark in article[position:])
+
+
+@pytest.mark.parametrize("article", AWKWARD)
+def test_offsets_hold_for_awkward_text(article):
+    assert_offsets_hold(article)
+
+
+def test_offsets_hold_for_random_mixtures():
+    rng = random.Random(7)
+    plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
+    marks = [*plain.split(), " ", "e\u0301", "\u200d", "\u200b", "\u00a0", "\r\n", "\n", "\t", "\u2028", "\x85", "\ud800"]
+    for _ in range(2000):
+        pieces = rng.choices(marks, k=rng.randint(1, 40))
+        article = rng.choice(["", " ", "  "]).join(pieces)
+        assert_offsets_hold(article)
+        assert normalise(normalise(article)) == normalise(article)
+        spans = boilerplate(article)
+        assert all(span.start < span.end <= len(article) for span in spans)
+
+
+@pytest.mark.parametrize("unit", ["word ", "Rain fell. ", "x", '"', '." ', "( ", "\u00e9. ", "\n", ". "])
+def test_very_long_lines_are_cut_in_proportion(unit):
+    article = unit * (1_000_000 // len(unit)) + "end"
+    found = sentences(article)
+    assert max(len(sentence.text) for sentence in found) <= 100_000
+    assert all(article[start:end] == text for start, end, text in found)
+    assert found[-1].end == len(article)
+
+
+def test_very_long_lines_are_cut_at_white_space():
+    found = sentences("word " * 50_000)
+    assert len(found) > 1
+    assert {word for sentence in found for word in sentence.text.split()} == {"word"}
+
+
+def test_words_follow_the_stated_rules():
+    assert words("Don't  stop: the WELL-known U.S. dog’s $4.5m, 1,200 'quoted'") == (
+        ["don't", "stop", "the", "well-known", "u.s", "dog's", "4.5m", "1,200", "quoted"]
+    )
+    assert words("E\u0301te\u0301 x_y told CNN.She") == ["été", "x", "y", "told", "cnn", "she"]
+    assert words("--- ... _ \u200b") == []
