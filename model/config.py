@@ -1,0 +1,154 @@
+"""What a network is and how it is decoded, as frozen configuration objects; the bundle carries them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from model.errors import UsageError
+
+
+def flag(default: Any, text: str, **metadata: Any) -> Any:
+    """A dataclass field that is a command-line flag too: its default and its help text. `choices=` limits the values."""
+    return dataclasses.field(default=default, metadata={"help": text, **metadata})
+
+
+def required(text: str, **metadata: Any) -> Any:
+    """A flag without a default."""
+    return dataclasses.field(metadata={"help": text, **metadata})
+
+
+# A size is what the name of a network stands for on the command line. `four_layers` and `six_layers` are the two configurations of the
+# material the project was founded on.
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {"encoder_layers": 2, "decoder_layers": 2, "width": 128, "feed_forward": 512, "heads": 4},
+    "four_layers": {"encoder_layers": 4, "decoder_layers": 4, "width": 128, "feed_forward": 512, "heads": 8},
+    "small": {"encoder_layers": 4, "decoder_layers": 4, "width": 256, "feed_forward": 1024, "heads": 8},
+    "six_layers": {"encoder_layers": 6, "decoder_layers": 6, "width": 256, "feed_forward": 1024, "heads": 8},
+    "base": {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feed_forward": 2048, "heads": 8},
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkConfig:
+    """The shape of a Transformer encoder-decoder."""
+
+    vocabulary_size: int  # V, pieces of the tokenizer that source and target share
+    pad_id: int  # the id that fills short rows; it is never read
+    encoder_layers: int
+    decoder_layers: int
+    width: int  # D
+    feed_forward: int  # F, the inner width of the position-wise network
+    heads: int  # H; each has D / H of the width
+    dropout: float = 0.1  # share of values set to zero while training
+    tied_output: bool = True  # the output layer reads the embedding table backwards (Press and Wolf 2017)
+    pointer: bool = True  # mixes copying from the source into the output (See et al. 2017)
+    max_source_tokens: int = 512  # longer sources are cut, and said to be
+    max_target_tokens: int = 128
+
+    def __post_init__(self) -> None:
+        for name in (
+            "vocabulary_size",
+            "encoder_layers",
+            "decoder_layers",
+            "width",
+            "feed_forward",
+            "heads",
+            "max_source_tokens",
+            "max_target_tokens",
+        ):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.width % self.heads:
+            raise UsageError(
+                f"the width must be a multiple of the number of heads, but {self.width} is not one of {self.heads}; "
+                f"take {self.width // self.heads * self.heads or self.heads} or another number of heads"
+            )
+        if self.width % 2:
+            raise UsageError(f"the width must be even for sinusoidal positions, not {self.width}")
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout is a share from 0 to below 1, not {self.dropout}")
+
+
+def named_network(size: str, **settings: Any) -> NetworkConfig:
+    """The configuration of a named size, with the given fields set or replaced.
+
+    Raises:
+      UsageError: a size that does not exist.
+    """
+    if size not in SIZES:
+        raise UsageError(f"there is no network size {size!r}; the sizes are {', '.join(SIZES)}")
+    return NetworkConfig(**{**SIZES[size], **settings})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """Abstractive decoding"""
+
+    beam_width: int = flag(4, "hypotheses kept at each step; 1 is greedy search")
+    n_best: int = flag(1, "summaries kept for each document, best first")
+    length_penalty: float = flag(1.0, "alpha of Wu et al. 2016: 0 ranks by plain log-probability, larger values favour longer summaries")
+    min_summary_tokens: int = flag(0, "pieces before the end is allowed")
+    max_summary_tokens: int = flag(128, "pieces after which a summary is cut")
+    no_repeat_ngram: int = flag(3, "no sequence of this many pieces occurs twice in a summary; 0 allows all")
+
+    def __post_init__(self) -> None:
+        if self.beam_width < 1:
+            raise UsageError(f"--beam_width must be at least 1, not {self.beam_width}")
+        if not 1 <= self.n_best <= self.beam_width:
+            raise UsageError(
+                f"--n_best must lie between 1 and --beam_width ({self.beam_width}), not be {self.n_best}; widen the beam or ask for fewer"
+            )
+        if not 0 <= self.min_summary_tokens < self.max_summary_tokens:
+            raise UsageError(
+                f"--min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
+                f"and below --max_summary_tokens ({self.max_summary_tokens})"
+            )
+        if self.no_repeat_ngram < 0 or self.no_repeat_ngram == 1:
+            raise UsageError(f"--no_repeat_ngram must be 0 (off) or at least 2, not {self.no_repeat_ngram}")
+        if self.length_penalty < 0:
+            raise UsageError(f"--length_penalty must not be negative, but is {self.length_penalty}")
+
+
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Training"""
+
+    steps: int = flag(10_000, "optimizer steps")
+    batch_tokens: int = flag(8_192, "padded source and target tokens of one step, over all replicas")
+    accumulate: int = flag(1, "pieces that each batch is worked in, one after the other, to save memory; the result is the same")
+    learning_rate: float = flag(
+        0.0, "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017)"
+    )
+    warmup_steps: int = flag(4_000, "steps of linear warm-up; after them the rate falls with the inverse square root of the step")
+    label_smoothing: float = flag(0.1, "share of the target probability spread over all tokens")
+    clip_norm: float = flag(1.0, "gradients with a larger global norm are scaled down to it; 0 never")
+    precision: str = flag("float32", "number format of the layers; weights stay float32", choices=PRECISIONS)
+    strategy: str = flag("auto", "where to train: auto takes a TPU, else all GPUs, else this processor", choices=STRATEGIES)
+    seed: int = flag(17, "seed of weights, dropout and the order of documents")
+    shuffle_documents: int = flag(10_000, "documents held in memory to be drawn from at random")
+    checkpoint_steps: int = flag(500, "steps between checkpoints")
+    keep_checkpoints: int = flag(3, "checkpoints kept, besides the best")
+    validation_steps: int = flag(1_000, "steps between validations; 0 never validates")
+    validation_documents: int = flag(200, "documents of the validation split that are scored, from its beginning")
+    validation_beam_width: int = flag(1, "beam width of the summaries scored in validation; 1 is greedy")
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_tokens", "accumulate", "warmup_steps", "checkpoint_steps", "keep_checkpoints", "shuffle_documents"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("learning_rate", "clip_norm", "validation_steps"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"--{name} must not be negative, but is {getattr(self, name)}")
+        for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES)):
+            if getattr(self, name) not in choices:
+                raise UsageError(f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+        if not 0 <= self.label_smoothing < 1:
+            raise UsageError(f"--label_smoothing is a share from 0 to below 1, not {self.label_smoothing}")
+        if self.validation_steps and (self.validation_documents < 1 or self.validation_beam_width < 1):
+            raise UsageError(
+                "validation needs --validation_documents and --validation_beam_width of at least 1; --validation_steps 0 turns it off"
+            )

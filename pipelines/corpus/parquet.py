@@ -1,0 +1,107 @@
+"""`parquet:GLOB`: Parquet files, cut by row group; only the columns that are needed are read."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from model import files
+from model.errors import UsageError
+from pipelines.corpus.document import Document, Fields, Task, Unreadable
+from pipelines.corpus.lines import MAX_RAW_BYTES
+from pipelines.corpus.listing import SourceFile, list_files
+from pipelines.corpus.records import check_fields, to_document
+
+_BATCH_ROWS = 256
+
+
+def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int) -> list[Task]:
+    """Runs of row groups of about `task_bytes` each, as they are without compression.
+
+    Raises:
+      UsageError: no file matches, one is not Parquet, or one lacks a field of `needed`.
+    """
+    tasks = []
+    for file in list_files(pattern):
+        metadata = _metadata(file)
+        check_fields(metadata.schema.to_arrow_schema().names, needed=needed, path=file.path)
+        sizes = [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
+        for start, stop in _runs(sizes, task_bytes):
+            if not any(metadata.row_group(index).num_rows for index in range(start, stop)):
+                continue
+            size = sum(sizes[start:stop])
+            tasks.append(Task(0, "parquet", (file.path,), start, stop, fields=fields, version=file.version, size_bytes=size))
+    return tasks
+
+
+def _metadata(file: SourceFile) -> pq.FileMetaData:
+    try:
+        with files.open_read(file.path) as opened:
+            return pq.read_metadata(opened)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"{file.path} is not a Parquet file ({error}); name the Parquet files alone") from error
+
+
+def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
+    """Ranges of neighbours whose sizes add up to at most `task_bytes`, or of one that is larger."""
+    start = total = 0
+    for index, size in enumerate(sizes):
+        if index > start and total + size > task_bytes:
+            yield start, index
+            start, total = index, 0
+        total += size
+    if sizes:
+        yield start, len(sizes)
+
+
+def read(task: Task) -> Iterator[Document | Unreadable]:
+    """The documents of a task. A row group that cannot be decoded costs what it holds beyond that point, and no other."""
+    (path,) = task.paths
+    with files.open_read(path) as opened:
+        parquet = pq.ParquetFile(opened)
+        columns = [name for name in parquet.schema_arrow.names if name in task.fields]
+        row = sum(parquet.metadata.row_group(index).num_rows for index in range(task.start))
+        for group in range(task.start, task.stop):
+            next_group_row = row + parquet.metadata.row_group(group).num_rows
+            try:
+                for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+                    yield from _documents(batch, task.fields, path=path, first_row=row)
+                    row += batch.num_rows
+            except OSError as error:
+                # Damaged pages come as an OSError (ArrowInvalid is none) without a number; a failing disk or network has one.
+                if type(error) is not OSError or error.errno is not None:
+                    raise
+                yield _lost_rows(path, row, next_group_row, error)
+            except pa.ArrowInvalid as error:
+                yield _lost_rows(path, row, next_group_row, error)
+            row = next_group_row
+
+
+def _lost_rows(path: str, row: int, stop: int, error: Exception) -> Unreadable:
+    return Unreadable(f"{path}:row {row}", "broken_parquet", f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}", b"")
+
+
+def _documents(batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: int) -> Iterator[Document | Unreadable]:
+    try:
+        records: list[dict[str, Any] | UnicodeDecodeError] = list(batch.to_pylist())
+    except UnicodeDecodeError:
+        records = [_one_record(batch, index) for index in range(batch.num_rows)]
+    for index, record in enumerate(records):
+        location = f"{path}:row {first_row + index}"
+        if isinstance(record, UnicodeDecodeError):
+            yield Unreadable(location, "invalid_utf8", f"byte {record.start} of a value: {record.reason}", record.object[:MAX_RAW_BYTES])
+            continue
+        document = to_document(record, fields, location=location, raw=b"")
+        if isinstance(document, Unreadable):
+            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()[:MAX_RAW_BYTES]
+            document = document._replace(raw=raw)
+        yield document
+
+
+def _one_record(batch: pa.RecordBatch, index: int) -> dict[str, Any] | UnicodeDecodeError:
+    try:
+        return batch.slice(index, 1).to_pylist()[0]
+    except UnicodeDecodeError as error:
+        return error

@@ -1,0 +1,55 @@
+"""From a record of the user's files to a document: field names checked before the work, values during it."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from model.errors import UsageError
+from pipelines.corpus.document import Document, Fields, Unreadable
+from pipelines.corpus.lines import MAX_RAW_BYTES
+
+
+def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) -> None:
+    """Refuses a file that lacks a field.
+
+    Args:
+      present: the names that the file has.
+      needed: the names that it must have.
+      path: the file, for the message.
+
+    Raises:
+      UsageError: naming the field, the fields there are, and the flag.
+    """
+    names = list(present)
+    for name in needed:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(
+                f"{path} has no field {name!r}, it has {', '.join(map(repr, names)) or 'none'}{guess} "
+                "(--article_field, --highlights_field, --id_field and --split_field name the fields)"
+            )
+
+
+def to_document(record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes) -> Document | Unreadable:
+    """Picks a document out of a record; its id and split stay empty where the record has none.
+
+    The article must be a string. Highlights may be absent or null; an id may be a string or an integer.
+    """
+    article = record.get(fields.article)
+    if article is None:
+        return Unreadable(location, "missing_field", f"{fields.article!r} is missing or null", raw[:MAX_RAW_BYTES])
+    highlights = record.get(fields.highlights)
+    document_id = record.get(fields.document_id)
+    split = record.get(fields.split) if fields.split else None
+    for name, value, kinds in (
+        (fields.article, article, str),
+        (fields.highlights, highlights, (str, type(None))),
+        (fields.document_id, document_id, (str, int, type(None))),
+        (fields.split, split, (str, type(None))),
+    ):
+        # A bool is an int to Python, but no id.
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            detail = f"{name!r} holds a value of type {type(value).__name__}"
+            return Unreadable(location, "wrong_type", detail, raw[:MAX_RAW_BYTES])
+    return Document("" if document_id is None else str(document_id), split or "", article, highlights, {})

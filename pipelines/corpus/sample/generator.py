@@ -1,0 +1,67 @@
+"""The documents of the built-in corpus: hand-written ones first, generated ones after them, each a function of its index alone."""
+
+import functools
+import hashlib
+import json
+from importlib import resources
+
+from pipelines.corpus.document import Document
+from pipelines.corpus.sample import business, crime, disasters, leisure, politics, science
+from pipelines.corpus.sample.names import Draw
+from pipelines.corpus.sample.story import compose
+
+# Changes whenever any document does, so that work done with the old ones is not taken up again.
+VERSION = "1"
+
+KINDS = (
+    disasters.fire,
+    disasters.storm,
+    disasters.rescue,
+    crime.theft,
+    crime.court,
+    politics.election,
+    politics.bridge,
+    politics.school,
+    politics.strike,
+    business.results,
+    business.recall,
+    leisure.match,
+    leisure.concert,
+    leisure.museum,
+    science.study,
+    science.zoo,
+)
+
+
+def document(index: int) -> Document:
+    """The document at a position of the endless corpus."""
+    written = hand_written()
+    return written[index] if index < len(written) else _generated(index)
+
+
+@functools.cache
+def hand_written() -> list[Document]:
+    """The hand-written documents, the first of the corpus."""
+    text = resources.files("pipelines.corpus.sample").joinpath("articles.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.strip().split("\n")]
+    return [_named(index, record["article"], record["highlights"], "hand-written") for index, record in enumerate(records)]
+
+
+def _generated(index: int) -> Document:
+    draw = Draw(f"sample-{index}")
+    kind = draw.one(KINDS)
+    story = kind(draw)
+    return _named(index, compose(draw, story), "\n".join(story.highlights), kind.__name__)
+
+
+def _named(index: int, article: str, highlights: str, kind: str) -> Document:
+    document_id = f"sample-{index:06d}"
+    return Document(document_id, split_of(document_id), article, highlights, {"kind": kind})
+
+
+def split_of(document_id: str) -> str:
+    """The split of a document: 90 per cent train, 5 validation, 5 test, by the hash of its id."""
+    bucket = int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8], "big") % 100
+    if bucket < 90:
+        return "train"
+    return "validation" if bucket < 95 else "test"

@@ -1,0 +1,40 @@
+"""The scheme `sample:`, with the number of documents as in `sample:20000`."""
+
+from collections.abc import Iterator
+
+from model.errors import UsageError
+from pipelines.corpus.document import Document, Task
+from pipelines.corpus.sample import generator
+
+DEFAULT_DOCUMENTS = 6000
+_BYTES_A_DOCUMENT = 900
+
+
+def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Task]:
+    """Cuts the corpus into tasks of `task_documents` documents.
+
+    Args:
+      spec: the number of documents; empty for the default.
+      split: the split to keep, or "" for all.
+      task_documents: documents in a task, before those of other splits are left out.
+
+    Raises:
+      UsageError: the spec is no positive whole number.
+    """
+    if spec and not (spec.isascii() and spec.isdecimal() and int(spec) > 0):
+        raise UsageError(f"sample:{spec}: {spec!r} is not a positive whole number of documents; write sample: or sample:20000")
+    documents = int(spec) if spec else DEFAULT_DOCUMENTS
+    tasks = []
+    for index, start in enumerate(range(0, documents, task_documents)):
+        stop = min(start + task_documents, documents)
+        size = (stop - start) * _BYTES_A_DOCUMENT
+        tasks.append(Task(index, "sample", (), start, stop, split=split, version=generator.VERSION, size_bytes=size))
+    return tasks
+
+
+def read(task: Task) -> Iterator[Document]:
+    """The documents of a task, in order; only those of its split where it has one."""
+    for index in range(task.start, task.stop):
+        document = generator.document(index)
+        if task.split in ("", document.split):
+            yield document

@@ -1,0 +1,62 @@
+"""`text:GLOB`: one document a file."""
+
+import posixpath
+from collections.abc import Iterator
+
+from model import files
+from pipelines.corpus.document import Document, Task, Unreadable
+from pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
+from pipelines.corpus.listing import fixed_root, group_files, group_version, list_files
+
+
+def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
+    """Runs of files of about `task_bytes` each.
+
+    Raises:
+      UsageError: no file matches.
+    """
+    return [
+        Task(
+            0,
+            "text",
+            tuple(file.path for file in group),
+            version=group_version(group),
+            size_bytes=sum(file.size_bytes for file in group),
+        )
+        for group in group_files(list_files(pattern), task_bytes)
+    ]
+
+
+def read(task: Task, pattern: str) -> Iterator[Document | Unreadable]:
+    """The documents of a task; `pattern` is the one that the task was listed from."""
+    for path in task.paths:
+        text = read_text(path)
+        if isinstance(text, Unreadable):
+            yield text
+        else:
+            yield Document(document_id(path, pattern), "", text, None, {})
+
+
+def read_text(path: str) -> str | Unreadable:
+    """The content of a UTF-8 file of at most 64 MiB, without a byte order mark."""
+    with files.open_read(path) as file:
+        content = file.read(MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        return Unreadable(f"{path}:byte 0", "file_too_large", f"the file has more than {MAX_LINE_BYTES:,} bytes", content[:MAX_RAW_BYTES])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Unreadable(f"{path}:byte {error.start}", "invalid_utf8", error.reason, content[:MAX_RAW_BYTES])
+
+
+def document_id(path: str, pattern: str) -> str:
+    """The path below the pattern's fixed part, without the extension where the pattern names one; so no two files share an id.
+
+    news/*/*.txt   news/2024/storm.txt  ->  2024/storm
+    news/*/*       news/2024/storm.txt  ->  2024/storm.txt
+    """
+    # The pattern may be relative or hold `~` where the path does not.
+    _, root = files.filesystem(fixed_root(pattern) or ".")
+    _, name = files.filesystem(path)
+    own = posixpath.relpath(name, root)
+    return own.removesuffix(posixpath.splitext(pattern)[1])

@@ -1,0 +1,150 @@
+"""csv:GLOB."""
+
+import csv
+import gzip
+import io
+
+import fsspec
+import pytest
+
+from model.errors import UsageError
+from pipelines.corpus import csv_files
+from pipelines.corpus.document import Document, Unreadable
+from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+
+
+def _read(corpus, **options):
+    options = CorpusOptions(corpus=corpus, **options)
+    tasks = list_tasks(options)
+    return tasks, [record for task in tasks for record in read_task(task, options)]
+
+
+def _content(count, terminator="\n"):
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=terminator)
+    writer.writerow(["id", "note", "article", "highlights"])
+    for index in range(count):
+        lines = "\n".join(f'Zeile {line}, "ö" and, a comma' for line in range(index % 9))
+        writer.writerow([f"d{index}", "x" * (index % 5), f"Article {index}\n\n{lines}", f'"H" {index}'])
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("terminator", ["\n", "\r\n"])
+def test_any_cut_gives_the_same_documents(tmp_path, terminator):
+    content = _content(300, terminator)
+    (tmp_path / "a.csv").write_bytes(content.encode())
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        expected = [(row["id"], row["article"], row["highlights"]) for row in csv.DictReader(file)]
+    counts = []
+    for task_bytes in (1_000, 10_000, 1 << 30):
+        tasks, found = _read(f"csv:{tmp_path}/*.csv", task_bytes=task_bytes)
+        assert [(d.document_id, d.article, d.highlights) for d in found] == expected
+        assert sum(task.size_bytes for task in tasks) == len(content.encode())
+        counts.append(len(tasks))
+    assert counts[0] > 20 > counts[1] > 2 > counts[2] == 1
+
+
+def test_gzip_stays_whole(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(_content(50).encode()))
+    tasks, found = _read(f"csv:{tmp_path}/a.csv.gz", task_bytes=100)
+    assert len(tasks) == 1
+    assert [d.document_id for d in found] == [f"d{index}" for index in range(50)]
+
+
+def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
+    rows = [
+        (b"1,a,b\n", None),
+        (b"2,a\n", "wrong_columns"),
+        (b"3,a,b,c\n", "wrong_columns"),
+        (b"\n", None),
+        (b"4,caf\xe9,b\n", "invalid_utf8"),
+        (b'5,"x\n\xc3\xa9",b\n', None),
+        (b"6,a\x00b,\n", None),
+        (b",no id,b\n", None),
+        (b"7,a\rb,c\n", "invalid_csv"),
+        (b"8,a,b\n", None),
+        (b'9,"never closed,b\n10,a,b\n', "invalid_csv"),
+    ]
+    content, offsets = b"\xef\xbb\xbfid,article,highlights\n", []
+    for row, reason in rows:
+        if reason:
+            offsets.append(len(content))
+        content += row
+    (tmp_path / "a.csv").write_bytes(content)
+    results = [_read(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)]
+    assert results[0] == results[1]
+    documents = [d for d in results[0] if isinstance(d, Document)]
+    assert [(d.article, d.highlights) for d in documents] == [("a", "b"), ("x\né", "b"), ("a\x00b", ""), ("no id", "b"), ("a", "b")]
+    assert [d.document_id for d in documents if d.article != "no id"] == ["1", "5", "6", "8"]
+    assert len(documents[3].document_id) == 64
+    told = [u for u in results[0] if isinstance(u, Unreadable)]
+    assert [u.reason for u in told] == [reason for _, reason in rows if reason]
+    assert [u.location for u in told] == [f"{tmp_path}/a.csv:byte {offset}" for offset in offsets]
+    assert [u.raw for u in told] == [row for row, reason in rows if reason]
+    assert [u.detail for u in told][0] == "the row has 2 columns, the header 3"
+    assert [u.detail for u in told][-1] == "the file ends inside a quoted cell"
+
+
+def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
+    (tmp_path / "a.csv").write_text(f"article\n{'x' * 1_000_000}\nshort\n")
+    before = csv.field_size_limit(123_456)
+    try:
+        options = CorpusOptions(corpus=f"csv:{tmp_path}/a.csv")
+        (task,) = list_tasks(options)
+        reading = read_task(task, options)
+        assert len(next(reading).article) == 1_000_000
+        assert csv.field_size_limit() == 123_456  # also while a file is half read
+        assert next(reading).article == "short"
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_a_cell_past_the_limit_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "MAX_LINE_BYTES", 100)
+    (tmp_path / "a.csv").write_text(f"article\n{'x' * 101}\nshort\n")
+    _, found = _read(f"csv:{tmp_path}/a.csv")
+    assert [found[0].reason, found[0].detail, found[1].article] == ["invalid_csv", "field larger than field limit (100)", "short"]
+
+
+def test_damaged_gzip(tmp_path):
+    content = gzip.compress(_content(2000).encode())
+    (tmp_path / "a.csv.gz").write_bytes(content[:-2000])
+    *documents, last = _read(f"csv:{tmp_path}/a.csv.gz")[1]
+    assert last.reason == "broken_gzip"
+    assert len(documents) > 100
+    assert all(isinstance(d, Document) for d in documents)
+
+
+def test_headers(tmp_path):
+    (tmp_path / "a.csv").write_text("key;text\n1;x\n")
+    with pytest.raises(UsageError, match=r"a.csv has no field 'article', it has 'key;text' "):
+        _read(f"csv:{tmp_path}/a.csv")
+    (tmp_path / "b.csv").write_text("\n\n")
+    with pytest.raises(UsageError, match=r"b.csv has no header row \(it has no rows\)"):
+        _read(f"csv:{tmp_path}/b.csv")
+    (tmp_path / "c.csv").write_bytes(b"id,caf\xe9\n")
+    with pytest.raises(UsageError, match=r"c.csv has no header row \(it is not UTF-8: "):
+        _read(f"csv:{tmp_path}/c.csv")
+    (tmp_path / "d.csv").write_bytes(b"key,text,sum\n1,t,s\n")
+    found = _read(f"csv:{tmp_path}/d.csv", article_field="text", highlights_field="sum", id_field="key", split_field="key")[1]
+    assert found == [Document("1", "1", "t", "s", {})]
+
+
+def test_each_file_has_its_own_header(tmp_path):
+    (tmp_path / "a.csv").write_text("id,article\n1,a\n")
+    (tmp_path / "b.csv").write_text("article,id\nb,2\n")
+    (tmp_path / "c.csv").write_text("text,id\nc,3\n")
+    first, second, third = _read(f"csv:{tmp_path}/*.csv")[1]
+    assert [(d.document_id, d.article) for d in (first, second)] == [("1", "a"), ("2", "b")]
+    assert (third.location, third.reason) == (f"{tmp_path}/c.csv:byte 8", "missing_field")
+
+
+def test_remote():
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/corpus/a.csv", _content(60).encode())
+    try:
+        tasks, found = _read("csv:memory://corpus/*.csv", task_bytes=1_000)
+        assert len(tasks) > 3
+        assert [d.document_id for d in found] == [f"d{index}" for index in range(60)]
+    finally:
+        memory.rm("/corpus", recursive=True)

@@ -1,0 +1,113 @@
+"""parquet:GLOB."""
+
+import itertools
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from model.errors import UsageError
+from pipelines.corpus.document import Document, Unreadable
+from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+
+
+def _read(corpus, **options):
+    options = CorpusOptions(corpus=corpus, **options)
+    tasks = list_tasks(options)
+    return tasks, [record for task in tasks for record in read_task(task, options)]
+
+
+def _table(count, kind=None):
+    return pa.table(
+        {
+            "unused": pa.array([[1, 2]] * count),
+            "id": pa.array(range(count)),
+            "article": pa.array([f"Ärticle {index} " * (index % 11 + 1) for index in range(count)], kind or pa.string()),
+            "highlights": pa.array([None if index % 3 else f"H {index}" for index in range(count)], kind or pa.string()),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_any_cut_gives_the_same_documents(tmp_path, kind):
+    table = _table(900, kind)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=37)
+    expected = [(str(r["id"]), r["article"], r["highlights"]) for r in table.to_pylist()]
+    counts = []
+    for task_bytes in (1_000, 10_000, 40_000, 1 << 30):
+        tasks, found = _read(f"parquet:{tmp_path}/*.parquet", task_bytes=task_bytes)
+        assert [(d.document_id, d.article, d.highlights) for d in found] == expected
+        assert all(task.size_bytes <= task_bytes or task.stop - task.start == 1 for task in tasks)
+        assert all(left.size_bytes + right.size_bytes > task_bytes for left, right in itertools.pairwise(tasks))
+        counts.append(len(tasks))
+    assert counts[0] == 25 >= counts[1] >= counts[2] > counts[3] == 1
+
+
+def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
+    texts = pa.array([b"good", b"caf\xe9", None, b""], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"article": texts, "id": pa.array([1.5, None, 3.0, None])}), tmp_path / "a.parquet")
+    path = f"{tmp_path}/a.parquet"
+    _, found = _read(f"parquet:{path}")
+    assert [(u.location, u.reason) for u in found[:3]] == [
+        (f"{path}:row 0", "wrong_type"),
+        (f"{path}:row 1", "invalid_utf8"),
+        (f"{path}:row 2", "missing_field"),
+    ]
+    assert found[0].raw == b'{"article": "good", "id": 1.5}'
+    assert (found[3].article, found[3].highlights) == ("", None)
+
+
+def test_a_damaged_row_group_costs_no_other(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = _table(90)
+    with_null = pa.array([None if index == 70 else text for index, text in enumerate(table["article"].to_pylist())])
+    table = table.set_column(table.schema.get_field_index("article"), "article", with_null)
+    pq.write_table(table, path, row_group_size=30, compression="zstd", use_dictionary=False)
+    group = pq.read_metadata(path).row_group(1)
+    column = group.column([group.column(index).path_in_schema for index in range(group.num_columns)].index("article"))
+    content = bytearray(path.read_bytes())
+    begin = column.data_page_offset + column.total_compressed_size // 2
+    content[begin : begin + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    results = [_read(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)]
+    assert results[0] == results[1]
+    lost, null = [u for u in results[0] if isinstance(u, Unreadable)]
+    assert (null.location, null.reason) == (f"{path}:row 70", "missing_field")
+    assert (lost.location, lost.reason) == (f"{path}:row 30", "broken_parquet")
+    assert lost.detail.startswith("rows 30 to 59 are lost: ")
+    assert [d.document_id for d in results[0] if isinstance(d, Document)] == [
+        str(index) for index in [*range(30), *range(60, 70), *range(71, 90)]
+    ]
+
+
+def test_fields_and_files_are_checked(tmp_path):
+    pq.write_table(pa.table({"body": ["B"], "abstract": ["A"], "key": ["k"], "part": ["dev"]}), tmp_path / "a.parquet")
+    corpus = f"parquet:{tmp_path}/a.parquet"
+    names = {"article_field": "body", "highlights_field": "abstract", "id_field": "key", "split_field": "part"}
+    assert _read(corpus, **names)[1] == [Document("k", "dev", "B", "A", {})]
+    with pytest.raises(UsageError, match="has no field 'article', it has 'body', 'abstract', 'key', 'part' "):
+        _read(corpus)
+    with pytest.raises(UsageError, match="no field 'highlights'"):
+        _read(corpus, article_field="body", highlights_field="highlights")
+    (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
+    with pytest.raises(UsageError, match=r"b.parquet is not a Parquet file \(.*\); name the Parquet files alone"):
+        _read(f"parquet:{tmp_path}/b.parquet")
+
+
+def test_no_rows(tmp_path):
+    pq.write_table(_table(0), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="holds no documents"):
+        _read(f"parquet:{tmp_path}/a.parquet")
+
+
+def test_remote():
+    memory = fsspec.filesystem("memory")
+    with memory.open("/corpus/part 1/a.parquet", "wb") as file:
+        pq.write_table(_table(100), file, row_group_size=10)
+    try:
+        tasks, found = _read("parquet:memory://corpus/**/*.parquet", task_bytes=1)
+        assert len(tasks) == 10
+        assert [d.document_id for d in found] == [str(index) for index in range(100)]
+    finally:
+        memory.rm("/corpus", recursive=True)

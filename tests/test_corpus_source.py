@@ -1,0 +1,134 @@
+"""The --corpus syntax, splits and what is refused before the work."""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from model.errors import UsageError
+from pipelines import flags
+from pipelines.corpus.source import CorpusOptions, list_tasks, read_task, split_of
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    lines = [json.dumps({"id": f"d{index}", "article": f"Text {index}."}) + "\n" for index in range(400)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    return f"jsonl:{tmp_path}/a.jsonl"
+
+
+def _read(options):
+    return [record for task in list_tasks(options) for record in read_task(task, options)]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"corpus": "xml:a"}, r"unknown corpus 'xml:a'; .*tfds, stories, jsonl, csv, parquet, text, sample$"),
+        ({"corpus": "news.jsonl"}, r"unknown corpus 'news.jsonl'; write scheme:where"),
+        ({"corpus": "gs://bucket/a"}, r"unknown corpus 'gs://bucket/a'"),
+        ({"corpus": "jsonl:"}, r"'jsonl:' says no place"),
+        ({"corpus": "jsonl:a", "task_bytes": 0}, r"--task_bytes must be at least 1, not 0"),
+        ({"corpus": "jsonl:a", "validation_share": 1.5}, r"--validation_share must lie between 0 and 1, not 1.5"),
+        ({"corpus": "jsonl:a", "test_share": -0.1}, r"--test_share must lie between 0 and 1, not -0.1"),
+        ({"corpus": "jsonl:a", "validation_share": 0.6, "test_share": 0.6}, r"must add up to at most 1, not 1.2"),
+        ({"corpus": "text:a", "id_field": "x"}, r"text: has no fields to name"),
+        ({"corpus": "jsonl:a", "article_field": ""}, r"--article_field is empty"),
+        ({"corpus": "jsonl:a", "data_dir": "d"}, r"--data_dir goes with tfds: alone, not with jsonl:a"),
+        ({"corpus": "tfds:cnn_dailymail", "stories_dir": "d"}, r"--stories_dir and --urls_dir go together"),
+        ({"corpus": "tfds:xsum", "stories_dir": "d", "urls_dir": "u"}, r"--stories_dir prepares tfds:cnn_dailymail alone, not tfds:xsum"),
+        ({"corpus": "sample:", "split": "dev"}, r"sample: has the splits train, validation, test, not 'dev'"),
+        ({"corpus": "jsonl:a", "split": "dev"}, r"jsonl: has the splits train, validation, test, not 'dev'"),
+    ],
+)
+def test_refused_before_any_file_is_opened(values, message):
+    with pytest.raises(UsageError, match=message):
+        CorpusOptions(**values)
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "csv", "parquet", "text"])
+def test_nothing_matches(tmp_path, scheme):
+    with pytest.raises(UsageError, match=rf"no file matches {tmp_path}/\*.x \(the folder {tmp_path} exists\)"):
+        list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/*.x"))
+    with pytest.raises(UsageError, match=rf"no file matches .* \(there is no folder {tmp_path}/none\)"):
+        list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/none/*"))
+    with pytest.raises(UsageError, match=r"is a folder; name the files in it, as in .*/\*$"):
+        list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}"))
+    with pytest.raises(UsageError, match=r"no file matches none-\*.x \(in the working directory\)"):
+        list_tasks(CorpusOptions(corpus=f"{scheme}:none-*.x"))
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "csv"])
+def test_empty_files(tmp_path, scheme):
+    (tmp_path / "a").touch()
+    with pytest.raises(UsageError, match="holds no documents; its files are empty"):
+        list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/a"))
+
+
+def test_splits_by_hash(corpus):
+    options = CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3)
+    documents = _read(options)
+    assert len(documents) == 400
+    for document in documents:
+        place = int(hashlib.sha256(f"17:{document.document_id}".encode()).hexdigest()[:16], 16) / 2**64
+        assert document.split == ("validation" if place < 0.2 else "test" if place < 0.5 else "train")
+    parts = {
+        split: _read(CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3, split=split))
+        for split in ("train", "validation", "test")
+    }
+    assert {split: [d for d in documents if d.split == split] for split in parts} == parts
+    # Five standard deviations of a binomial of 400.
+    assert abs(len(parts["validation"]) - 80) < 40
+    assert abs(len(parts["test"]) - 120) < 46
+    other_seed = CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3, seed=18)
+    assert [d.split for d in _read(other_seed)] != [d.split for d in documents]
+
+
+def test_shares_at_their_ends():
+    everything = CorpusOptions(corpus="jsonl:a", validation_share=0, test_share=1)
+    nothing = CorpusOptions(corpus="jsonl:a", validation_share=0, test_share=0)
+    assert {split_of(str(index), everything) for index in range(200)} == {"test"}
+    assert {split_of(str(index), nothing) for index in range(200)} == {"train"}
+
+
+def test_records_own_split(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"article": "a", "part": "dev"}\n{"article": "b", "part": "x"}\n{"article": "c", "part": null}\n')
+    corpus = f"jsonl:{tmp_path}/a.jsonl"
+    assert [d.split for d in _read(CorpusOptions(corpus=corpus, split_field="part", validation_share=1, test_share=0))] == [
+        "dev",
+        "x",
+        "validation",
+    ]
+    assert [d.article for d in _read(CorpusOptions(corpus=corpus, split_field="part", split="dev"))] == ["a"]
+
+
+def test_sample():
+    documents = _read(CorpusOptions(corpus="sample:1500", task_bytes=8 << 20))
+    tasks = list_tasks(CorpusOptions(corpus="sample:1500", task_bytes=8 << 20))
+    assert len(documents) == 1500
+    assert [task.number for task in tasks] == [0, 1, 2]
+    some = _read(CorpusOptions(corpus="sample:1500", split="test"))
+    assert some == [d for d in documents if d.split == "test"] != []
+
+
+def test_every_field_is_a_flag():
+    parser = argparse.ArgumentParser()
+    flags.add_flags(parser, [CorpusOptions])
+    values = vars(parser.parse_args(["--corpus", "jsonl:a", "--id_field", "key", "--no-strip_boilerplate", "--task_bytes", "9"]))
+    (options,) = flags.read_flags([CorpusOptions], values)
+    assert (options.id_field, options.strip_boilerplate, options.task_bytes, options.seed) == ("key", False, 9, 17)
+    assert "Corpus" in parser.format_help()
+
+
+def test_heavy_modules_wait_until_they_are_needed(corpus):
+    script = f"""
+import sys
+from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+options = CorpusOptions(corpus={corpus!r})
+assert sum(1 for task in list_tasks(options) for _ in read_task(task, options)) == 400
+print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam") if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "[]"
