@@ -1,0 +1,218 @@
+"""A reversible WordPiece tokenizer: text to token ids and back without loss, from a folder of two small files.
+
+Space is a visible character, so that decoding is concatenation. Text is cut at spaces and punctuation, then into WordPieces:
+
+    He paid $4.5m.   ->  ▁He  ▁paid  ▁  $  4  .  5  ##m  .  ->  He paid $4.5m.
+    one line⏎a next  ->  ▁one  ▁line  ▁␤  ▁a  ▁next         ->  one line⏎a next
+"""
+
+import functools
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from model import files
+from model.errors import DataError
+
+if TYPE_CHECKING:  # TensorFlow takes seconds to import: decoding and fingerprints do without it.
+    import tensorflow as tf
+
+PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
+RESERVED_TOKENS = (PAD, UNKNOWN, START, END)
+SPACE, LINE_BREAK = "\u2581", "\u2424"  # "▁" and "␤"; normalised text holds neither.
+JOINER = "##"
+UNREADABLE = "\ufffd"  # what an unknown token is read back as.
+
+FORMAT_VERSION = 1
+KIND = "wordpiece-visible-space"
+VOCABULARY_FILE, SETTINGS_FILE = "vocab.txt", "tokenizer.json"
+
+# Longer words become one unknown token. A word is what lies between spaces and punctuation, so the default of 100 bytes would lose
+# whole clauses of Thai, which writes none.
+_MAX_WORD_BYTES = 1 << 16
+
+
+class Tokenizer:
+    """Encodes and decodes text with one vocabulary.
+
+    Attributes:
+      vocabulary: the pieces, in the order of their ids. The reserved tokens come first.
+      lower_case: whether text is lower-cased before it is cut; decoding then gives lower case.
+      pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], *, lower_case: bool = False) -> None:
+        self.vocabulary = tuple(vocabulary)
+        self.lower_case = lower_case
+        _check_vocabulary(self.vocabulary)
+        self.pad_id, self.unknown_id, self.start_id, self.end_id = range(len(RESERVED_TOKENS))
+
+    @property
+    def vocabulary_size(self) -> int:
+        """The number of token ids."""
+        return len(self.vocabulary)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of what `save` writes: `cat tokenizer.json vocab.txt | sha256sum`."""
+        return hashlib.sha256(self._settings_bytes + self._vocabulary_bytes).hexdigest()
+
+    def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The token ids of normalised texts, without special tokens.
+
+        Returns:
+          int32 [S] a text, each of its own length and at least 1: an empty text is the single piece "▁".
+        """
+        import tensorflow as tf
+
+        visible = [make_spaces_visible(text).encode() for text in texts]
+        if not visible:
+            return []
+        tokens = self._cut(tf.constant(visible))
+        values, splits = tokens.flat_values.numpy(), tokens.row_splits.numpy().tolist()
+        return [values[start:stop] for start, stop in itertools.pairwise(splits)]
+
+    def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+        """`encode` as TensorFlow operations, for input pipelines and exported graphs.
+
+        Args:
+          texts: string [B], normalised.
+
+        Returns:
+          int32 [B, (S)].
+        """
+        import tensorflow as tf
+
+        texts = tf.strings.regex_replace(texts, "\n", f" {LINE_BREAK} ")
+        return self._cut(tf.strings.join([SPACE, tf.strings.regex_replace(texts, " +", f" {SPACE}")]))
+
+    def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
+        """The texts of rows of token ids.
+
+        Padding, start and end are left out wherever they stand. An unknown token, and an id outside the vocabulary, is a word of its
+        own that reads U+FFFD: which word it was, and whether a space stood before it, was lost in encoding.
+        """
+        texts = self._texts_of_pieces
+        lost = SPACE + UNREADABLE
+        return [_hide_spaces("".join([texts.get(int(token), lost) for token in row])) for row in rows]
+
+    def save(self, folder: str) -> None:
+        """Writes the tokenizer's two files into a folder; equal tokenizers write equal bytes."""
+        files.write_bytes(files.join(folder, VOCABULARY_FILE), self._vocabulary_bytes)
+        files.write_bytes(files.join(folder, SETTINGS_FILE), self._settings_bytes)
+
+    @classmethod
+    def load(cls, folder: str) -> "Tokenizer":
+        """Reads what `save` wrote.
+
+        Raises:
+          DataError: a file is missing or damaged, or is of another kind or format version.
+        """
+        settings = _read_settings(files.join(folder, SETTINGS_FILE))
+        path = files.join(folder, VOCABULARY_FILE)
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
+            raise DataError(f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names (sha256 differs); restore both files")
+        try:
+            return cls(content.decode().split("\n")[:-1], lower_case=settings["lower_case"])
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+
+    def _cut(self, visible: "tf.Tensor") -> "tf.RaggedTensor":
+        """Cuts texts with visible spaces, string [B], into token ids, int32 [B, (S)]."""
+        import tensorflow as tf
+
+        if self.lower_case:
+            visible = tf.strings.lower(visible, encoding="utf-8")
+        return self._operation.tokenize(visible)
+
+    @functools.cached_property
+    def _operation(self) -> Any:
+        import tensorflow as tf
+        import tensorflow_text
+
+        with tf.init_scope():  # Built once and kept, also when the first call comes while a graph is traced.
+            return tensorflow_text.FastWordpieceTokenizer(
+                vocab=list(self.vocabulary),
+                suffix_indicator=JOINER,
+                max_bytes_per_word=_MAX_WORD_BYTES,
+                token_out_type=tf.int32,
+                unknown_token=UNKNOWN,
+            )
+
+    @functools.cached_property
+    def _texts_of_pieces(self) -> dict[int, str]:
+        texts = {token: piece.removeprefix(JOINER) or piece for token, piece in enumerate(self.vocabulary)}
+        texts.update({self.pad_id: "", self.start_id: "", self.end_id: "", self.unknown_id: SPACE + UNREADABLE})
+        return texts
+
+    @functools.cached_property
+    def _vocabulary_bytes(self) -> bytes:
+        return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
+
+    @functools.cached_property
+    def _settings_bytes(self) -> bytes:
+        settings = {
+            "format_version": FORMAT_VERSION,
+            "kind": KIND,
+            "lower_case": self.lower_case,
+            "special_tokens": dict(zip(("pad", "unknown", "start", "end"), RESERVED_TOKENS, strict=True)),
+            "vocabulary_sha256": hashlib.sha256(self._vocabulary_bytes).hexdigest(),
+            "vocabulary_size": self.vocabulary_size,
+        }
+        return (json.dumps(settings, indent=2, sort_keys=True) + "\n").encode()
+
+
+def make_spaces_visible(text: str) -> str:
+    """The form in which normalised text is cut: "a b⏎c" becomes "▁a ▁b ▁␤ ▁c"."""
+    text = text.replace("\n", f" {LINE_BREAK} ")
+    if "  " in text:  # Normalised text gets here only by two line breaks in a row.
+        text = re.sub(" +", " ", text)
+    return SPACE + text.replace(" ", f" {SPACE}")
+
+
+def _hide_spaces(joined: str) -> str:
+    """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
+    while SPACE + SPACE in joined:  # Never in encoded text, but a network may write it, and so does an unknown word after "▁".
+        joined = joined.replace(SPACE + SPACE, SPACE)
+    text = joined.replace(SPACE, " ").removeprefix(" ")
+    return re.sub(f" ?{LINE_BREAK} ?", "\n", text) if LINE_BREAK in text else text
+
+
+def _check_vocabulary(vocabulary: Sequence[str]) -> None:
+    if vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
+        raise DataError(f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; put the reserved tokens first")
+    if len(set(vocabulary)) != len(vocabulary):
+        seen: set[str] = set()
+        twice = next(piece for piece in vocabulary if piece in seen or seen.add(piece))  # type: ignore[func-returns-value]
+        raise DataError(f"the vocabulary holds {twice!r} twice; remove one, as a piece has one id")
+    for token, piece in enumerate(vocabulary):
+        if not piece or "\n" in piece:
+            raise DataError(f"piece {token} of the vocabulary is {piece!r}; a piece is one line of text that is not empty")
+
+
+def _read(path: str) -> bytes:
+    try:
+        return files.read_bytes(path)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file; a tokenizer folder holds {SETTINGS_FILE} and {VOCABULARY_FILE}") from error
+
+
+def _read_settings(path: str) -> dict[str, Any]:
+    try:
+        settings = json.loads(_read(path))
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON ({error}); restore the file or run `precis prepare` again") from error
+    for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
+        found = settings.get(name) if isinstance(settings, dict) else None
+        if found != expected:
+            raise DataError(f"{path}: {name} is {found!r} and must be {expected!r}; use the precis version that wrote it")
+    missing = {"lower_case", "vocabulary_sha256"} - settings.keys()
+    if missing:
+        raise DataError(f"{path}: {min(missing)} is missing; restore the file or run `precis prepare` again")
+    return settings

@@ -1,0 +1,214 @@
+"""Records against TensorFlow's own writer and reader; `dataset.json` and every refusal."""
+
+import dataclasses
+import io
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from model import files, record
+from model.errors import DataError, UsageError
+from model.tokenizer import RESERVED_TOKENS, Tokenizer
+
+EXAMPLES = [
+    record.Example("a", np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]), np.array([5, 200], np.int32), 900, "One.\nTwo é."),
+    record.Example("b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""),
+    record.Example("ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000),
+]
+
+
+def by_tensorflow(example: record.Example) -> tf.train.Example:
+    """The independent route: the message as protobuf itself builds it."""
+
+    def integers(values) -> tf.train.Feature:
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    def text(value: str) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
+
+    features = {
+        "document_id": text(example.document_id),
+        "source": integers(example.source),
+        "target": integers(example.target),
+        "source_tokens": integers([example.source_tokens]),
+        "highlights": text(example.highlights),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["edges", "usual", "empty"])
+def test_bytes_are_the_message_of_protobuf(example):
+    serialised = record.serialise(example)
+    expected = by_tensorflow(example)
+    assert tf.train.Example.FromString(serialised) == expected
+    assert len(serialised) == expected.ByteSize()  # Features stand once and numbers in their shortest form.
+
+
+def test_features_are_in_the_order_of_their_names():
+    serialised = record.serialise(EXAMPLES[1])
+    positions = [serialised.index(name) for name in (b"document_id", b"highlights", b"source\x12", b"source_tokens", b"target")]
+    assert positions == sorted(positions)
+
+
+def test_records_parse_back():
+    parsed = record.parse(tf.constant([record.serialise(example) for example in EXAMPLES]))
+    assert set(parsed) == set(record.FEATURES)
+    for name in ("source", "target"):
+        assert parsed[name].to_list() == [getattr(example, name).tolist() for example in EXAMPLES]
+        assert parsed[name].dtype == tf.int64
+    assert parsed["source_tokens"].numpy().tolist() == [900, 512, 0]
+    assert [value.decode() for value in parsed["document_id"].numpy()] == ["a", "b" * 200, "ü"]
+    assert [value.decode() for value in parsed["highlights"].numpy()] == ["One.\nTwo é.", "", "long " * 4000]
+
+
+def test_a_negative_token_is_refused():
+    with pytest.raises(ValueError, match="is not negative, this one is -3"):
+        record.serialise(EXAMPLES[0]._replace(source=np.array([4, -3])))
+
+
+def test_frames_are_those_of_tensorflow(tmp_path):
+    records = [b"", b"one", b"x" * 100_000]
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        for content in records:
+            writer.write(content)
+    ours = b"".join(map(record.frame, records))
+    assert ours == (tmp_path / "theirs").read_bytes()
+    assert list(record.read_frames(io.BytesIO(ours))) == records
+
+
+FIRST, SECOND = record.frame(b"first"), record.frame(b"second")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (FIRST + SECOND[:-1], f"x: the file ends within a record, at byte {len(FIRST)}"),
+        (FIRST + SECOND[:7], f"x: the file ends within a record, at byte {len(FIRST)}"),
+        (FIRST + SECOND.replace(b"e", b"E"), rf"x: damaged at byte {len(FIRST)} \(checksum of the record\)"),
+        (FIRST + b"\x07" + SECOND[1:], rf"x: damaged at byte {len(FIRST)} \(checksum of the length\)"),
+    ],
+    ids=["cut_body", "cut_head", "record", "length"],
+)
+def test_damage_is_found(content, message):
+    frames = record.read_frames(io.BytesIO(content), name="x")
+    assert next(frames) == b"first"
+    with pytest.raises(DataError, match=message):
+        next(frames)
+
+
+def test_lengths_by_hand():
+    # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with k = ceil(11 * tenth / 10), at least 1.
+    lengths = record.summarise_lengths({10 * tenth: 1 for tenth in range(11)})
+    assert lengths == record.Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
+    lengths = record.summarise_lengths({7: 9, 3: 1})
+    assert lengths == record.Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
+    assert record.summarise_lengths({}) == record.Lengths(0.0, 0, (0,) * 11)
+
+
+def test_shard_name():
+    assert record.shard_name("train", 3, 16) == "train-00003-of-00016.tfrecord"
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer([*RESERVED_TOKENS, "a"])
+
+
+@pytest.fixture
+def info(tokenizer) -> record.DatasetInfo:
+    return record.DatasetInfo(
+        splits={
+            "train": (
+                record.Shard("train-00000-of-00002.tfrecord", 5, 90, "ab"),
+                record.Shard("train-00001-of-00002.tfrecord", 2, 40, "cd"),
+            ),
+            "test": (),
+        },
+        source_lengths=record.summarise_lengths({700: 7}),
+        target_lengths=record.summarise_lengths({50: 6, 60: 1}),
+        counts={"read": 8, "written": 7, "duplicates": 1, "failed": 0, "skipped": 0},
+        max_source_tokens=512,
+        max_target_tokens=64,
+        seed=7,
+        tokenizer_fingerprint=tokenizer.fingerprint,
+        fingerprint="ef",
+    )
+
+
+@pytest.fixture
+def folder(info, tokenizer, tmp_path) -> str:
+    tokenizer.save(str(tmp_path / "tokenizer"))
+    files.write_json(str(tmp_path / "dataset.json"), info.to_json())
+    files.write_bytes(str(tmp_path / "_SUCCESS"), b"")
+    return str(tmp_path)
+
+
+def test_a_description_reads_back(info, folder):
+    loaded = record.load_dataset(folder)
+    assert loaded == info
+    assert (loaded.records("train"), loaded.records("test")) == (7, 0)
+    written = files.read_json(files.join(folder, "dataset.json"))
+    assert written["splits"]["train"]["records"] == 7
+    assert written["splits"]["train"]["shards"][1] == {"file": "train-00001-of-00002.tfrecord", "records": 2, "bytes": 40, "sha256": "cd"}
+    assert written["features"]["source"] == "int64"
+
+
+def test_an_unknown_split_is_refused(info):
+    with pytest.raises(UsageError, match="no split 'dev' in these records; they have test, train"):
+        info.records("dev")
+
+
+def test_a_folder_without_records_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"there are no records here \(no dataset\.json\); name the folder"):
+        record.load_dataset(str(tmp_path / "absent"))
+
+
+def test_an_unfinished_folder_is_refused(folder):
+    files.remove(files.join(folder, "_SUCCESS"))
+    with pytest.raises(DataError, match=r"unfinished \(no _SUCCESS\); run the same `precis prepare` command again"):
+        record.load_dataset(folder)
+
+
+def test_another_format_version_is_refused(info, folder):
+    files.write_json(files.join(folder, "dataset.json"), dataclasses.replace(info, format_version=9).to_json())
+    with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
+        record.load_dataset(folder)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format_version": 1}', "drop seed", "add colour"])
+def test_a_damaged_description_is_refused(info, folder, content):
+    if content == "drop seed":
+        content = json.dumps({name: value for name, value in info.to_json().items() if name != "seed"})
+    elif content == "add colour":
+        content = json.dumps({**info.to_json(), "colour": 1})
+    files.write_bytes(files.join(folder, "dataset.json"), content.encode())
+    with pytest.raises(DataError, match=r"dataset\.json: damaged \("):
+        record.load_dataset(folder)
+
+
+def test_another_tokenizer_is_refused(folder):
+    Tokenizer([*RESERVED_TOKENS, "b"]).save(files.join(folder, "tokenizer"))
+    with pytest.raises(DataError, match="tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with"):
+        record.load_dataset(folder)
+
+
+def test_writing_needs_no_tensorflow():
+    program = (
+        "import sys, numpy; from model import record; "
+        "record.frame(record.serialise(record.Example('a', numpy.arange(9), numpy.arange(3), 9, ''))); print('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_the_benchmark_prints_a_figure_for_every_stage(capsys):
+    benchmark = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "encode.py"))
+    benchmark["main"](["--documents", "7", "--runs", "1"])
+    figures = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert {"read", "normalise", "encode", "write", "whole_chain", "tf_text_alone", "tf_text_alone_to_whole_chain"} <= set(figures)
+    assert 700 < float(figures["article_tokens"]) < 4000

@@ -1,0 +1,163 @@
+"""Counting words as tensorflow-text cuts them, and learning vocabularies that leave nothing unreadable."""
+
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import tensorflow as tf
+import tensorflow_text
+
+from model import vocabulary as vocabulary_module
+from model.errors import DataError, UsageError
+from model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
+from model.vocabulary import count_words, learn, merge_counts
+
+ASCII = "".join(map(chr, range(33, 127)))
+TEXTS = [
+    "The mayor paid $4.5m for the bridge.\nThe bridge, she said, was 'a bargain'.",
+    "The bridge reopened; the mayor walked over the bridge twice.",
+    "Nobody else walked. Nobody, the mayor said, had been told.",
+    "A walker's dog -- unpaid -- walked the bridge at 5:30 (again).",
+]
+
+
+@pytest.fixture(scope="module")
+def counts() -> Counter[str]:
+    return count_words(TEXTS)
+
+
+def test_words_by_hand():
+    assert count_words(["He paid $4.5m.\nHe paid."]) == {"▁He": 2, "▁paid": 2, "▁": 1, "$": 1, "4": 1, ".": 3, "5m": 1, "▁␤": 1}
+    assert count_words(["HE ÉTÉ he"], lower_case=True) == {"▁he": 2, "▁été": 1}
+    assert count_words([""]) == {}
+
+
+def awkward_text() -> str:
+    """Every ASCII character beside every kind of neighbour, and marks, symbols and scripts that news holds."""
+    chance = random.Random(3)
+    characters = [*ASCII, *"  \n", *"“”‘’–—…€£°é×½©™漢字\u3400\ufa0e\U00020000\U0002a700\U0002f800かなΩжش\u0e01한🙂\u0301"]
+    return " ".join("".join(chance.choices(characters, k=40)) for _ in range(400)) + " co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"
+
+
+def test_words_are_those_of_tensorflow_text():
+    """The independent route: with no pieces but "x", each word of the real tokenizer is one unknown token with its offsets."""
+    text = " ".join(awkward_text().split())
+    visible = make_spaces_visible(text).encode()
+    tokenizer = tensorflow_text.FastWordpieceTokenizer(["[UNK]", "x"], token_out_type=tf.int32, max_bytes_per_word=1000)
+    _, starts, ends = tokenizer.tokenize_with_offsets([visible])
+    pairs = zip(starts.flat_values.numpy().tolist(), ends.flat_values.numpy().tolist(), strict=True)
+    expected = Counter(visible[start:end].decode() for start, end in pairs)
+    assert len(expected) > 2000
+    assert count_words([text]) == expected
+
+
+def test_counting_apart_and_merging_is_counting_together(counts):
+    parts = [count_words([text]) for text in TEXTS]
+    assert merge_counts(reversed(parts)) == counts
+    assert parts[0] == count_words(TEXTS[:1])  # Merging changes none of its parts.
+    assert merge_counts([]) == {}
+
+
+def test_the_vocabulary_does_not_depend_on_the_order_of_counting(counts, monkeypatch):
+    monkeypatch.setattr(vocabulary_module, "_MAX_WORDS", 30)  # Cuts between words that are equally frequent.
+    counts = merge_counts([counts, counts])
+    vocabulary = learn(counts, size=220)
+    shuffled = list(counts.items())
+    for seed in range(3):
+        random.Random(seed).shuffle(shuffled)
+        assert learn(dict(shuffled), size=220) == vocabulary
+
+
+def test_characters_go_from_frequent_to_rare_and_ties_by_code():
+    counts = {"▁ы": 5, "▁э": 9, "▁ь": 5, "▁я": 5, "▁x": 100}
+    in_order = ["э", "##э", "ы", "##ы", "ь", "##ь", "я", "##я"]
+    for words in (counts, dict(reversed(counts.items()))):
+        vocabulary = learn(words, size=200)
+        assert vocabulary[162:] == [*in_order, "▁x", "▁э", "▁ы", "▁ь", "▁я"]
+
+
+def test_the_vocabulary_begins_with_what_every_text_needs(counts):
+    vocabulary = learn(counts, size=400, reserved=[*RESERVED_TOKENS, "[MASK]"])
+    assert vocabulary[:7] == [*RESERVED_TOKENS, "[MASK]", "▁", "▁␤"]
+    going_on = [f"##{character}" for character in ASCII if character.isalnum()]
+    assert set(ASCII) | set(going_on) <= set(vocabulary[: 7 + len(ASCII) + len(going_on)])
+    assert len(set(vocabulary)) == len(vocabulary)
+
+
+def test_pieces_stand_at_least_twice_and_are_sought_below_frequent_characters():
+    letters = {letter: 3 for letter in ASCII if letter.isalpha()}
+    vocabulary = learn({**letters, "▁twice": 2, "▁once": 1}, size=200)
+    assert vocabulary[162:] == ["▁twice"]
+
+
+def test_a_frequent_line_break_is_no_second_piece():
+    vocabulary = learn(count_words(["a\nb\nc\nd"] * 9), size=300)
+    assert vocabulary.count("▁␤") == 1
+
+
+def test_frequent_words_become_pieces(counts):
+    vocabulary = learn(counts, size=400)
+    assert {"▁The", "▁the", "▁bridge", "▁mayor", "▁walked"} <= set(vocabulary)
+    assert vocabulary.index("▁bridge") < vocabulary.index("▁walked")  # five times, three times
+
+
+def test_size_is_a_maximum_that_a_large_corpus_reaches():
+    chance = random.Random(5)
+    words = ["".join(chance.choices("abcdefghij", k=chance.randint(2, 7))) for _ in range(3000)]
+    counts = count_words([" ".join(words), " ".join(words[:1000]), " ".join(words[:300])])
+    assert [len(learn(counts, size=size)) for size in (170, 300, 1000)] == [170, 300, 1000]
+    assert len(learn(count_words(TEXTS), size=5000)) < 400
+
+
+def test_ordinary_text_is_never_unknown(counts):
+    tokenizer = Tokenizer(learn(counts, size=200))
+    texts = [f"{ASCII} {ASCII[::-1]}\nzebra QUIZ", " ".join(f"{one}{ASCII}" for one in ASCII)]
+    encoded = tokenizer.encode(texts)
+    assert all(tokenizer.unknown_id not in tokens for tokens in encoded)
+    assert tokenizer.decode(encoded) == texts
+
+
+def test_characters_of_the_corpus_are_known():
+    counts = count_words(["Zoë œuvre — “née” 漢字", *TEXTS])
+    tokenizer = Tokenizer(learn(counts, size=400))
+    texts = ["œZëo ë“é字漢”—née"]
+    assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_rare_characters_do_not_crowd_out_words():
+    scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
+    vocabulary = learn(count_words([*TEXTS, *TEXTS, scripts, "жж ж"]), size=400)
+    assert {"ж", "##ж", "▁bridge", "▁mayor"} <= set(vocabulary)
+    assert sum(piece.removeprefix("##") in scripts.split() for piece in vocabulary) <= 100
+
+
+def test_a_lower_case_vocabulary_has_no_capitals():
+    vocabulary = learn(count_words(TEXTS, lower_case=True), size=300, lower_case=True)
+    assert not [piece for piece in vocabulary if piece != piece.lower() and piece not in RESERVED_TOKENS]
+    assert "▁the" in vocabulary
+
+
+def test_too_small_a_size_is_refused(counts):
+    # 4 reserved, "▁" and "▁␤", 94 characters, 62 of them again as the inside of words.
+    with pytest.raises(UsageError, match="a vocabulary of 161 pieces cannot hold the reserved tokens and ASCII; ask for at least 162"):
+        learn(counts, size=161)
+    assert len(learn(counts, size=162)) == 162
+
+
+@pytest.mark.parametrize("reserved", [["[UNK]", "[PAD]", "[START]", "[END]"], [*RESERVED_TOKENS, "[PAD]"]])
+def test_wrong_reserved_tokens_are_refused(counts, reserved):
+    with pytest.raises(UsageError, match=r"reserved tokens must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they are \["):
+        learn(counts, size=300, reserved=reserved)
+
+
+@pytest.mark.parametrize("nothing", [{}, {"▁a": 0}])
+def test_no_words_are_refused(nothing):
+    with pytest.raises(DataError, match="there are no words to learn a vocabulary from"):
+        learn(nothing, size=300)
+
+
+def test_counting_needs_no_tensorflow():
+    program = "import sys; from model.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
