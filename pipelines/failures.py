@@ -1,0 +1,59 @@
+"""Dead letters: what could not be processed, with the reason, so that nothing is lost without a trace."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from model.errors import DataError
+from pipelines.corpus.document import Unreadable
+
+
+class DeadLetter(NamedTuple):
+    """A record or document that ended before its result.
+
+    Attributes:
+      stage: where it ended, as in `read`.
+      reason: a short constant name; dead letters are counted by it.
+      detail: one line that says what was wrong, without the document's text.
+      document_id: None where there was no document yet.
+      location: where the record stands in the source, or None.
+      raw: the record's bytes, cut at 64 KiB, or None.
+    """
+
+    stage: str
+    reason: str
+    detail: str
+    document_id: str | None = None
+    location: str | None = None
+    raw: bytes | None = None
+
+
+def unreadable_letter(record: Unreadable) -> DeadLetter:
+    """The dead letter of a record that is no document."""
+    return DeadLetter("read", record.reason, record.detail, location=record.location, raw=record.raw)
+
+
+def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
+    """How many dead letters there are of each `stage/reason`."""
+    return dict(Counter(f"{letter.stage}/{letter.reason}" for letter in letters))
+
+
+def check_failures(counts: Mapping[str, int], reasons: Mapping[str, int], *, max_failed_share: float, dead_letters: str) -> None:
+    """Fails a job that lost too much.
+
+    Args:
+      counts: documents by what became of them; `read` and `failed` are used.
+      reasons: dead letters by `stage/reason`.
+      max_failed_share: the share of read records that may fail.
+      dead_letters: where the dead letters are, for the message.
+
+    Raises:
+      DataError: more than that failed.
+    """
+    read, failed = counts["read"], counts["failed"]
+    if failed > max_failed_share * read:
+        listed = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
+        raise DataError(
+            f"{failed} of {read} records failed ({listed}), more than --max_failed_share {max_failed_share:g} allows; "
+            f"see {dead_letters}, mend the corpus, or allow more and run the command again to finish"
+        )

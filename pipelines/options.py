@@ -1,0 +1,95 @@
+"""The options of the four jobs; those of the corpus stand with its sources, those of networks and decoding with the model."""
+
+import dataclasses
+
+from model.config import SIZES, flag, required
+from model.errors import UsageError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FailureOptions:
+    """Failures"""
+
+    max_failed_share: float = flag(0.5, "share of the records that may become dead letters before the job fails with exit code 1")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_failed_share <= 1:
+            raise UsageError(f"--max_failed_share is a share from 0 to 1, not {self.max_failed_share}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrepareOptions:
+    """Records"""
+
+    output: str = required("folder for the records, the vocabulary and dataset.json")
+    tokenizer: str = flag("", "tokenizer folder to encode with, such as another record set's; without it a vocabulary is learned")
+    vocabulary_size: int = flag(16_000, "pieces of the learned vocabulary, at most")
+    lower_case: bool = flag(False, "learn a vocabulary of lower-cased text")
+    reserved_tokens: str = flag("", "further tokens of the learned vocabulary, with commas between them")
+    max_source_tokens: int = flag(512, "longer articles are cut; their full length is kept in source_tokens")
+    max_target_tokens: int = flag(128, "longer highlights are cut")
+
+    def __post_init__(self) -> None:
+        for name in ("max_source_tokens", "max_target_tokens"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.vocabulary_size < 300:
+            raise UsageError(f"--vocabulary_size must be at least 300, room for the characters of plain text, not {self.vocabulary_size}")
+        if self.tokenizer and (self.lower_case or self.reserved_tokens):
+            raise UsageError("--tokenizer brings its own --lower_case and --reserved_tokens; leave them out")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Network"""
+
+    records: str = required("folder that `precis prepare` wrote")
+    output: str = required("folder for the bundle, and for checkpoints and logs in training/ below it")
+    network: str = flag("small", "size of the network", choices=tuple(SIZES))
+    pointer: bool = flag(True, "copy from the source as well as generate (pointer-generator)")
+    tied_output: bool = flag(True, "read the embedding table backwards instead of an output layer of its own")
+    dropout: float = flag(0.1, "share of values set to zero while training")
+    max_source_tokens: int = flag(0, "tokens of the article that the network reads; 0 takes the records' limit")
+    max_target_tokens: int = flag(0, "longest summary; 0 takes the records' limit")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizeOptions:
+    """Summaries"""
+
+    output: str = required("folder for the summaries, dead letters and manifest")
+    bundle: str = flag("", "trained network, the --output of `precis train`; without it only extractive summaries are written")
+    extractive: str = flag("frequency,lead", "extractive methods with commas between them; the first gives extractive_summary")
+    sentences: int = flag(3, "sentences of an extractive summary")
+    window_documents: int = flag(512, "documents read ahead, so that those of similar length are searched together")
+
+    def __post_init__(self) -> None:
+        for name in ("sentences", "window_documents"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names in `extractive`, in order."""
+        return tuple(name.strip() for name in self.extractive.split(",") if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Evaluation"""
+
+    input: str = required("run folder written by `precis summarize`, or a pattern of Parquet files")
+    output: str = flag("", "folder for rouge.json and rouge.md; if empty, `evaluation` in the run folder")
+    show: int = flag(0, "print this many documents with their reference and both summaries")
+    resamples: int = flag(1000, "bootstrap samples behind each interval")
+    confidence: float = flag(0.95, "share of the bootstrap means within an interval")
+
+    def __post_init__(self) -> None:
+        if not self.input:
+            raise UsageError("--input is empty; give a run folder written by `precis summarize` or a pattern of Parquet files")
+        if self.show < 0:
+            raise UsageError(f"--show must be 0 or more, not {self.show}")
+        if self.resamples < 1:
+            raise UsageError(f"--resamples must be 1 or more, not {self.resamples}")
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 is usual")

@@ -1,0 +1,92 @@
+"""Beam's own flags: the runner that is pinned, and unknown flags refused instead of dropped."""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import NoReturn
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+
+from model.errors import DataError, JobError, PrecisError, UsageError
+from pipelines import progress
+
+# The DirectRunner, Beam's default, tries to download another runner first and may wait for ever.
+LOCAL_RUNNER = "FnApiRunner"
+
+# These ask a job server for further options once they run, so that an unknown flag may be one of its own.
+_RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "prism", "kafkastreams")
+
+
+def pipeline_options(beam_args: Sequence[str], *, own_flags: Sequence[str] = ()) -> PipelineOptions:
+    """Beam's options from the flags that precis did not take.
+
+    Args:
+      beam_args: flags such as `--runner`, `DataflowRunner`, `--direct_num_workers=2`.
+      own_flags: names of the job's own flags, to suggest one where an unknown flag is close to it.
+
+    Raises:
+      UsageError: a flag that Beam does not know either, a value that it refuses, or an unknown runner.
+    """
+    parser = _beam_parser()
+    known, unknown = parser.parse_known_args(list(beam_args))
+    runner = known.runner or LOCAL_RUNNER
+    _check_runner(runner)
+    if unknown and not runner.lower().startswith(_RUNNERS_WITH_FURTHER_FLAGS):
+        _refuse(unknown[0], [f"--{name}" for name in (*own_flags, *vars(known))])
+    options = PipelineOptions(list(beam_args))
+    options.view_as(StandardOptions).runner = runner
+    options.view_as(SetupOptions).save_main_session = False
+    return options
+
+
+def _beam_parser() -> argparse.ArgumentParser:
+    """A parser that knows every flag of Beam, through the hook that Beam has for runners that add theirs."""
+    parsers: list[argparse.ArgumentParser] = []
+    PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
+
+    def refuse(message: str) -> NoReturn:
+        raise UsageError(f"Beam refuses its flags: {message}")
+
+    parsers[0].error = refuse  # type: ignore[method-assign]
+    return parsers[0]
+
+
+def _check_runner(runner: str) -> None:
+    names = {name.lower(): name for name in StandardOptions.KNOWN_RUNNER_NAMES}
+    if "." in runner or runner.lower() in names or f"{runner.lower()}runner" in names:
+        return
+    close = difflib.get_close_matches(runner.lower(), names, n=1)
+    way_out = f"did you mean {names[close[0]]}?" if close else f"known: {', '.join(names.values())}"
+    raise UsageError(f"--runner {runner} is unknown; {way_out}")
+
+
+def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
+    name = argument.split("=", 1)[0]
+    close = difflib.get_close_matches(name, flags, n=1)
+    way_out = f"did you mean {close[0]}?" if close else "see --help for the flags of this command"
+    raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
+
+
+def run_pipeline(pipeline: beam.Pipeline, *, label: str, total_bytes: int) -> None:
+    """Runs a pipeline to its end, with a progress bar.
+
+    Raises:
+      PrecisError: as a task raised it, when it ran in this process or told its name from another.
+      JobError: the pipeline failed otherwise; one line says why, and the cause has the rest.
+    """
+    try:
+        with progress.shown(label, total_bytes):
+            pipeline.run().wait_until_finish()
+    except Exception as error:  # Runners wrap what a worker raised in exceptions of many kinds, with its traceback as text.
+        raise _as_precis_error(error) from error
+
+
+def _as_precis_error(error: Exception) -> PrecisError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for line in reversed(lines):
+        for kind in (UsageError, DataError):
+            marker = f"{kind.__name__}: "
+            if marker in line:
+                return kind(line.split(marker, 1)[1].split(" [while running", 1)[0])
+    return JobError(f"the pipeline failed: {lines[-1] if lines else type(error).__name__}")

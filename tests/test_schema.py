@@ -1,0 +1,156 @@
+"""Tests of the Parquet schema and its writer."""
+
+import datetime
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from model.errors import DataError
+from pipelines import schema
+
+NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)
+
+
+def summary_row(**changes):
+    row = {
+        "document_id": "d1",
+        "split": "test",
+        "content_sha256": "0" * 64,
+        "source_tokens": 12,
+        "seen_tokens": 10,
+        "truncated": True,
+        "article_words": 9,
+        "extractive_summary": "One.\nTwo.",
+        "extractive_method": "lead",
+        "extractive": [
+            {"method": "lead", "rank": 1, "score": 1.0, "start": 0, "end": 4, "text": "One."},
+            {"method": "lead", "rank": 2, "score": 0.5, "start": 5, "end": 9, "text": "Two."},
+        ],
+        "abstractive_summary": "Both.",
+        "abstractive": [{"rank": 1, "score": -0.5, "text": "Both."}],
+        "reference_summary": "One and two.",
+        "model_id": "m",
+        "decode_id": "k",
+        "run_id": "r",
+        "schema_version": 1,
+        "created_at": NOW,
+    }
+    return row | changes
+
+
+def dead_letter(**changes):
+    row = {
+        "task": 3,
+        "stage": "read",
+        "reason": "invalid_json",
+        "detail": "byte 7",
+        "document_id": None,
+        "location": "a.jsonl:byte 7",
+        "raw": b"\xff{",
+        "run_id": "r",
+        "created_at": NOW,
+    }
+    return row | changes
+
+
+def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    without_network = dict.fromkeys(
+        ["source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "reference_summary", "model_id", "decode_id"]
+    )
+    rows = [summary_row(), summary_row(document_id="d2", **without_network), summary_row(document_id="d3", extractive=[], abstractive=[])]
+    assert schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA) == 3
+    assert pq.read_table(path).to_pylist() == rows
+    assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
+
+
+def test_dead_letters_come_back_as_they_were(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    rows = [dead_letter(), dead_letter(document_id="d", location=None, raw=None)]
+    schema.write_parquet(path, [schema.dead_letter_table(rows)], schema.DEAD_LETTER_SCHEMA)
+    assert pq.read_table(path).to_pylist() == rows
+
+
+def test_every_column_is_described_in_the_file(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
+    stored = pq.read_schema(path)
+    assert stored.names[:2] == ["document_id", "split"] and len(stored) == 18
+    assert all(field.metadata[b"description"] for field in stored)
+    assert stored.metadata[b"precis.schema_version"] == b"1"
+
+
+def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    tables = [schema.summary_table([summary_row(document_id=str(n))] * n) for n in (1, 0, 3)]
+    batches = [tables[0], tables[1], tables[2].combine_chunks().to_batches()[0]]
+    assert schema.write_parquet(path, iter(batches), schema.SUMMARY_SCHEMA) == 4
+    metadata = pq.read_metadata(path)
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [1, 3]
+    columns = [metadata.row_group(0).column(column) for column in range(metadata.num_columns)]
+    assert {column.compression for column in columns} == {"ZSTD"}
+    assert "extractive.list.element.start" in [column.path_in_schema for column in columns]
+
+
+def test_equal_rows_are_equal_bytes(tmp_path):
+    paths = [tmp_path / name for name in ("a.parquet", "b.parquet")]
+    for path in paths:
+        schema.write_parquet(str(path), [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_duckdb_reads_the_nested_lists(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    schema.write_parquet(path, [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA)
+    query = f"SELECT document_id, s.text, s.start, s.rank FROM (SELECT document_id, UNNEST(extractive) AS s FROM '{path}') ORDER BY s.start"
+    assert duckdb.sql(query).fetchall() == [("d1", "One.", 0, 1), ("d1", "Two.", 5, 2)]
+
+
+NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"colour": 1}, r"row 1: column 'colour' is not in the schema; known: document_id, split"),
+        ({"document_id": None}, "column 'document_id' is null"),
+        ({"extractive": None}, "column 'extractive' is null"),
+        ({"extractive": [NO_START]}, "row 1: column 'extractive.start' is missing"),
+        ({"extractive": [NO_START | {"start": None}]}, "column 'extractive.start' is null"),
+        (
+            {"extractive": [NO_START | {"start": 0, "colour": 1}]},
+            "row 1: column 'extractive.colour' is not in the schema; known: method, rank",
+        ),
+        ({"abstractive": [{"rank": 1, "score": 0.0, "text": None}]}, "column 'abstractive.text' is null"),
+        ({"extractive": [None]}, "row 1: column 'extractive' holds a NoneType where a mapping is needed"),
+        ({"extractive": 7}, "column 'extractive' is no list"),
+        ({"article_words": "many"}, "column 'article_words' is no int32"),
+        ({"article_words": 2**31}, "column 'article_words' is no int32"),
+        ({"split": 7}, "column 'split' is no string"),
+    ],
+)
+def test_a_wrong_row_is_refused(changes, message):
+    with pytest.raises(DataError, match=message):
+        schema.summary_table([summary_row(), summary_row(**changes)])
+
+
+def test_a_missing_column_is_refused():
+    row = dead_letter()
+    del row["raw"]
+    with pytest.raises(DataError, match="row 0: column 'raw' is missing"):
+        schema.dead_letter_table([row])
+
+
+def test_a_batch_of_another_schema_leaves_no_file(tmp_path):
+    batches = [schema.summary_table([summary_row()]), pa.table({"other": [1]})]
+    with pytest.raises(DataError, match=r"a.parquet: a batch with columns \['other'\] does not have the schema"):
+        schema.write_parquet(str(tmp_path / "a.parquet"), batches, schema.SUMMARY_SCHEMA)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_documentation_has_every_column():
+    assert Path("docs/SCHEMA.md").read_text(encoding="utf-8") == schema.as_markdown()
