@@ -150,8 +150,7 @@ def list_row_groups(paths: Iterable[str]) -> list[RowGroup]:
 
 def score_row_group(group: RowGroup) -> RowGroupScores:
     """Reads a row group and scores each system's summaries."""
-    with files.open_read(group.path) as file:
-        rows = pq.ParquetFile(file).read_row_group(group.row_group, columns=_SCORED_COLUMNS).to_pylist()
+    rows = _read_row_group(group, _SCORED_COLUMNS)
     scored = [row for row in rows if has_reference(row)]
     extractive = [extractive_summaries(row["extractive"] or ()) for row in scored]
     methods = sorted({method for summaries in extractive for method in summaries})
@@ -274,22 +273,36 @@ def _notes(result: Mapping[str, Any]) -> list[str]:
 
 
 def shown_documents(paths: Iterable[str], count: int) -> Iterator[str]:
-    """The first documents with a reference, each with both summaries, as text to print."""
-    left = count
-    for group in list_row_groups(paths) if count else ():
-        with files.open_read(group.path) as file:
-            rows = pq.ParquetFile(file).read_row_group(group.row_group, columns=_SHOWN_COLUMNS).to_pylist()
-        for row in [row for row in rows if has_reference(row)][:left]:
-            left -= 1
-            parts = [
-                ("reference", row["reference_summary"]),
-                (row["extractive_method"], row["extractive_summary"]),
-                (ABSTRACTIVE, row["abstractive_summary"] or "(none)"),
-            ]
-            texts = [f"{name}\n{textwrap.indent(text, '  ')}" for name, text in parts]
-            yield "\n".join([f"document {row['document_id']}", *texts, ""])
-        if left == 0:
-            return
+    """Some documents with a reference, from all over the run, each with both summaries, as text to print."""
+    groups = list_row_groups(paths) if count else []
+    scored = [
+        [row for row, values in enumerate(_read_row_group(group, ["reference_summary"])) if has_reference(values)] for group in groups
+    ]
+    total = sum(map(len, scored))
+    # The middles of `count` equal stretches of the rows that have a reference.
+    wanted = {(2 * number + 1) * total // (2 * count) for number in range(count)} if total else set()
+    position = 0
+    for group, own in zip(groups, scored, strict=True):
+        chosen = [row for place, row in enumerate(own, start=position) if place in wanted]
+        position += len(own)
+        if chosen:
+            rows = _read_row_group(group, _SHOWN_COLUMNS)
+            yield from (_shown(rows[row]) for row in chosen)
+
+
+def _read_row_group(group: RowGroup, columns: Sequence[str]) -> list[dict[str, Any]]:
+    with files.open_read(group.path) as file:
+        return pq.ParquetFile(file).read_row_group(group.row_group, columns=list(columns)).to_pylist()
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    parts = [
+        ("reference", row["reference_summary"]),
+        (row["extractive_method"], row["extractive_summary"]),
+        (ABSTRACTIVE, row["abstractive_summary"] or "(none)"),
+    ]
+    texts = [f"{name}\n{textwrap.indent(text, '  ')}" for name, text in parts]
+    return "\n".join([f"document {row['document_id']}", *texts, ""])
 
 
 def _is_pattern(source: str) -> bool:

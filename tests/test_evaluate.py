@@ -141,8 +141,8 @@ def test_show_prints_documents_with_a_reference(tmp_path, capsys):
     run = write_run(tmp_path / "run", [[rows_of([20], reference=False), rows_of([3])], [rows_of([4, 5])]])
     evaluate(input=run, resamples=1, show=2)
     printed = capsys.readouterr().out
-    assert printed.index("document d3\n") < printed.index("document d4\n") < printed.index("system")
-    assert "document d20" not in printed and "document d5" not in printed
+    assert printed.index("document d3\n") < printed.index("document d5\n") < printed.index("system")
+    assert "document d20" not in printed and "document d4" not in printed
     row = make_row(3)
     for text in (row["reference_summary"], row["extractive_summary"], row["abstractive_summary"]):
         assert all(f"\n  {line}\n" in printed for line in text.split("\n"))
