@@ -30,6 +30,7 @@ class PrepareOptions:
     max_target_tokens: int = flag(128, "longer highlights are cut")
 
     def __post_init__(self) -> None:
+        _check_output(self.output)
         for name in ("max_source_tokens", "max_target_tokens"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
@@ -52,6 +53,9 @@ class TrainOptions:
     max_source_tokens: int = flag(0, "tokens of the article that the network reads; 0 takes the records' limit")
     max_target_tokens: int = flag(0, "longest summary; 0 takes the records' limit")
 
+    def __post_init__(self) -> None:
+        _check_output(self.output)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizeOptions:
@@ -64,6 +68,7 @@ class SummarizeOptions:
     window_documents: int = flag(512, "documents read ahead, so that those of similar length are searched together")
 
     def __post_init__(self) -> None:
+        _check_output(self.output)
         for name in ("sentences", "window_documents"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
@@ -93,3 +98,8 @@ class EvaluateOptions:
             raise UsageError(f"--resamples must be 1 or more, not {self.resamples}")
         if not 0 < self.confidence < 1:
             raise UsageError(f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 is usual")
+
+
+def _check_output(output: str) -> None:
+    if not output:
+        raise UsageError("--output is empty; name the folder to write to")

@@ -83,10 +83,17 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, total_bytes: int) -> No
 
 
 def _as_precis_error(error: Exception) -> PrecisError:
+    if isinstance(error, PrecisError):
+        return type(error)(_without_stage(str(error)))
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in reversed(lines):
         for kind in (UsageError, DataError):
             marker = f"{kind.__name__}: "
             if marker in line:
-                return kind(line.split(marker, 1)[1].split(" [while running", 1)[0])
+                return kind(_without_stage(line.split(marker, 1)[1]))
     return JobError(f"the pipeline failed: {lines[-1] if lines else type(error).__name__}")
+
+
+def _without_stage(message: str) -> str:
+    """The message without what Beam adds at its end."""
+    return message.split(" [while running", 1)[0]

@@ -165,7 +165,7 @@ def as_markdown() -> str:
     lines = [
         "# The Parquet tables",
         "",
-        f"Schema version {SCHEMA_VERSION}. Columns are not null unless they say so. Compressed with zstd; lists are written in the compliant form.",
+        f"Schema version {SCHEMA_VERSION}. Columns are not null unless they say so. Files are compressed with zstd.",
     ]
     for title, schema in (
         ("Summaries: `summaries/part-*.parquet`", SUMMARY_SCHEMA),

@@ -1,0 +1,205 @@
+"""Batches for training from a folder of records, in an order that depends on the seed and the epoch alone.
+
+Which batch comes next is a function of (records, settings, epoch, number of batches before it), so a training that was interrupted goes on
+with exactly the batch it would have had.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from model import files, record
+from model.errors import DataError
+from model.record import DatasetInfo
+
+
+class Limits(NamedTuple):
+    """What shapes batches.
+
+    Attributes:
+      max_source_tokens, max_target_tokens: longer sequences are cut.
+      batch_tokens: padded source and target tokens of a batch, at most, unless one row of every piece is more.
+      pieces: the number of rows of a batch is a multiple of this, so that it can be cut into that many equal pieces.
+      fixed_shapes: whether batches of a bucket all have one shape.
+    """
+
+    max_source_tokens: int
+    max_target_tokens: int
+    batch_tokens: int
+    pieces: int
+    fixed_shapes: bool
+
+
+class SpecialIds(NamedTuple):
+    """The tokenizer's ids that frame a target."""
+
+    pad: int
+    start: int
+    end: int
+
+
+def check_shards(folder: str, info: DatasetInfo, split: str) -> list[str]:
+    """The local paths of a split's shards, each checked against the checksum in `dataset.json`.
+
+    Shards on an object store are copied to this machine first, as TensorFlow reads those only with credentials of its own.
+
+    Raises:
+      UsageError: there is no such split.
+      DataError: the split holds no records, or a shard is missing or damaged.
+    """
+    if not info.records(split):
+        raise DataError(f"{folder}: the split {split!r} holds no records; prepare a larger corpus or other shares of the splits")
+    paths = []
+    for shard in info.splits[split]:
+        path = files.join(folder, shard.file)
+        again = "run the same `precis prepare` command into an empty folder"
+        if not files.exists(path):
+            raise DataError(f"{path}: the shard is missing; {again}")
+        if not files.is_local(path):
+            path = _stage(path)
+        if files.sha256_file(path) != shard.sha256:
+            raise DataError(f"{files.join(folder, shard.file)}: the checksum differs from dataset.json's, so the shard is damaged; {again}")
+        paths.append(path)
+    return paths
+
+
+def _stage(path: str) -> str:
+    with files.open_read(path) as source, tempfile.NamedTemporaryFile(suffix=".tfrecord", delete=False) as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+    return copy.name
+
+
+def length_buckets(longest: int) -> list[int]:
+    """Lengths that sources are padded to: multiples of 8 that grow by about a quarter, the last one `longest`.
+
+    length_buckets(100) -> [32, 40, 48, 56, 64, 80, 96, 100]
+    """
+    buckets, length = [], 32
+    while length < longest:
+        buckets.append(length)
+        length = max(length + 8, int(length * 1.25) // 8 * 8)
+    return [*buckets, longest]
+
+
+def epoch_batches(
+    shards: list[str], *, limits: Limits, ids: SpecialIds, seed: int, epoch: int, shuffle_documents: int, take: int = -1
+) -> tf.data.Dataset:
+    """All records of a split once, shuffled, in batches of similar source length.
+
+    Args:
+      shards: local TFRecord files.
+      limits: shapes of the batches.
+      ids: special ids.
+      seed, epoch: together they fix the order.
+      shuffle_documents: size of the shuffle buffer; 0 keeps the order of the files.
+      take: stops after this many records; -1 takes all.
+
+    Returns:
+      A dataset of dictionaries: source int32 [B, S], target int32 [B, T] with the start token first, expected int32 [B, T] with the end
+      token last, shard int32 [B] the position of each row's file in `shards`. Rows of padding only fill a batch up; their shard is -1.
+    """
+    order = np.arange(len(shards))
+    shuffle_seed = int.from_bytes(hashlib.sha256(f"{seed}:{epoch}".encode()).digest()[:4], "big")
+    if shuffle_documents:
+        order = np.random.default_rng(shuffle_seed).permutation(order)
+    dataset = tf.data.Dataset.from_tensor_slices(([shards[i] for i in order], order.astype("int32")))
+    dataset = dataset.interleave(
+        lambda path, shard: tf.data.TFRecordDataset(path).map(lambda serialised: (serialised, shard)),
+        cycle_length=min(8, len(shards)) if shuffle_documents else 1,
+    )
+    if shuffle_documents:
+        dataset = dataset.shuffle(shuffle_documents, seed=shuffle_seed, reshuffle_each_iteration=False)
+    dataset = dataset.take(take).map(
+        lambda serialised, shard: _read_row(serialised, shard, limits, ids), num_parallel_calls=2, deterministic=True
+    )
+    dataset = _batch_by_length(dataset, limits, ids)
+    options = tf.data.Options()
+    options.deterministic = True
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return dataset.with_options(options)
+
+
+def distributed_batches(strategy: tf.distribute.Strategy, shards: list[str], *, limits: Limits, skip: int, **order: Any) -> Any:
+    """`epoch_batches` without its first `skip` batches, each batch cut evenly over the replicas of a strategy.
+
+    Every process reads all records and keeps the rows of its own replicas, so that the batches are those of a single device.
+    """
+    replicas = strategy.num_replicas_in_sync
+
+    def own_rows(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        batches = epoch_batches(shards, limits=limits, **order).skip(skip)
+        if replicas > 1:
+            count = replicas // context.num_input_pipelines
+            first = context.input_pipeline_id * count
+            batches = batches.map(lambda batch: {name: _split_rows(rows, replicas)[first : first + count] for name, rows in batch.items()})
+            batches = batches.unbatch()
+        return batches.prefetch(4)
+
+    return strategy.distribute_datasets_from_function(own_rows)
+
+
+def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
+    """[B, ...] -> [parts, B / parts, ...]."""
+    return tf.reshape(rows, tf.concat([[parts, tf.shape(rows)[0] // parts], tf.shape(rows)[1:]], axis=0))
+
+
+def bucket_rows(bucket: int, limits: Limits) -> int:
+    """The number of rows of a full batch of sources padded to `bucket`: a multiple of the pieces."""
+    rows = limits.batch_tokens // (bucket + limits.max_target_tokens + 1)
+    return max(rows // limits.pieces, 1) * limits.pieces
+
+
+def _read_row(serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: SpecialIds) -> dict[str, tf.Tensor]:
+    """One record as the rows of a batch, not padded yet.
+
+    target 7 8 -> target START 7 8, expected 7 8 END
+    """
+    features = tf.io.parse_single_example(serialised, record.feature_spec())
+    target = tf.cast(features["target"][: limits.max_target_tokens], tf.int32)
+    return {
+        "source": tf.cast(features["source"][: limits.max_source_tokens], tf.int32),
+        "target": tf.concat([[ids.start], target], axis=0),
+        "expected": tf.concat([target, [ids.end]], axis=0),
+        "shard": shard,
+    }
+
+
+def _batch_by_length(dataset: tf.data.Dataset, limits: Limits, ids: SpecialIds) -> tf.data.Dataset:
+    buckets = length_buckets(limits.max_source_tokens)
+    rows = [bucket_rows(bucket, limits) for bucket in buckets]
+    dataset = dataset.bucket_by_sequence_length(
+        element_length_func=lambda row: tf.size(row["source"]),
+        bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
+        bucket_batch_sizes=rows,
+        padded_shapes={"source": [None], "target": [None], "expected": [None], "shard": []},
+        padding_values={"source": ids.pad, "target": ids.pad, "expected": ids.pad, "shard": 0},
+    )
+    return dataset.map(lambda batch: _pad_batch(batch, buckets, rows, limits, ids.pad), num_parallel_calls=2, deterministic=True)
+
+
+def _pad_batch(batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int], limits: Limits, pad_id: int) -> dict[str, tf.Tensor]:
+    """Pads sources to their bucket, targets to a multiple of 8 or to the longest allowed, and rows to a multiple of the pieces."""
+    count, width = tf.unstack(tf.shape(batch["source"]))
+    bucket = tf.searchsorted(tf.constant(buckets), [width])[0]
+    longest = tf.shape(batch["target"])[1]
+    most = tf.constant(limits.max_target_tokens + 1)
+    if limits.fixed_shapes:
+        height, target_width = tf.gather(rows, bucket), most
+    else:
+        # No wider than the longest allowed: the network has no positions beyond.
+        height, target_width = -(-count // limits.pieces) * limits.pieces, tf.minimum(-(-longest // 8) * 8, most)
+    filling = [[0, height - count]]
+
+    def fill(name: str, to_width: tf.Tensor) -> tf.Tensor:
+        return tf.pad(batch[name], filling + [[0, to_width - tf.shape(batch[name])[1]]], constant_values=pad_id)
+
+    return {
+        "source": fill("source", tf.gather(buckets, bucket)),
+        "target": fill("target", target_width),
+        "expected": fill("expected", target_width),
+        "shard": tf.pad(batch["shard"], filling, constant_values=-1),
+    }

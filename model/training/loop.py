@@ -1,0 +1,291 @@
+"""Training from records to a bundle: one loop for every strategy, resumable at any step."""
+
+import contextlib
+import dataclasses
+import json
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+from tqdm import tqdm
+
+from model import files
+from model.bundle import save_bundle
+from model.config import DecodingConfig, NetworkConfig, TrainingConfig
+from model.decoding.summarizer import Summarizer
+from model.errors import DataError
+from model.network.build import build_network
+from model.record import TOKENIZER_FOLDER, DatasetInfo, load_dataset
+from model.tokenizer import Tokenizer
+from model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from model.training.data import Limits, SpecialIds, check_shards, distributed_batches
+from model.training.schedule import WarmupInverseSquareRoot
+from model.training.step import StepReport, make_train_step
+from model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
+from model.training.validation import Validation, Validator
+
+# Settings that say how long, how visibly or where a training runs, not what a step does: they may change when it is resumed.
+_FREE_SETTINGS = (
+    "steps",
+    "checkpoint_steps",
+    "keep_checkpoints",
+    "validation_steps",
+    "validation_documents",
+    "validation_beam_width",
+    "strategy",
+)
+_REPORT_STEPS = (
+    10  # Reports are read from the device this often; a loss that is not finite is noticed this late, and before any checkpoint.
+)
+LOSSES_FILE = "losses.jsonl"
+
+
+class Interrupted(Exception):
+    """SIGTERM arrived and the state is saved."""
+
+
+class TrainResult(NamedTuple):
+    """What a training made: the bundle's folder and id, the step its weights are from, and the validation of that step."""
+
+    bundle: str
+    model_id: str
+    step: int
+    validation: dict[str, float]
+
+
+def train_network(records: str, output: str, *, network: NetworkConfig, training: TrainingConfig) -> TrainResult:
+    """Trains a network on a folder of records and writes it to `output` as a bundle.
+
+    A run that was interrupted goes on from its last checkpoint when it is called again with the same arguments.
+
+    Args:
+      records: what `precis prepare` wrote.
+      output: the bundle's folder; checkpoints, losses and TensorBoard logs go to `training/` in it.
+      network: its shape; the vocabulary must be the records'.
+      training: how to train.
+
+    Raises:
+      UsageError: arguments that contradict each other or an earlier run in `output`.
+      DataError: damaged records, or a loss that is not finite.
+      Interrupted: at SIGTERM, after the state was saved.
+    """
+    trainer = Trainer(records, output, network=network, training=training, strategy=make_strategy(training.strategy))
+    with _sigterm_arrives() as is_stopped:
+        trainer.run(is_stopped)
+    return trainer.export()
+
+
+@contextlib.contextmanager
+def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
+    """A function that says whether SIGTERM has arrived since."""
+    arrived: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
+    try:
+        yield lambda: bool(arrived)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def make_optimizer(training: TrainingConfig, width: int) -> keras.optimizers.Optimizer:
+    """Adam with the betas and the schedule of Vaswani et al. 2017, section 5.3; float16 adds dynamic loss scaling."""
+    peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
+    schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
+    adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    return keras.optimizers.LossScaleOptimizer(adam) if training.precision == "mixed_float16" else adam
+
+
+class Trainer:
+    """One training: the network, the optimizer, how far it has come and what it reported."""
+
+    def __init__(
+        self, records: str, output: str, *, network: NetworkConfig, training: TrainingConfig, strategy: tf.distribute.Strategy
+    ) -> None:
+        self.output, self.folder = output, files.join(output, "training")
+        self.training, self.strategy, self.is_chief = training, strategy, is_chief(strategy)
+        self.info: DatasetInfo = load_dataset(records)
+        self.tokenizer = Tokenizer.load(files.join(records, TOKENIZER_FOLDER))
+        self.shards = check_shards(records, self.info, "train")
+        self.ids = SpecialIds(self.tokenizer.pad_id, self.tokenizer.start_id, self.tokenizer.end_id)
+        self.limits = Limits(
+            max_source_tokens=network.max_source_tokens,
+            max_target_tokens=network.max_target_tokens,
+            batch_tokens=training.batch_tokens,
+            pieces=strategy.num_replicas_in_sync * training.accumulate,
+            fixed_shapes=needs_fixed_shapes(strategy),
+        )
+        settings = {name: value for name, value in dataclasses.asdict(training).items() if name not in _FREE_SETTINGS}
+        self.fingerprint = files.sha256_json(
+            {"records": self.info.fingerprint, "network": dataclasses.asdict(network), "training": settings}
+        )
+        with strategy.scope():
+            self.network = build_network(network, seed=training.seed, precision=training.precision)
+            self.optimizer = make_optimizer(training, network.width)
+            self.optimizer.build(self.network.trainable_variables)
+        self.validator = self._make_validator(records)
+        self.checkpoints = files.join(self.folder, "checkpoints")
+        self.position, self.reports = self._restore()
+
+    def _make_validator(self, records: str) -> Validator | None:
+        if not self.training.validation_steps:
+            return None
+        shards = check_shards(records, self.info, "validation")
+        summarizer = Summarizer(self.network, self.tokenizer, DecodingConfig(beam_width=self.training.validation_beam_width))
+        limits = self.limits._replace(pieces=1)
+        return Validator(shards, documents=self.training.validation_documents, limits=limits, ids=self.ids, summarizer=summarizer)
+
+    @property
+    def _variables(self) -> list[Any]:
+        return [*self.network.variables, *self.optimizer.variables]
+
+    def _restore(self) -> tuple[Position, list[dict[str, Any]]]:
+        """The newest intact checkpoint's position, its variables set, and the reports up to it."""
+        for path in reversed(list_checkpoints(self.checkpoints)):
+            position = restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint)
+            if position is not None:
+                lines = files.read_bytes(files.join(self.folder, LOSSES_FILE)).decode().splitlines()
+                return position, [row for row in map(json.loads, lines) if row["step"] <= position.step]
+        return Position(), []
+
+    def run(self, is_stopped: Callable[[], bool]) -> None:
+        """Trains until the last step.
+
+        Args:
+          is_stopped: asked after every step; once it is True the state is saved.
+
+        Raises:
+          Interrupted: `is_stopped` said so.
+          DataError: a loss or a gradient was not finite.
+        """
+        log = tf.summary.create_file_writer(files.join(self.folder, "tensorboard")) if self.is_chief else tf.summary.create_noop_writer()
+        bar = tqdm(
+            total=self.training.steps,
+            initial=self.position.step,
+            desc="train",
+            unit="step",
+            disable=not self.is_chief,
+            mininterval=0.5 if sys.stderr.isatty() else 10,
+        )
+        with log.as_default(), bar:
+            while self.position.step < self.training.steps:
+                self._run_epoch(bar, is_stopped)
+            if self.validator and self.position.validated_step < self.position.step:
+                self._validate()
+
+    def _run_epoch(self, bar: tqdm, is_stopped: Callable[[], bool]) -> None:
+        """Trains to the end of the records or to the last step."""
+        batches = distributed_batches(
+            self.strategy,
+            self.shards,
+            limits=self.limits,
+            ids=self.ids,
+            seed=self.training.seed,
+            epoch=self.position.epoch,
+            skip=self.position.batch,
+            shuffle_documents=self.training.shuffle_documents,
+        )
+        train_step = self._compiled_step(batches.element_spec)
+        pending: list[tuple[int, StepReport, Any]] = []
+        started = time.monotonic()
+        for batch in batches:
+            report = train_step(batch)
+            self.position.step += 1
+            self.position.batch += 1
+            pending.append((self.position.step, report, batch["shard"]))
+            bar.update()
+            is_last = self.position.step == self.training.steps
+            is_checkpoint = self.position.step % self.training.checkpoint_steps == 0
+            is_validation = bool(self.validator) and self.position.step % self.training.validation_steps == 0
+            stopped = is_stopped()  # asked once: what is saved and what is raised must not see different answers
+            if stopped or is_last or is_checkpoint or is_validation or len(pending) == _REPORT_STEPS:
+                self._read_reports(pending, bar, time.monotonic() - started)
+                pending, started = [], time.monotonic()
+            if is_validation:
+                self._validate()
+                started = time.monotonic()
+            elif stopped or is_last or is_checkpoint:
+                self._save()
+            if stopped:
+                raise Interrupted(f"stopped by SIGTERM at step {self.position.step}; the same command goes on from there")
+            if is_last:
+                return
+        self._read_reports(pending, bar, time.monotonic() - started)
+        self.position.epoch, self.position.batch = self.position.epoch + 1, 0
+
+    def _compiled_step(self, batch_spec: Any) -> Callable[[Any], StepReport]:
+        if not hasattr(self, "_train_step"):
+            self._train_step = make_train_step(
+                self.network, self.optimizer, self.strategy, training=self.training, pad_id=self.ids.pad, batch_spec=batch_spec
+            )
+        return self._train_step
+
+    def _read_reports(self, pending: list[tuple[int, StepReport, Any]], bar: tqdm, seconds: float) -> None:
+        """Brings reports over from the device, checks and keeps them."""
+        for step, report, shard in pending:
+            values = {name: float(value) for name, value in report._asdict().items()}
+            # Loss scaling skips steps whose gradient overflows, so there only the loss tells.
+            checked = ("loss",) if self.training.precision == "mixed_float16" else ("loss", "gradient_norm")
+            if not all(math.isfinite(values[name]) for name in checked):
+                raise self._not_finite(step, shard)
+            self.reports.append({"step": step, **values})
+            for name, value in values.items():
+                tf.summary.scalar(name, value, step=step)
+        if pending:
+            tokens_per_second = sum(row["tokens"] for row in self.reports[-len(pending) :]) / seconds
+            bar.set_postfix_str(f"loss {values['loss']:.3f}, accuracy {values['accuracy']:.1%}, {tokens_per_second:,.0f} tokens/s")
+
+    def _not_finite(self, step: int, shard: Any) -> DataError:
+        rows = [int(number) for part in self.strategy.experimental_local_results(shard) for number in part.numpy() if number >= 0]
+        names = sorted({self.shards[number].rsplit("/", 1)[-1] for number in rows})
+        good = list_checkpoints(self.checkpoints)
+        return DataError(
+            f"the loss or its gradient is not finite at step {step} (records of {', '.join(names)}); "
+            f"the last good checkpoint is {good[-1] if good else 'none yet'}; "
+            "lower --learning_rate, raise --warmup_steps, set --clip_norm or train in float32, with another --output"
+        )
+
+    def _validate(self) -> None:
+        """Scores the network, saves it, and remembers it if it is the best so far."""
+        assert self.validator is not None
+        found: Validation = self.validator()
+        for name, value in found.figures().items():
+            tf.summary.scalar(f"validation/{name}", value, step=self.position.step)
+        self.position.validated_step = self.position.step
+        if found.rouge["rouge2"] > self.position.best_rouge2:
+            self.position.best_step, self.position.best_rouge2 = self.position.step, found.rouge["rouge2"]
+        self.reports[-1]["validation"] = found.figures()
+        if self.is_chief:
+            tqdm.write(f"step {self.position.step}: validation {found}", file=sys.stderr)
+        self._save()
+
+    def _save(self) -> None:
+        """Publishes the losses, then the checkpoint that they lead to."""
+        if not self.is_chief:
+            return
+        lines = "".join(json.dumps(row) + "\n" for row in self.reports)
+        files.write_bytes(files.join(self.folder, LOSSES_FILE), lines.encode())
+        save_checkpoint(self.checkpoints, variables=self._variables, position=self.position, fingerprint=self.fingerprint)
+        remove_old(self.checkpoints, keep=self.training.keep_checkpoints, best_step=self.position.best_step)
+
+    def export(self) -> TrainResult:
+        """Writes the bundle from the best checkpoint, or from the last step where nothing was validated."""
+        step = self.position.best_step or self.position.step
+        path = checkpoint_path(self.checkpoints, step)
+        if step != self.position.step and restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
+            raise DataError(f"{path}: the best checkpoint is damaged; train again with another --output")
+        validation: dict[str, float] = next((row["validation"] for row in self.reports if row["step"] == step and "validation" in row), {})
+        provenance = {
+            "records_fingerprint": self.info.fingerprint,
+            "training": dataclasses.asdict(self.training),
+            "training_fingerprint": self.fingerprint,
+            "step": step,
+            "validation": validation,
+        }
+        if not self.is_chief:
+            return TrainResult(self.output, "", step, validation)
+        model_id = save_bundle(self.output, network=self.network, tokenizer=self.tokenizer, provenance=provenance)
+        return TrainResult(self.output, model_id, step, validation)

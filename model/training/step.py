@@ -1,0 +1,97 @@
+"""One optimizer step, compiled, on however many replicas: the result is that of one device with the whole batch."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from model.config import TrainingConfig
+from model.network.transformer import Transformer
+from model.training.loss import Sums, smoothed_cross_entropy
+
+
+class StepReport(NamedTuple):
+    """What one step reports, float32 scalars over the whole batch.
+
+    Attributes:
+      loss: mean smoothed loss of a target token.
+      accuracy: share of target tokens that were the most likely one.
+      tokens: source and target tokens read, padding not counted.
+      gradient_norm: before clipping.
+      learning_rate: the rate this step was made with.
+    """
+
+    loss: Any
+    accuracy: Any
+    tokens: Any
+    gradient_norm: Any
+    learning_rate: Any
+
+
+def make_train_step(
+    network: Transformer,
+    optimizer: keras.optimizers.Optimizer,
+    strategy: tf.distribute.Strategy,
+    *,
+    training: TrainingConfig,
+    pad_id: int,
+    batch_spec: Any,
+) -> Callable[[Any], StepReport]:
+    """A compiled function from a distributed batch to a report; it updates the network and the optimizer.
+
+    Gradients are summed over pieces and replicas, divided by the number of target tokens in the whole batch, and only then clipped, so that
+    neither the number of devices nor the number of pieces changes the step.
+    """
+
+    def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
+        """Gradients of the summed loss of one piece, in the optimizer's loss scale."""
+        with tf.GradientTape() as tape:
+            logits = network(batch["source"], batch["target"], training=True)
+            sums = smoothed_cross_entropy(logits, batch["expected"], pad_id=pad_id, smoothing=training.label_smoothing)
+            scaled = optimizer.scale_loss(sums.loss)
+        gradients = tape.gradient(scaled, [weight.value for weight in network.trainable_variables])
+        return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
+
+    def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
+        gradients, sums = piece_sums(batch) if training.accumulate == 1 else _over_pieces(piece_sums, batch, training.accumulate, network)
+        read = tf.math.count_nonzero(tf.not_equal(batch["source"], pad_id), dtype=tf.float32)
+        context = tf.distribute.get_replica_context()
+        loss, correct, tokens, read = context.all_reduce(tf.distribute.ReduceOp.SUM, [*sums, read])
+        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        gradients = [gradient / tokens for gradient in gradients]
+        scale = tf.convert_to_tensor(optimizer.scale_loss(1.0))
+        norm = tf.linalg.global_norm(gradients)
+        if training.clip_norm:
+            gradients, _ = tf.clip_by_global_norm(gradients, training.clip_norm * scale, use_norm=norm)
+        rate = tf.convert_to_tensor(optimizer.learning_rate)
+        # Keras sums over the replicas what already is a sum over them.
+        shares = [gradient / strategy.num_replicas_in_sync for gradient in gradients]
+        optimizer.apply_gradients(zip(shares, network.trainable_variables, strict=True))
+        return StepReport(loss / tokens, correct / tokens, read + tokens, norm / scale, rate)
+
+    @tf.function(input_signature=[batch_spec], autograph=False)
+    def train_step(batch: Any) -> StepReport:
+        report = strategy.run(replica_step, args=(batch,))
+        return StepReport(*(strategy.experimental_local_results(value)[0] for value in report))
+
+    return train_step
+
+
+def _over_pieces(piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Transformer) -> tuple[list[tf.Tensor], Sums]:
+    """The sums of all pieces of a batch, worked one after the other, so that only one piece's activations are in memory."""
+    cut = {
+        name: tf.reshape(rows, tf.concat([[pieces, tf.shape(rows)[0] // pieces], tf.shape(rows)[1:]], 0)) for name, rows in batch.items()
+    }
+
+    def add(piece: tf.Tensor, gradients: list[tf.Tensor], sums: Sums) -> tuple[tf.Tensor, list[tf.Tensor], Sums]:
+        more_gradients, more_sums = piece_sums({name: rows[piece] for name, rows in cut.items()})
+        total = [gradient + more for gradient, more in zip(gradients, more_gradients, strict=True)]
+        return piece + 1, total, Sums(*(sum_ + more for sum_, more in zip(sums, more_sums, strict=True)))
+
+    nothing = [tf.zeros(weight.shape) for weight in network.trainable_variables]
+    zero = tf.constant(0.0)
+    _, gradients, sums = tf.while_loop(
+        lambda piece, *_: piece < pieces, add, (tf.constant(0), nothing, Sums(zero, zero, zero)), parallel_iterations=1
+    )
+    return gradients, sums

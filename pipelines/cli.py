@@ -1,0 +1,140 @@
+"""The command line. It imports TensorFlow and Beam only when a job starts, so that `--help` answers at once.
+
+Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stopped by SIGTERM with the state saved.
+"""
+
+import argparse
+import importlib.metadata
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from model.config import DecodingConfig, TrainingConfig
+from model.errors import PrecisError
+from pipelines.corpus.source import CorpusOptions
+from pipelines.flags import add_flags
+from pipelines.options import EvaluateOptions, FailureOptions, PrepareOptions, SummarizeOptions, TrainOptions
+from pipelines.quiet import import_tensorflow
+
+
+class Command(NamedTuple):
+    """A subcommand: one line of help, the options it takes, and whether flags it does not know go to Beam."""
+
+    help: str
+    concerns: tuple[type, ...]
+    uses_beam: bool
+
+
+COMMANDS = {
+    "prepare": Command("corpus -> vocabulary -> TFRecord shards", (CorpusOptions, PrepareOptions, FailureOptions), True),
+    "train": Command("records -> bundle", (TrainOptions, TrainingConfig), False),
+    "summarize": Command(
+        "corpus (+ bundle) -> Parquet with both summaries", (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions), True
+    ),
+    "evaluate": Command("Parquet -> ROUGE table", (EvaluateOptions,), True),
+}
+_BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one subcommand and returns its exit code."""
+    parser = _make_parser()
+    known, rest = parser.parse_known_args(argv)
+    values = vars(known)
+    name, is_verbose = values.pop("command"), values.pop("verbose")
+    if rest and not COMMANDS[name].uses_beam:
+        print(f"precis {name}: there is no flag {' '.join(rest)}; see `precis {name} --help`", file=sys.stderr)
+        return 2
+    _set_logging(is_verbose)
+    try:
+        return _run(name, values, rest)
+    except PrecisError as error:
+        if is_verbose and error.__cause__ is not None:
+            logging.getLogger("precis").error("cause", exc_info=error.__cause__)
+        print(f"precis {name}: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:  # A disk that is full or not to be written: no defect, so no traceback.
+        if is_verbose:
+            logging.getLogger("precis").error("cause", exc_info=error)
+        print(f"precis {name}: {error}", file=sys.stderr)
+        return 1
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong; the list of all flags, which argparse prints before it, hides the message."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="precis", description="Summarizes a whole corpus: extractive and abstractive, in bulk.")
+    parser.add_argument("--version", action="version", version=f"precis {importlib.metadata.version('precis')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        epilog = _BEAM_HELP if command.uses_beam else None
+        # Abbreviated flags would take Beam's: --split for --splittable_something.
+        sub = commands.add_parser(name, help=command.help, description=command.help, epilog=epilog, allow_abbrev=False)
+        sub.add_argument("--verbose", action="store_true", help="show the libraries' logs and the cause of an error")
+        add_flags(sub, command.concerns)
+    return parser
+
+
+def _set_logging(is_verbose: bool) -> None:
+    """Quiets the libraries, in this process and in those it starts."""
+    if is_verbose:
+        logging.basicConfig(level=logging.INFO)
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    warnings.filterwarnings("ignore")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    logging.basicConfig(level=logging.ERROR)
+    # Beam logs the traceback of what a worker raises; the command says it in one line.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+
+
+def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
+    if name == "train":
+        return _train(values)
+    if name == "prepare":
+        from pipelines.prepare import prepare
+
+        info = prepare(beam_args=beam_args, **values)
+        counts = {split: info.records(split) for split in info.splits}
+        print(f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}")
+    elif name == "summarize":
+        from pipelines.summarize import summarize
+
+        manifest = summarize(beam_args=beam_args, **values)
+        print(f"documents: {_listed(manifest['counts'])}\nrun {manifest['run_id']}, model {manifest['model_id']}\nwrote {values['output']}")
+    else:
+        from pipelines.evaluate import evaluate
+
+        evaluate(beam_args=beam_args, **values)
+    return 0
+
+
+def _train(values: dict[str, Any]) -> int:
+    import_tensorflow()
+    from model.training.loop import Interrupted
+    from pipelines.train import train
+
+    try:
+        result = train(**values)
+    except Interrupted as error:
+        print(f"precis train: {error}", file=sys.stderr)
+        return 143
+    scores = ", ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    print(f"model {result.model_id} of step {result.step}" + (f": validation {scores}" if scores else "") + f"\nwrote {result.bundle}")
+    return 0
+
+
+def _listed(counts: Any) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
