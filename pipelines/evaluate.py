@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 
 from model import files, rouge
 from model.errors import UsageError
+from pipelines import progress
 from pipelines.flags import read_flags
 from pipelines.options import EvaluateOptions
-from pipelines.runner import pipeline_options
+from pipelines.runner import pipeline_options, run_pipeline
 
 ABSTRACTIVE = "abstractive"
 _SCORED_COLUMNS = ["reference_summary", "extractive", "abstractive_summary", "truncated"]
@@ -22,10 +23,11 @@ _SHOWN_COLUMNS = ["document_id", "reference_summary", "extractive_method", "extr
 
 
 class RowGroup(NamedTuple):
-    """One task: a row group of a Parquet file."""
+    """One task: a row group of a Parquet file, and how many rows it has."""
 
     path: str
     row_group: int
+    rows: int
 
 
 class RowGroupScores(NamedTuple):
@@ -68,11 +70,12 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     folder = output_folder(options)
     result_path = files.join(folder, "rouge.json")
     paths = parquet_files(options.input)
+    groups = list_row_groups(paths)
     pipeline = beam.Pipeline(options=beam_options)
-    build(pipeline, options)
+    build(pipeline, groups, options)
     for name in ("rouge.json", "rouge.md"):
         files.remove(files.join(folder, name))
-    pipeline.run().wait_until_finish()
+    run_pipeline(pipeline, label="evaluate", size=sum(group.rows for group in groups))
     if not files.exists(result_path):
         raise UsageError(
             f"no row of {options.input} has a reference summary; run `precis summarize` on a corpus with highlights "
@@ -86,9 +89,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     return result
 
 
-def build(pipeline: beam.Pipeline, options: EvaluateOptions) -> None:
+def build(pipeline: beam.Pipeline, groups: Sequence[RowGroup], options: EvaluateOptions) -> None:
     """Adds the evaluation to a pipeline: row groups -> scores -> rouge.json and rouge.md."""
-    groups = list_row_groups(parquet_files(options.input))
     _ = (
         pipeline
         | "ListRowGroups" >> beam.Create(groups)
@@ -144,7 +146,7 @@ def list_row_groups(paths: Iterable[str]) -> list[RowGroup]:
             missing = [name for name in _SCORED_COLUMNS if name not in parquet.schema_arrow.names]
             if missing:
                 raise UsageError(f"{path} has no column {missing[0]!r}; give files written by `precis summarize`")
-            groups += [RowGroup(path, index) for index in range(parquet.num_row_groups)]
+            groups += [RowGroup(path, index, parquet.metadata.row_group(index).num_rows) for index in range(parquet.num_row_groups)]
     return groups
 
 
@@ -157,6 +159,7 @@ def score_row_group(group: RowGroup) -> RowGroupScores:
     systems: dict[str, list[str | None]] = {method: [summaries.get(method) for summaries in extractive] for method in methods}
     systems[ABSTRACTIVE] = [row["abstractive_summary"] for row in scored]
     references = [row["reference_summary"] for row in scored]
+    progress.advance(len(rows), len(rows))
     judged = [row["truncated"] for row in scored if row["truncated"] is not None]
     return RowGroupScores(
         group=group,

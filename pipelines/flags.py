@@ -7,6 +7,7 @@ A job names the dataclasses it takes; field names are unique across them, so tha
 import argparse
 import dataclasses
 import difflib
+import os
 import types
 import typing
 from collections.abc import Sequence
@@ -66,12 +67,17 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
             raise UsageError(f"unknown option {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     built = []
     for concern in concerns:
-        own = {name: value for name, value in values.items() if known[name] is concern}
+        own = {name: _plain(value) for name, value in values.items() if known[name] is concern}
         missing = [f.name for f in dataclasses.fields(concern) if f.default is dataclasses.MISSING and f.name not in own]
         if missing:
             raise UsageError(f"--{missing[0]} is needed: {_help_of(concern, missing[0])}")
         built.append(concern(**own))
     return built
+
+
+def _plain(value: Any) -> Any:
+    """The value as the command line would give it: a `pathlib` path is a string."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _help_of(concern: type, name: str) -> str:

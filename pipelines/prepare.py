@@ -78,10 +78,10 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
         if not files.exists(_scan_path(job)):
             pipeline = beam.Pipeline(options=beam_options)
             build_scan(pipeline, found, corpus=corpus, options=options, job=job)
-            run_pipeline(pipeline, label="scan", total_bytes=size)
+            run_pipeline(pipeline, label="scan", size=size)
         pipeline = beam.Pipeline(options=beam_options)
         build_encode(pipeline, found, corpus=corpus, options=options, job=job)
-        run_pipeline(pipeline, label="encode", total_bytes=size)
+        run_pipeline(pipeline, label="encode", size=size)
         _check(job, failures)
         tasks.finish_job(job)
     return record.load_dataset(options.output)
@@ -93,7 +93,9 @@ def _inputs(corpus: CorpusOptions, options: PrepareOptions, found: Sequence[Task
     del settings["output"]
     if options.tokenizer:
         if not files.exists(files.join(options.tokenizer, SETTINGS_FILE)):
-            raise UsageError(f"--tokenizer {options.tokenizer} is no tokenizer folder (no {SETTINGS_FILE}); another record set's is RECORDS/tokenizer")
+            raise UsageError(
+                f"--tokenizer {options.tokenizer} is no tokenizer folder (no {SETTINGS_FILE}); another record set's is RECORDS/tokenizer"
+            )
         settings["tokenizer"] = Tokenizer.load(options.tokenizer).fingerprint
     return {
         "format": record.FORMAT_VERSION,

@@ -61,13 +61,13 @@ class TaskProgress:
 
 
 @contextlib.contextmanager
-def shown(label: str, total_bytes: int) -> Iterator[None]:
-    """Shows a bar of all workers' progress while the block runs."""
+def shown(label: str, size: int) -> Iterator[None]:
+    """Shows a bar of all workers' progress while the block runs; `size` is the whole job in the unit that workers count, such as bytes."""
     with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
         before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder
         done = threading.Event()
-        thread = threading.Thread(target=_show, args=(label, total_bytes, folder, done), daemon=True)
+        thread = threading.Thread(target=_show, args=(label, size, folder, done), daemon=True)
         thread.start()
         try:
             yield
@@ -80,10 +80,10 @@ def shown(label: str, total_bytes: int) -> Iterator[None]:
                 os.environ[FOLDER_VARIABLE] = before
 
 
-def _show(label: str, total_bytes: int, folder: str, done: threading.Event) -> None:
+def _show(label: str, size: int, folder: str, done: threading.Event) -> None:
     started = time.monotonic()
     layout = "{desc}: {percentage:3.0f}%|{bar:30}| {elapsed}<{remaining}, {postfix}"
-    with tqdm(total=total_bytes, desc=label, bar_format=layout, mininterval=0.5 if sys.stderr.isatty() else 10) as bar:
+    with tqdm(total=size, desc=label, bar_format=layout, mininterval=0.5 if sys.stderr.isatty() else 10) as bar:
         finished = False
         while not finished:
             finished = done.wait(_REFRESH_SECONDS)

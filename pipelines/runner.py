@@ -68,7 +68,7 @@ def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
     raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
 
 
-def run_pipeline(pipeline: beam.Pipeline, *, label: str, total_bytes: int) -> None:
+def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
     """Runs a pipeline to its end, with a progress bar.
 
     Raises:
@@ -76,7 +76,7 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, total_bytes: int) -> No
       JobError: the pipeline failed otherwise; one line says why, and the cause has the rest.
     """
     try:
-        with progress.shown(label, total_bytes):
+        with progress.shown(label, size):
             pipeline.run().wait_until_finish()
     except Exception as error:  # Runners wrap what a worker raised in exceptions of many kinds, with its traceback as text.
         raise _as_precis_error(error) from error
@@ -91,7 +91,10 @@ def _as_precis_error(error: Exception) -> PrecisError:
             marker = f"{kind.__name__}: "
             if marker in line:
                 return kind(_without_stage(line.split(marker, 1)[1]))
-    return JobError(f"the pipeline failed: {lines[-1] if lines else type(error).__name__}")
+    reason = lines[-1] if lines else ""
+    if not reason or not isinstance(error, RuntimeError):  # Beam's own RuntimeError ends in a line that names the error.
+        reason = f"{type(error).__name__}: {reason}"
+    return JobError(f"the pipeline failed: {reason}")
 
 
 def _without_stage(message: str) -> str:

@@ -62,7 +62,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             import_tensorflow()
         pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, found, corpus=corpus, options=options, decoding=decoding, model=model, job=job)
-        run_pipeline(pipeline, label="summarize", total_bytes=sum(task.size_bytes for task in found))
+        run_pipeline(pipeline, label="summarize", size=sum(task.size_bytes for task in found))
         manifest = files.read_json(files.join(options.output, MANIFEST_FILE))
         where = files.join(options.output, tasks.DEAD_LETTERS_FOLDER)
         check_failures(manifest["counts"], manifest["failures"], max_failed_share=failures.max_failed_share, dead_letters=where)

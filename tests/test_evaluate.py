@@ -165,7 +165,7 @@ def test_rows_that_a_system_has_no_summary_of_do_not_count_for_it(tmp_path):
 
 def test_result_does_not_depend_on_the_order_of_the_parts(run):
     paths = parquet_files(run)
-    parts = [score_row_group(group) for group in (RowGroup(paths[0], 0), RowGroup(paths[0], 1), RowGroup(paths[1], 0))]
+    parts = [score_row_group(group) for group in (RowGroup(paths[0], 0, 2), RowGroup(paths[0], 1, 2), RowGroup(paths[1], 0, 2))]
     expected = combine(parts, resamples=100, confidence=0.95)
     assert combine(parts[::-1], resamples=100, confidence=0.95) == expected
     assert evaluate(input=run, resamples=100) == expected

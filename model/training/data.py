@@ -5,8 +5,8 @@ with exactly the batch it would have had.
 """
 
 import hashlib
+import os
 import shutil
-import tempfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,10 +42,10 @@ class SpecialIds(NamedTuple):
     end: int
 
 
-def check_shards(folder: str, info: DatasetInfo, split: str) -> list[str]:
+def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) -> list[str]:
     """The local paths of a split's shards, each checked against the checksum in `dataset.json`.
 
-    Shards on an object store are copied to this machine first, as TensorFlow reads those only with credentials of its own.
+    Shards on an object store are copied to the folder `staging` first, as TensorFlow reads those only with credentials of its own.
 
     Raises:
       UsageError: there is no such split.
@@ -60,17 +60,17 @@ def check_shards(folder: str, info: DatasetInfo, split: str) -> list[str]:
         if not files.exists(path):
             raise DataError(f"{path}: the shard is missing; {again}")
         if not files.is_local(path):
-            path = _stage(path)
+            path = _stage(path, os.path.join(staging, shard.file))
         if files.sha256_file(path) != shard.sha256:
             raise DataError(f"{files.join(folder, shard.file)}: the checksum differs from dataset.json's, so the shard is damaged; {again}")
         paths.append(path)
     return paths
 
 
-def _stage(path: str) -> str:
-    with files.open_read(path) as source, tempfile.NamedTemporaryFile(suffix=".tfrecord", delete=False) as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
-    return copy.name
+def _stage(path: str, copy: str) -> str:
+    with files.open_read(path) as source, open(copy, "wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    return copy
 
 
 def length_buckets(longest: int) -> list[int]:

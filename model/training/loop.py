@@ -6,6 +6,8 @@ import json
 import math
 import signal
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -82,7 +84,10 @@ def train_network(records: str, output: str, *, network: NetworkConfig, training
 
 @contextlib.contextmanager
 def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
-    """A function that says whether SIGTERM has arrived since."""
+    """A function that says whether SIGTERM has arrived since; only the main thread of a process can know."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
     arrived: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
     try:
@@ -96,7 +101,8 @@ def make_optimizer(training: TrainingConfig, width: int) -> keras.optimizers.Opt
     peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
     schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
     adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-    return keras.optimizers.LossScaleOptimizer(adam) if training.precision == "mixed_float16" else adam
+    # The loss is a sum over some thousand tokens, so the scale starts at a thousandth of the usual 2^15.
+    return keras.optimizers.LossScaleOptimizer(adam, initial_scale=2.0**5) if training.precision == "mixed_float16" else adam
 
 
 class Trainer:
@@ -109,7 +115,8 @@ class Trainer:
         self.training, self.strategy, self.is_chief = training, strategy, is_chief(strategy)
         self.info: DatasetInfo = load_dataset(records)
         self.tokenizer = Tokenizer.load(files.join(records, TOKENIZER_FOLDER))
-        self.shards = check_shards(records, self.info, "train")
+        self.staging = tempfile.TemporaryDirectory(prefix="precis-records-")  # removed with this object
+        self.shards = check_shards(records, self.info, "train", staging=self.staging.name)
         self.ids = SpecialIds(self.tokenizer.pad_id, self.tokenizer.start_id, self.tokenizer.end_id)
         self.limits = Limits(
             max_source_tokens=network.max_source_tokens,
@@ -133,7 +140,7 @@ class Trainer:
     def _make_validator(self, records: str) -> Validator | None:
         if not self.training.validation_steps:
             return None
-        shards = check_shards(records, self.info, "validation")
+        shards = check_shards(records, self.info, "validation", staging=self.staging.name)
         summarizer = Summarizer(self.network, self.tokenizer, DecodingConfig(beam_width=self.training.validation_beam_width))
         limits = self.limits._replace(pieces=1)
         return Validator(shards, documents=self.training.validation_documents, limits=limits, ids=self.ids, summarizer=summarizer)
@@ -149,6 +156,7 @@ class Trainer:
             if position is not None:
                 lines = files.read_bytes(files.join(self.folder, LOSSES_FILE)).decode().splitlines()
                 return position, [row for row in map(json.loads, lines) if row["step"] <= position.step]
+            tqdm.write(f"the checkpoint {path} is damaged; going back to the one before", file=sys.stderr)
         return Position(), []
 
     def run(self, is_stopped: Callable[[], bool]) -> None:

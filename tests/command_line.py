@@ -1,0 +1,52 @@
+"""The command line, called within the test's own process, and what it left on the disk."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pipelines.cli import main
+
+
+def precis(command: str, **flags: Any) -> int:
+    """The exit code of a subcommand; `lower_case=True` is `--lower_case`."""
+    argv = [command]
+    for name, value in flags.items():
+        if isinstance(value, bool):
+            argv.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            argv += [f"--{name}", str(value)]
+    return exit_code(*argv)
+
+
+def exit_code(*argv: str) -> int:
+    """The exit code of a command line, whether it is returned or raised."""
+    try:
+        return main(argv)
+    except SystemExit as error:
+        assert isinstance(error.code, int)
+        return error.code
+
+
+def contents(folder: str | os.PathLike) -> dict[str, bytes]:
+    """Every file below a folder: name within it -> content."""
+    root = Path(folder)
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
+    """Writes records, or lines as they stand, and returns the `--corpus` of the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [record if isinstance(record, bytes) else _line(record) for record in records]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return f"jsonl:{path}"
+
+
+def _line(record: dict | str) -> bytes:
+    return record.encode() if isinstance(record, str) else json.dumps(record, ensure_ascii=False).encode()
+
+
+def said(stderr: str, command: str) -> list[str]:
+    """The lines of standard error that precis itself wrote."""
+    return [line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")]

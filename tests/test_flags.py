@@ -1,0 +1,198 @@
+"""Tests of options as flags and keywords alike."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from model.config import DecodingConfig, TrainingConfig, flag, required
+from model.errors import UsageError
+from pipelines.cli import COMMANDS
+from pipelines.corpus.source import CorpusOptions
+from pipelines.flags import add_flags, option_names, read_flags
+from pipelines.options import EvaluateOptions, FailureOptions, PrepareOptions, SummarizeOptions, TrainOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Paint:
+    """Paint of a house.
+
+    This line is no heading.
+    """
+
+    colour: str = required("what it looks like")
+    coats: int = flag(2, "how often")
+    litres: float = flag(0.5, "how much; 5% more if it rains")
+    glossy: bool = flag(False, "whether it shines")
+    safe: bool = flag(True, "whether it may be eaten")
+    brush: str = flag("flat", "what with", choices=("flat", "round"))
+    primer: str | None = flag(None, "what lies under it")
+
+    def __post_init__(self):
+        if self.coats < 1:
+            raise UsageError(f"--coats must be at least 1, not {self.coats}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class House:
+    """House"""
+
+    rooms: int = flag(3, "rooms")
+
+
+def parse(*argv):
+    parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
+    add_flags(parser, (Paint, House))
+    return vars(parser.parse_args(argv))
+
+
+def test_only_flags_that_were_given_have_a_value():
+    assert parse("--colour", "red") == {"colour": "red"}
+
+
+def test_a_flag_has_the_type_of_its_field():
+    values = parse("--colour", "7", "--coats", "7", "--litres", "7", "--brush", "round", "--primer", "7", "--rooms", "7")
+    assert values == {"colour": "7", "coats": 7, "litres": 7.0, "brush": "round", "primer": "7", "rooms": 7}
+    assert [type(values[name]) for name in ("coats", "litres", "primer")] == [int, float, str]
+
+
+def test_a_bool_is_a_pair_of_flags():
+    assert parse("--colour", "red", "--glossy", "--no-safe") == {"colour": "red", "glossy": True, "safe": False}
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "required: --colour"),
+        (["--colour", "red", "--coats", "many"], "argument --coats: invalid int value: 'many'"),
+        (["--colour", "red", "--brush", "square"], "argument --brush: invalid choice: 'square'"),
+        (["--colour", "red", "--coat", "3"], "unrecognized arguments: --coat 3"),
+        (["--colour", "red", "--glossy", "yes"], "unrecognized arguments: yes"),
+    ],
+)
+def test_a_flag_that_cannot_be_is_refused(argv, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parse(*argv)
+    assert message in capsys.readouterr().err
+
+
+def test_help_says_what_a_flag_is_for_and_its_default():
+    parser = argparse.ArgumentParser(prog="paint", formatter_class=lambda prog: argparse.HelpFormatter(prog, width=200))
+    add_flags(parser, (Paint, House))
+    shown = " ".join(parser.format_help().split())
+    assert "Paint of a house: --colour STR what it looks like --coats INT how often (default: 2)" in shown
+    assert "5% more if it rains (default: 0.5)" in shown
+    assert "--brush {flat,round}" in shown and "--safe, --no-safe whether it may be eaten (default: True)" in shown
+    assert "--primer STR what lies under it House: --rooms INT" in shown
+    assert "This line is no heading" not in shown
+
+
+def test_keywords_become_the_dataclasses():
+    paint, house = read_flags((Paint, House), {"colour": "red", "glossy": True, "rooms": 5})
+    assert paint == Paint(colour="red", glossy=True, coats=2) and house == House(rooms=5)
+
+
+def test_a_path_is_a_string():
+    (paint,) = read_flags((Paint,), {"colour": Path("a") / "b"})
+    assert paint.colour == "a/b"
+
+
+def test_an_unknown_keyword_is_refused_with_the_nearest_name():
+    with pytest.raises(UsageError, match="^unknown option 'colours'; did you mean 'colour'\\?$"):
+        read_flags((Paint, House), {"colours": "red"})
+    with pytest.raises(UsageError, match="^unknown option 'zzz'$"):
+        read_flags((Paint, House), {"zzz": 1})
+
+
+def test_a_missing_keyword_is_named_with_its_meaning():
+    with pytest.raises(UsageError, match="^--colour is needed: what it looks like$"):
+        read_flags((Paint, House), {"rooms": 2})
+
+
+def test_a_value_is_checked_by_its_dataclass():
+    with pytest.raises(UsageError, match="--coats must be at least 1, not 0"):
+        read_flags((Paint, House), {"colour": "red", "coats": 0})
+
+
+def test_option_names():
+    assert option_names((House, Paint)) == ["rooms", "colour", "coats", "litres", "glossy", "safe", "brush", "primer"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_field_of_a_job_is_a_flag_of_one_name(name):
+    concerns = COMMANDS[name].concerns
+    names = [field.name for concern in concerns for field in dataclasses.fields(concern)]
+    assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(names)
+    parser = argparse.ArgumentParser()
+    add_flags(parser, concerns)
+    assert set(names) == {action.dest for action in parser._actions} - {"help"}
+    for concern in concerns:
+        assert all(field.metadata.get("help") for field in dataclasses.fields(concern))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_field_of_a_job_is_a_keyword(name):
+    concerns = COMMANDS[name].concerns
+    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i"}
+    defaults = {field.name: needed.get(field.name, field.default) for concern in concerns for field in dataclasses.fields(concern)}
+    built = read_flags(concerns, defaults)
+    assert [type(instance) for instance in built] == list(concerns)
+    assert {key: value for instance in built for key, value in dataclasses.asdict(instance).items()} == defaults
+
+
+RECORDS = {"output": "o"}
+
+
+@pytest.mark.parametrize(
+    ("concern", "values", "message"),
+    [
+        (FailureOptions, {"max_failed_share": 1.01}, r"--max_failed_share is a share from 0 to 1, not 1\.01"),
+        (FailureOptions, {"max_failed_share": -0.1}, r"--max_failed_share is a share from 0 to 1, not -0\.1"),
+        (FailureOptions, {"max_failed_share": float("nan")}, "--max_failed_share is a share from 0 to 1, not nan"),
+        (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write to"),
+        (PrepareOptions, {**RECORDS, "max_source_tokens": 0}, "--max_source_tokens must be at least 1, not 0"),
+        (PrepareOptions, {**RECORDS, "max_target_tokens": -3}, "--max_target_tokens must be at least 1, not -3"),
+        (PrepareOptions, {**RECORDS, "vocabulary_size": 299}, "--vocabulary_size must be at least 300.*, not 299"),
+        (PrepareOptions, {**RECORDS, "tokenizer": "t", "lower_case": True}, "--tokenizer brings its own --lower_case"),
+        (PrepareOptions, {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"}, "and --reserved_tokens; leave them out"),
+        (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
+        (SummarizeOptions, {"output": ""}, "--output is empty"),
+        (SummarizeOptions, {"output": "o", "sentences": 0}, "--sentences must be at least 1, not 0"),
+        (SummarizeOptions, {"output": "o", "window_documents": 0}, "--window_documents must be at least 1, not 0"),
+        (EvaluateOptions, {"input": ""}, "--input is empty"),
+        (EvaluateOptions, {"input": "i", "show": -1}, "--show must be 0 or more, not -1"),
+        (EvaluateOptions, {"input": "i", "resamples": 0}, "--resamples must be 1 or more, not 0"),
+        (EvaluateOptions, {"input": "i", "confidence": 1.0}, r"--confidence must lie between 0 and 1, not 1\.0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(concern, values, message):
+    with pytest.raises(UsageError, match=message):
+        concern(**values)
+
+
+@pytest.mark.parametrize(
+    ("concern", "values"),
+    [
+        (FailureOptions, {"max_failed_share": 0}),
+        (FailureOptions, {"max_failed_share": 1}),
+        (PrepareOptions, {**RECORDS, "max_source_tokens": 1, "max_target_tokens": 1, "vocabulary_size": 300}),
+        (SummarizeOptions, {"output": "o", "sentences": 1, "window_documents": 1}),
+    ],
+)
+def test_options_at_their_limits_are_taken(concern, values):
+    assert {name: getattr(concern(**values), name) for name in values} == values
+
+
+def test_extractive_methods_are_read_from_one_string():
+    assert SummarizeOptions(output="o", extractive=" lead , frequency,").methods == ("lead", "frequency")
+    assert SummarizeOptions(output="o", extractive=" ,").methods == ()
+
+
+def test_the_jobs_take_what_the_command_line_offers():
+    from pipelines import prepare, summarize, train
+
+    for name, job in (("prepare", prepare), ("summarize", summarize), ("train", train)):
+        assert job.CONCERNS == COMMANDS[name].concerns
+    assert COMMANDS["train"].concerns == (TrainOptions, TrainingConfig)
+    assert COMMANDS["summarize"].concerns == (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)

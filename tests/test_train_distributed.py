@@ -1,0 +1,89 @@
+"""The number of pieces, devices and processes does not change a training."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_training import (
+    ONE_BUCKET,
+    SIX_ROWS,
+    checkpoints,
+    free_port,
+    in_process,
+    losses,
+    network_config,
+    reports,
+    run_to_end,
+    start_command,
+    train_flags,
+)
+
+from model.bundle import load_bundle
+from pipelines.train import train
+
+
+@pytest.fixture(scope="module")
+def one_device(records_folder, tmp_path_factory) -> Path:
+    """A training without dropout on one device, in batches of six rows."""
+    output = tmp_path_factory.mktemp("one_device")
+    run_to_end(records_folder, output, network=network_config(dropout=0.0, **ONE_BUCKET), batch_tokens=SIX_ROWS)
+    return output
+
+
+def test_pieces_change_nothing(records_folder, one_device, tmp_path):
+    run_to_end(records_folder, tmp_path, network=network_config(dropout=0.0, **ONE_BUCKET), batch_tokens=SIX_ROWS, accumulate=3)
+    assert losses(tmp_path) == pytest.approx(losses(one_device), abs=1e-5)
+    assert len(set(losses(tmp_path))) == 12
+
+
+TWO_DEVICES = """
+import sys
+import tensorflow as tf
+tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+sys.path.insert(0, "tests")
+from small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
+from model.training.strategy import make_strategy
+records, output = sys.argv[1:]
+assert make_strategy("mirrored").num_replicas_in_sync == 2
+still = network_config(dropout=0.0, **ONE_BUCKET)
+run_to_end(records, output + "/two", network=still, batch_tokens=SIX_ROWS, strategy="mirrored")
+run_to_end(records, output + "/pieces", network=still, batch_tokens=SIX_ROWS, strategy="mirrored", accumulate=3, steps=3)
+settings = {"precision": "mixed_float16", "validation_steps": 3, "validation_documents": 2}
+run_to_end(records, output + "/dropout", strategy="mirrored", steps=3, **settings)
+"""
+
+
+@pytest.mark.slow
+def test_two_devices_change_nothing(records_folder, one_device, tmp_path):
+    in_process(TWO_DEVICES, records_folder, tmp_path)
+    assert losses(tmp_path / "two") == pytest.approx(losses(one_device), abs=1e-5)
+    assert losses(tmp_path / "pieces", 3) == pytest.approx(losses(one_device)[:3], abs=1e-5)
+    assert [row["tokens"] for row in reports(tmp_path / "two")] == [row["tokens"] for row in reports(one_device)]
+    # With dropout, loss scaling, uneven rests and a validation:
+    assert np.isfinite(losses(tmp_path / "dropout", 3)).all()
+    assert load_bundle(str(tmp_path / "dropout")).network.config == network_config()
+
+
+@pytest.mark.slow
+def test_two_processes_change_nothing(records_folder, tmp_path):
+    flags = {"dropout": 0, "batch_tokens": SIX_ROWS, **ONE_BUCKET, "validation_steps": 6, "validation_documents": 2}
+    cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}
+    workers = [
+        start_command(
+            train_flags(records_folder, tmp_path / "two", **flags, strategy="multiworker"),
+            TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}),
+        )
+        for index in range(2)
+    ]
+    try:
+        printed = [worker.communicate(timeout=300) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0, 0], printed[0][1][-2000:] + printed[1][1][-2000:]
+    train(records=records_folder, output=str(tmp_path / "one"), network="tiny", warmup_steps=10, steps=12, strategy="one", **flags)
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-5)
+    assert "of step" in printed[0][0] and load_bundle(str(tmp_path / "two")).model_id in printed[0][0]  # the chief wrote the bundle
+    assert checkpoints(tmp_path / "two")[-1] == "step-00000012"
+    assert len(list((tmp_path / "two/training/tensorboard").iterdir())) == 1
