@@ -33,6 +33,8 @@ _BATCH = 64
 
 
 class Row(NamedTuple):
+    """One record of the benchmark's corpus."""
+
     document_id: str
     article: str
     highlights: str

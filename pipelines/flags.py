@@ -67,7 +67,8 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
             raise UsageError(f"unknown option {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     built = []
     for concern in concerns:
-        own = {name: _plain(value) for name, value in values.items() if known[name] is concern}
+        hints = typing.get_type_hints(concern)
+        own = {name: _checked(name, value, hints[name]) for name, value in values.items() if known[name] is concern}
         missing = [f.name for f in dataclasses.fields(concern) if f.default is dataclasses.MISSING and f.name not in own]
         if missing:
             raise UsageError(f"--{missing[0]} is needed: {_help_of(concern, missing[0])}")
@@ -75,9 +76,16 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
     return built
 
 
-def _plain(value: Any) -> Any:
-    """The value as the command line would give it: a `pathlib` path is a string."""
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    """The value as the command line would give it: a `pathlib` path is a string, a whole number may stand for any number."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    kind = _value_type(hint)
+    is_absent = value is None and isinstance(hint, types.UnionType)
+    is_number = kind is float and isinstance(value, int)
+    if not (is_absent or is_number or isinstance(value, kind)) or (isinstance(value, bool) and kind is not bool):
+        raise UsageError(f"{name} takes a value of type {kind.__name__}, not {value!r}")
+    return value
 
 
 def _help_of(concern: type, name: str) -> str:

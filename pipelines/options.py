@@ -4,6 +4,7 @@ import dataclasses
 
 from model.config import SIZES, flag, required
 from model.errors import UsageError
+from model.tokenizer import RESERVED_TOKENS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,15 @@ class PrepareOptions:
             raise UsageError(f"--vocabulary_size must be at least 300, room for the characters of plain text, not {self.vocabulary_size}")
         if self.tokenizer and (self.lower_case or self.reserved_tokens):
             raise UsageError("--tokenizer brings its own --lower_case and --reserved_tokens; leave them out")
+        tokens = (*RESERVED_TOKENS, *self.reserved)
+        for token in self.reserved:
+            if token.split() != [token] or tokens.count(token) > 1:
+                raise UsageError(f"--reserved_tokens holds {token!r}, which is there twice or has a space in it; name each token once")
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The names in `reserved_tokens`, in order."""
+        return tuple(name.strip() for name in self.reserved_tokens.split(",") if name.strip())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,6 @@ def _list_of(*fields: pa.Field) -> pa.ListType:
     return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
 
 
-_CREATED_AT = _column("created_at", pa.timestamp("us", tz="UTC"), "when the run began")
 _RUN_ID = _column("run_id", pa.string(), "the run that wrote the row")
 
 _SENTENCE = _list_of(
@@ -57,7 +56,7 @@ SUMMARY_SCHEMA = pa.schema(
         _column("decode_id", pa.string(), "fingerprint of the decoding settings; null without a network", nullable=True),
         _RUN_ID,
         _column("schema_version", pa.int32(), "version of this schema"),
-        _CREATED_AT,
+        _column("created_at", pa.timestamp("us", tz="UTC"), "when the run began"),
     ],
     metadata={"precis.schema": "summary", "precis.schema_version": str(SCHEMA_VERSION)},
 )
@@ -72,7 +71,6 @@ DEAD_LETTER_SCHEMA = pa.schema(
         _column("location", pa.string(), "where the record stands in its file", nullable=True),
         _column("raw", pa.binary(), "the record's bytes, cut at 64 KiB", nullable=True),
         _RUN_ID,
-        _CREATED_AT,
     ],
     metadata={"precis.schema": "dead_letter", "precis.schema_version": str(SCHEMA_VERSION)},
 )

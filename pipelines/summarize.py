@@ -95,6 +95,7 @@ def _inputs(corpus: CorpusOptions, options: SummarizeOptions, model: dict[str, s
         "tasks": tasks.describe_tasks(found),
         "extractive": options.methods,
         "sentences": options.sentences,
+        "window_documents": options.window_documents,  # A window is a row group.
         **model,
     }
 

@@ -89,8 +89,11 @@ def _holds_more_than_tasks(output: str) -> bool:
 def _now() -> datetime.datetime:
     """This second, or the one that SOURCE_DATE_EPOCH names (reproducible-builds.org)."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.datetime.now(datetime.UTC) if epoch is None else datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
-    return now.replace(microsecond=0)
+    if epoch is None:
+        return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    if not epoch.isdecimal():
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; set it right or unset it")
+    return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
 
 
 def _remove_leftovers(output: str) -> None:
@@ -127,7 +130,7 @@ def publish_dead_letters(job: Job, index: int, letters: Sequence[DeadLetter]) ->
     if not letters:
         return []
     name = files.join(DEAD_LETTERS_FOLDER, part_name(index, job.tasks))
-    rows = [{**letter._asdict(), "task": index, "run_id": job.run_id, "created_at": job.created_at} for letter in letters]
+    rows = [{**letter._asdict(), "task": index, "run_id": job.run_id} for letter in letters]
     write_parquet(files.join(job.output, name), [dead_letter_table(rows)], DEAD_LETTER_SCHEMA)
     return [describe_file(job.output, name, rows=len(rows))]
 

@@ -196,3 +196,14 @@ def test_the_jobs_take_what_the_command_line_offers():
         assert job.CONCERNS == COMMANDS[name].concerns
     assert COMMANDS["train"].concerns == (TrainOptions, TrainingConfig)
     assert COMMANDS["summarize"].concerns == (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
+
+
+def test_a_value_of_another_type_is_refused():
+    with pytest.raises(UsageError, match=r"sentences takes a value of type int, not '3'"):
+        read_flags([SummarizeOptions], {"output": "out", "sentences": "3"})
+    with pytest.raises(UsageError, match=r"sentences takes a value of type int, not True"):
+        read_flags([SummarizeOptions], {"output": "out", "sentences": True})
+    with pytest.raises(UsageError, match=r"output takes a value of type str, not None"):
+        read_flags([SummarizeOptions], {"output": None})
+    (failures,) = read_flags([FailureOptions], {"max_failed_share": 1})
+    assert failures.max_failed_share == 1

@@ -22,8 +22,10 @@ from model.errors import UsageError
 from model.text import body, normalise
 from model.tokenizer import Tokenizer
 from pipelines import prepare as prepare_module
+from pipelines import scan
 from pipelines.corpus.sample import generator
-from pipelines.prepare import EncodeTask, find_duplicates, prepare
+from pipelines.prepare import EncodeTask, prepare
+from pipelines.scan import find_duplicates
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
 FIRST = len(generator.hand_written())
@@ -198,7 +200,7 @@ def test_dead_letters_say_where_and_why(undisturbed, corpus):
     for row, line in zip(rows, broken, strict=True):
         raw = (line if isinstance(line, bytes) else line.encode() if isinstance(line, str) else json.dumps(line).encode()) + b"\n"
         assert (row["raw"], row["stage"], row["location"]) == (raw, "read", f"{path}:byte {content.index(raw)}")
-        assert row["document_id"] is None and row["created_at"].timestamp() == 1700000000
+        assert row["document_id"] is None
         assert row["run_id"] == info(undisturbed)["fingerprint"][:16]
 
 
@@ -273,9 +275,11 @@ def test_lower_case_and_reserved_tokens(tmp_path):
 
 
 def test_reserved_tokens_that_cannot_be_are_refused(tmp_path, capsys):
-    assert precis("prepare", corpus="sample:20", output=tmp_path, reserved_tokens="[PAD]", **SMALL) == 2
-    (line,) = said(capsys.readouterr().err, "prepare")
-    assert "reserved tokens must begin with [PAD] [UNK] [START] [END] and differ" in line
+    for tokens, wrong in (("[PAD]", "[PAD]"), ("[A],[B],[A]", "[A]"), ("two words", "two words")):
+        assert precis("prepare", corpus="sample:20", output=tmp_path / "out", reserved_tokens=tokens, **SMALL) == 2
+        (line,) = said(capsys.readouterr().err, "prepare")
+        assert f"--reserved_tokens holds {wrong!r}, which is there twice or has a space in it" in line
+    assert not (tmp_path / "out").exists()
 
 
 def test_boilerplate_is_kept_on_request(tmp_path):
@@ -491,7 +495,7 @@ def test_an_object_store_gets_the_same_files(undisturbed, flags, corpus):
 
 def test_duplicates_are_found_by_task_and_record():
     def packed(*places):
-        return np.array(list(places), prepare_module._PLACE).tobytes()
+        return np.array(list(places), scan._PLACE).tobytes()
 
     a, b, zero = b"a" * 16, b"b" * 16, b"a" * 15 + b"\0"
     parts = [packed((a, 10, 0), (b, 10, 7)), packed((a, 9, 300), (a, 9, 5), (b, 2, 1)), packed((zero, 1, 1))]

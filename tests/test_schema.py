@@ -52,7 +52,6 @@ def dead_letter(**changes):
         "location": "a.jsonl:byte 7",
         "raw": b"\xff{",
         "run_id": "r",
-        "created_at": NOW,
     }
     return row | changes
 

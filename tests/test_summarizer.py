@@ -63,8 +63,15 @@ def test_lengths_are_cut_at_what_the_network_can_write(network, width):
 def test_what_cannot_be_written_is_no_candidate(network):
     tiny = Tokenizer([*RESERVED_TOKENS, *TOKENIZER.vocabulary[4:]])
     summarizer = Summarizer(network, tiny, DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1))
-    summarizer._suppressed[5:] = True  # leaves "▁" and the end: two summaries of one token
-    assert [len(ranked) for ranked in summarizer.summarize(SOURCES[:2])] == [2, 2]
+    summarizer._suppressed[[4, 5, *range(7, 16)]] = True  # leaves "▁a" and the end: two summaries of one token
+    assert [sorted(summary.text for summary in ranked) for ranked in summarizer.summarize(SOURCES[:2])] == [["", "a"]] * 2
+
+
+def test_candidates_differ_in_more_than_white_space(network):
+    summarizer = Summarizer(network, TOKENIZER, DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1))
+    summarizer._suppressed[7:] = True  # leaves "▁a", and three tokens that are nothing to read
+    for ranked in summarizer.summarize(SOURCES):
+        assert sorted(summary.text for summary in ranked) == ["", "a"]
 
 
 def test_batches_hold_every_document_once_and_keep_to_the_budget():

@@ -134,7 +134,7 @@ def test_dead_letters_are_published_with_task_and_run(tmp_path):
     assert described == {"file": name, "rows": 2, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     table = pq.read_table(tmp_path / name)
     assert table.schema.equals(DEAD_LETTER_SCHEMA, check_metadata=True)
-    same = {"stage": "read", "task": 7, "run_id": job.run_id, "created_at": job.created_at}
+    same = {"stage": "read", "task": 7, "run_id": job.run_id}
     assert table.to_pylist() == [
         {**same, "reason": "invalid_json", "detail": "no", "document_id": None, "location": "a:byte 3", "raw": b"\xff"},
         {**same, "reason": "empty_article", "detail": "none", "document_id": "d1", "location": None, "raw": None},
@@ -155,3 +155,10 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
     task = Task(1, "jsonl", ("a", "b"), 2, 30, "test", Fields("text", "summary", "key", "part"), "7:9", 28)
     (described,) = json.loads(json.dumps(tasks.describe_tasks([task])))
     assert described == [1, "jsonl", ["a", "b"], 2, 30, "test", ["text", "summary", "key", "part"], "7:9", 28]
+
+
+def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970"):
+        tasks.open_job(str(tmp_path / "out"), kind="records", inputs={}, tasks=1)
+    assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """Token ids of documents in, ranked summaries out: batches documents of similar length, searches, reads the tokens back."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from model.decoding.beam import beam_search
 from model.decoding.greedy import greedy_search
 from model.decoding.rules import is_possible
 from model.network.transformer import Transformer
+from model.text import normalise
 from model.tokenizer import Tokenizer
 
 # Padded source tokens searched at once, over all documents of a batch. The work of a step grows with the number of documents as well.
@@ -62,10 +64,7 @@ class Summarizer:
             padded[row, : len(source)] = source
         tokens, scores, possible = (part.numpy() for part in self._search(tf.constant(padded)))
         texts = [self.tokenizer.decode(ranked) for ranked in tokens.tolist()]
-        return [
-            [Summary(text, float(score)) for text, score, is_one in zip(*ranked, strict=True) if is_one]
-            for ranked in zip(texts, scores, possible, strict=True)
-        ]
+        return [_distinct(*ranked) for ranked in zip(texts, scores.tolist(), possible.tolist(), strict=True)]
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B, N], whether there is such a summary bool [B, N]."""
@@ -82,6 +81,15 @@ class Summarizer:
         )
         count = self.config.n_best
         return found.tokens[:, :count], found.scores[:, :count], is_possible(found.log_probs[:, :count])
+
+
+def _distinct(texts: list[str], scores: list[float], possible: list[bool]) -> list[Summary]:
+    """The summaries of one document, best first, without those that differ from a better one in white space only."""
+    summaries: dict[str, float] = {}
+    for text, score, is_one in zip(texts, scores, possible, strict=True):
+        if is_one:
+            summaries.setdefault(normalise(text), score)
+    return list(itertools.starmap(Summary, summaries.items()))
 
 
 def batches_by_length(lengths: Sequence[int]) -> list[list[int]]:
