@@ -15,6 +15,8 @@ EXTRAS = {
     "network": ["tensorflow>=2.21,<2.22", "tensorflow-text>=2.21,<2.22", "keras>=3.15,<4", "safetensors>=0.8", "tensorboard>=2.21,<2.22"],
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
+    # Runs Beam jobs on Dataflow; not in `all`.
+    "dataflow": ["apache-beam[gcp]>=2.77,<3"],
     # Paths on gs://.
     "gcs": ["gcsfs>=2026.9"],
 }
@@ -44,7 +46,7 @@ setup(
     ],
     extras_require={
         **EXTRAS,
-        "all": sorted({requirement for extra in EXTRAS.values() for requirement in extra}),
+        "all": sorted({requirement for name, extra in EXTRAS.items() if name != "dataflow" for requirement in extra}),
         "dev": DEVELOPMENT,
     },
     entry_points={"console_scripts": ["precis = pipelines.cli:main"]},

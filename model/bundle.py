@@ -9,8 +9,6 @@ manifest.json          checksums of the files, model_id, what it was trained on;
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import safetensors.numpy
-
 from model import files
 from model.config import NetworkConfig
 from model.errors import DataError, UsageError
@@ -47,6 +45,8 @@ def save_bundle(folder: str, *, network: "Transformer", tokenizer: Tokenizer, pr
     Returns:
       The model_id.
     """
+    import safetensors.numpy
+
     files.remove(files.join(folder, MANIFEST_FILE))
     files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, "network": dataclasses.asdict(network.config)})
     tokenizer.save(files.join(folder, TOKENIZER_FOLDER))
@@ -98,6 +98,8 @@ def load_bundle(folder: str) -> Bundle:
     tokenizer = Tokenizer.load(files.join(folder, TOKENIZER_FOLDER))
     if tokenizer.fingerprint != manifest["tokenizer_fingerprint"]:
         raise DataError(f"{files.join(folder, TOKENIZER_FOLDER)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again")
+    import safetensors.numpy
+
     from model.network.build import build_network
 
     network = build_network(NetworkConfig(**files.read_json(files.join(folder, CONFIG_FILE))["network"]))

@@ -119,7 +119,7 @@ class TrainingConfig:
 
     steps: int = flag(10_000, "optimizer steps")
     batch_tokens: int = flag(8_192, "padded source and target tokens of one step, over all replicas")
-    accumulate: int = flag(1, "pieces that each batch is worked in, one after the other, to save memory; the result is the same")
+    accumulate: int = flag(1, "pieces that each batch is worked in, one after the other, to save memory; only dropout differs")
     learning_rate: float = flag(
         0.0, "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017)"
     )

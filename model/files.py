@@ -15,6 +15,9 @@ from typing import IO, Any
 
 import fsspec
 
+# How the name of a file ends that is being written.
+ASIDE = ".aside"
+
 
 def filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path and the path within it."""
@@ -70,7 +73,7 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
     if is_local(path):
         _, name = filesystem(path)
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        aside = f"{name}.{uuid.uuid4().hex[:8]}.aside"
+        aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
         try:
             with open(aside, "wb") as file:
                 yield file
@@ -108,6 +111,23 @@ def remove(path: str) -> None:
     fs, name = filesystem(path)
     if fs.exists(name):
         fs.rm(name, recursive=True)
+
+
+def remove_leftovers(folder: str) -> None:
+    """Removes what a killed process was writing aside, anywhere below a folder."""
+    fs, name = filesystem(folder)
+    for path in fs.find(name):
+        if path.endswith(ASIDE):
+            fs.rm(path)
+
+
+def copy_tree(folder: str, to: str) -> None:
+    """Copies a local folder to another place, over what is there."""
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(directory, name)
+            with open(path, "rb") as file:
+                write_bytes(join(to, os.path.relpath(path, folder)), file.read())
 
 
 def sha256_file(path: str) -> str:

@@ -48,6 +48,12 @@ def merge_counts(parts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
+def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    """The words that learning looks at, so that counts of a large corpus can be cut part by part without changing what is learned."""
+    kept = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_WORDS]
+    return dict(kept)
+
+
 def learn(counts: Mapping[str, int], *, size: int, lower_case: bool = False, reserved: Sequence[str] = RESERVED_TOKENS) -> list[str]:
     """Learns a WordPiece vocabulary from word counts.
 

@@ -12,11 +12,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from model.config import DecodingConfig, TrainingConfig
 from model.errors import PrecisError
-from pipelines.corpus.source import CorpusOptions
+from pipelines import options
 from pipelines.flags import add_flags
-from pipelines.options import EvaluateOptions, FailureOptions, PrepareOptions, SummarizeOptions, TrainOptions
 from pipelines.quiet import import_tensorflow
 
 
@@ -29,12 +27,10 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "prepare": Command("corpus -> vocabulary -> TFRecord shards", (CorpusOptions, PrepareOptions, FailureOptions), True),
-    "train": Command("records -> bundle", (TrainOptions, TrainingConfig), False),
-    "summarize": Command(
-        "corpus (+ bundle) -> Parquet with both summaries", (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions), True
-    ),
-    "evaluate": Command("Parquet -> ROUGE table", (EvaluateOptions,), True),
+    "prepare": Command("corpus -> vocabulary -> TFRecord shards", options.PREPARE, True),
+    "train": Command("records -> bundle", options.TRAIN, False),
+    "summarize": Command("corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True),
+    "evaluate": Command("Parquet -> ROUGE table", options.EVALUATE, True),
 }
 _BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
 

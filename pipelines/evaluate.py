@@ -1,6 +1,5 @@
 """`precis evaluate`: Parquet -> ROUGE of every system against the references, with bootstrap intervals."""
 
-import dataclasses
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,8 +12,8 @@ import pyarrow.parquet as pq
 from model import files, rouge
 from model.errors import UsageError
 from pipelines import progress
-from pipelines.flags import read_flags
-from pipelines.options import EvaluateOptions
+from pipelines.flags import option_names, read_flags
+from pipelines.options import EVALUATE, EvaluateOptions
 from pipelines.runner import pipeline_options, run_pipeline
 
 ABSTRACTIVE = "abstractive"
@@ -64,9 +63,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     Raises:
       UsageError: a flag, an input that is no finished run, or one without a single reference.
     """
-    (options,) = read_flags([EvaluateOptions], flags)
-    names = [field.name for field in dataclasses.fields(EvaluateOptions)]
-    beam_options = pipeline_options(beam_args, own_flags=names)
+    (options,) = read_flags(EVALUATE, flags)
+    beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
     folder = output_folder(options)
     result_path = files.join(folder, "rouge.json")
     paths = parquet_files(options.input)

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from model.errors import DataError
 from pipelines.corpus.document import Unreadable
 
+# A gzip stream that broke off does not say how many records it held.
+UNCOUNTED = "read/broken_gzip"
+
 
 class DeadLetter(NamedTuple):
     """A record or document that ended before its result.
@@ -18,6 +21,7 @@ class DeadLetter(NamedTuple):
       document_id: None where there was no document yet.
       location: where the record stands in the source, or None.
       raw: the record's bytes, cut at 64 KiB, or None.
+      records: how many records are lost with it.
     """
 
     stage: str
@@ -26,16 +30,20 @@ class DeadLetter(NamedTuple):
     document_id: str | None = None
     location: str | None = None
     raw: bytes | None = None
+    records: int = 1
 
 
 def unreadable_letter(record: Unreadable) -> DeadLetter:
     """The dead letter of a record that is no document."""
-    return DeadLetter("read", record.reason, record.detail, location=record.location, raw=record.raw)
+    return DeadLetter("read", record.reason, record.detail, location=record.location, raw=record.raw, records=record.records)
 
 
 def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
-    """How many dead letters there are of each `stage/reason`."""
-    return dict(Counter(f"{letter.stage}/{letter.reason}" for letter in letters))
+    """How many records were lost for each `stage/reason`."""
+    counts: Counter[str] = Counter()
+    for letter in letters:
+        counts[f"{letter.stage}/{letter.reason}"] += letter.records
+    return dict(counts)
 
 
 def check_failures(counts: Mapping[str, int], reasons: Mapping[str, int], *, max_failed_share: float, dead_letters: str) -> None:
@@ -43,14 +51,19 @@ def check_failures(counts: Mapping[str, int], reasons: Mapping[str, int], *, max
 
     Args:
       counts: documents by what became of them; `read` and `failed` are used.
-      reasons: dead letters by `stage/reason`.
+      reasons: lost records by `stage/reason`.
       max_failed_share: the share of read records that may fail.
       dead_letters: where the dead letters are, for the message.
 
     Raises:
-      DataError: more than that failed.
+      DataError: more than that failed, or nobody knows how much did.
     """
     read, failed = counts["read"], counts["failed"]
+    if reasons.get(UNCOUNTED) and max_failed_share < 1:
+        raise DataError(
+            f"{reasons[UNCOUNTED]} gzip stream(s) broke off and an unknown number of records is lost; see {dead_letters}, "
+            "replace the files, or run the command again with --max_failed_share 1 to go without those records"
+        )
     if failed > max_failed_share * read:
         listed = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
         raise DataError(

@@ -2,9 +2,10 @@
 
 import dataclasses
 
-from model.config import SIZES, flag, required
+from model.config import SIZES, DecodingConfig, TrainingConfig, flag, required
 from model.errors import UsageError
 from model.tokenizer import RESERVED_TOKENS
+from pipelines.corpus.source import CorpusOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,3 +114,10 @@ class EvaluateOptions:
 def _check_output(output: str) -> None:
     if not output:
         raise UsageError("--output is empty; name the folder to write to")
+
+
+# The options that each job takes, in the order of its --help.
+PREPARE = (CorpusOptions, PrepareOptions, FailureOptions)
+TRAIN = (TrainOptions, TrainingConfig)
+SUMMARIZE = (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
+EVALUATE = (EvaluateOptions,)

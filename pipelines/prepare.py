@@ -26,14 +26,13 @@ from pipelines.corpus.document import Document, Task, Unreadable
 from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 from pipelines.flags import option_names, read_flags
-from pipelines.options import FailureOptions, PrepareOptions
+from pipelines.options import PREPARE, FailureOptions, PrepareOptions
 from pipelines.quiet import import_tensorflow
 from pipelines.runner import pipeline_options, run_pipeline
 from pipelines.scan import Pair, build_scan, read_pair, scan_path, why_skipped
 from pipelines.tasks import Job
 
-CONCERNS = (CorpusOptions, PrepareOptions, FailureOptions)
-
+MAX_SPLITS = 64  # each is an open file; more than a few are a --split_field that names no splits
 _WINDOW_DOCUMENTS = 256  # encoded in one call
 
 
@@ -51,8 +50,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       UsageError: a flag or a corpus that cannot be; nothing was written.
       DataError: too many records failed, or there is nothing to train on.
     """
-    corpus, options, failures = read_flags(CONCERNS, flags)
-    beam_options = pipeline_options(beam_args, own_flags=option_names(CONCERNS))
+    corpus, options, failures = read_flags(PREPARE, flags)
+    beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     found = list_tasks(corpus)
     inputs = _inputs(corpus, options, found)
     job = tasks.open_job(options.output, kind="records", inputs=inputs, tasks=len(found))
@@ -111,7 +110,7 @@ class EncodeTask(beam.DoFn):
         """Loads the tokenizer once per process."""
         folder = files.join(self._options.output, record.TOKENIZER_FOLDER)
         self._tokenizer = self._shared.acquire(lambda: Tokenizer.load(folder))
-        self._duplicates = {int(task): set(numbers) for task, numbers in files.read_json(scan_path(self._job))["duplicates"].items()}
+        self._duplicates = files.read_json(scan_path(self._job))["duplicates"]
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
         """Yields the receipt of a task that is done."""
@@ -123,13 +122,13 @@ class EncodeTask(beam.DoFn):
         counts: Counter[str] = Counter(read=0, written=0, failed=0, duplicates=0, skipped=0)
         letters: list[DeadLetter] = []
         window: list[tuple[Document, Pair]] = []
-        duplicates = self._duplicates.get(task.number, set())
+        duplicates = set(self._duplicates.get(str(task.number), ()))
         with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
             for position, document in enumerate(read_task(task, self._corpus)):
-                counts["read"] += 1
                 if isinstance(document, Unreadable):
                     letters.append(unreadable_letter(document))
                     continue
+                counts["read"] += 1
                 pair = read_pair(document, self._corpus)
                 if reason := why_skipped(pair):
                     counts.update(["skipped", reason])
@@ -141,10 +140,11 @@ class EncodeTask(beam.DoFn):
                     self._write(window, shards, bar)
                     window = []
             self._write(window, shards, bar)
-        counts["written"], counts["failed"] = shards.written, len(letters)
+        counts["written"], counts["failed"] = shards.written, sum(letter.records for letter in letters)
+        counts["read"] += counts["failed"]
         dead_letters = tasks.publish_dead_letters(self._job, task.number, letters)
         lengths = {"source_lengths": dict(shards.source_lengths), "target_lengths": dict(shards.target_lengths)}
-        described = {"shards": shards.described, "dead_letters": dead_letters, "failures": count_reasons(letters)}
+        described = {"files": shards.described, "dead_letters": dead_letters, "failures": count_reasons(letters)}
         return {"task": task.number, "counts": dict(counts), **described, **lengths}
 
     def _write(self, window: list[tuple[Document, Pair]], shards: "ShardWriter", bar: progress.TaskProgress) -> None:
@@ -171,6 +171,8 @@ class ShardWriter(contextlib.ExitStack):
     def write(self, split: str, example: Example, target_tokens: int) -> None:
         """Appends an example; `target_tokens` is the target's length before the cut."""
         if split not in self._files:
+            if len(self._files) == MAX_SPLITS:
+                raise DataError(f"the corpus has more than {MAX_SPLITS} splits, {split!r} among them; check --split_field")
             path = files.join(self._output, record.shard_name(split, self._index, self._count))
             self._files[split] = self.enter_context(files.write_aside(path))
         self._files[split].write(record.frame(record.serialise(example)))
@@ -184,22 +186,22 @@ class ShardWriter(contextlib.ExitStack):
         return self._records.total()
 
     @property
-    def described(self) -> dict[str, dict[str, Any]]:
-        """For each split, its file as it is published; to be asked after the block."""
+    def described(self) -> list[dict[str, Any]]:
+        """The file of each split as it is published; to be asked after the block."""
         names = {split: record.shard_name(split, self._index, self._count) for split in sorted(self._files)}
-        files_ = {split: tasks.describe_file(self._output, name, rows=self._records[split]) for split, name in names.items()}
-        return {split: {"records": file.pop("rows"), **file} for split, file in files_.items()}
+        return [{"split": split, **tasks.describe_file(self._output, name, rows=self._records[split])} for split, name in names.items()]
 
 
 def publish_dataset(receipts: list[dict[str, Any]], options: PrepareOptions, corpus: CorpusOptions, job: Job) -> None:
     """Writes dataset.json from the receipts of all tasks."""
     receipts = sorted(receipts, key=lambda receipt: receipt["task"])
-    splits: dict[str, tuple[Shard, ...]] = {}
+    splits: dict[str, list[Shard]] = {}
     for receipt in receipts:
-        for split, shard in receipt["shards"].items():
-            splits[split] = (*splits.get(split, ()), Shard(**shard))
+        for file in receipt["files"]:
+            shard = Shard(file=file["file"], records=file["rows"], bytes=file["bytes"], sha256=file["sha256"])
+            splits.setdefault(file["split"], []).append(shard)
     info = DatasetInfo(
-        splits=dict(sorted(splits.items())),
+        splits={split: tuple(shards) for split, shards in sorted(splits.items())},
         source_lengths=_lengths(receipts, "source_lengths"),
         target_lengths=_lengths(receipts, "target_lengths"),
         counts=tasks.sum_counts(receipt["counts"] for receipt in receipts),

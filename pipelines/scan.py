@@ -48,7 +48,7 @@ def build_scan(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: Corpus
     learned = (
         scanned.words
         | "SumWordCounts" >> beam.CombinePerKey(vocabulary.merge_counts)
-        | "DropKeys" >> beam.Values()
+        | "KeepFrequentWords" >> beam.MapTuple(lambda _, counts: vocabulary.most_frequent(counts))
         | "GatherWordCounts" >> beam.combiners.ToList()
         | "PublishTokenizer" >> beam.Map(publish_tokenizer, options)
     )

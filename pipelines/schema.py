@@ -39,8 +39,8 @@ _CANDIDATE = _list_of(
 
 SUMMARY_SCHEMA = pa.schema(
     [
-        _column("document_id", pa.string(), "the source's own id, or the sha256 of the normalised article"),
-        _column("split", pa.string(), "train, validation, test, or empty where the source has no splits"),
+        _column("document_id", pa.string(), "the source's own id, unique if the source's ids are, or the sha256 of the normalised article"),
+        _column("split", pa.string(), "train, validation, test, or another name that the source uses"),
         _column("content_sha256", pa.string(), "sha256 of the normalised article, in hexadecimal"),
         _column("source_tokens", pa.int32(), "length of the article in tokens; null without a network", nullable=True),
         _column("seen_tokens", pa.int32(), "tokens that the network read; null without a network", nullable=True),
@@ -70,6 +70,7 @@ DEAD_LETTER_SCHEMA = pa.schema(
         _column("document_id", pa.string(), "the document, where it had been read", nullable=True),
         _column("location", pa.string(), "where the record stands in its file", nullable=True),
         _column("raw", pa.binary(), "the record's bytes, cut at 64 KiB", nullable=True),
+        _column("records", pa.int32(), "how many records are lost with it; more than one where a file is damaged from some place on"),
         _RUN_ID,
     ],
     metadata={"precis.schema": "dead_letter", "precis.schema_version": str(SCHEMA_VERSION)},

@@ -17,7 +17,7 @@ from apache_beam.utils.shared import Shared
 from model import files
 from model.bundle import read_manifest
 from model.config import DecodingConfig
-from model.errors import UsageError
+from model.errors import DataError, UsageError
 from model.extractive.methods import METHODS
 from model.extractive.selection import extract
 from model.text import body, content_sha256, sentences, words
@@ -26,13 +26,12 @@ from pipelines.corpus.document import Document, Task, Unreadable
 from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 from pipelines.flags import option_names, read_flags
-from pipelines.options import FailureOptions, SummarizeOptions
+from pipelines.options import SUMMARIZE, SummarizeOptions
 from pipelines.quiet import import_tensorflow
 from pipelines.runner import pipeline_options, run_pipeline
 from pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
 from pipelines.tasks import Job
 
-CONCERNS = (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
 SUMMARIES_FOLDER, MANIFEST_FILE = "summaries", "manifest.json"
 
 
@@ -50,9 +49,9 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       UsageError: a flag, a corpus or a bundle that cannot be; nothing was written.
       DataError: too many records failed.
     """
-    corpus, options, decoding, failures = read_flags(CONCERNS, flags)
+    corpus, options, decoding, failures = read_flags(SUMMARIZE, flags)
     _check_methods(options)
-    beam_options = pipeline_options(beam_args, own_flags=option_names(CONCERNS))
+    beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     model = _model_ids(options, decoding)
     found = list_tasks(corpus)
     inputs = _inputs(corpus, options, model, found)
@@ -64,6 +63,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         build(pipeline, found, corpus=corpus, options=options, decoding=decoding, model=model, job=job)
         run_pipeline(pipeline, label="summarize", size=sum(task.size_bytes for task in found))
         manifest = files.read_json(files.join(options.output, MANIFEST_FILE))
+        if not manifest["counts"]["read"]:
+            raise DataError(
+                f"{corpus.corpus} holds no document" + (f" of the split {corpus.split!r}; check --split" if corpus.split else "")
+            )
         where = files.join(options.output, tasks.DEAD_LETTERS_FOLDER)
         check_failures(manifest["counts"], manifest["failures"], max_failed_share=failures.max_failed_share, dead_letters=where)
         tasks.finish_job(job)
@@ -140,6 +143,11 @@ class SummarizeTask(beam.DoFn):
         from model.decoding.summarizer import Summarizer
 
         bundle = load_bundle(self._options.bundle)
+        if bundle.model_id != self._model["model_id"]:
+            raise DataError(
+                f"{self._options.bundle} holds model {bundle.model_id} now, and this job began with {self._model['model_id']}; "
+                "put that model back, or begin anew with another --output"
+            )
         return Summarizer(bundle.network, bundle.tokenizer, self._decoding)
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
@@ -154,7 +162,8 @@ class SummarizeTask(beam.DoFn):
         name = files.join(SUMMARIES_FOLDER, tasks.part_name(task.number, self._job.tasks))
         windows = self._windows(task, counts, letters)
         write_parquet(files.join(self._job.output, name), self._tables(windows, counts, bar), SUMMARY_SCHEMA)
-        counts["failed"] = len(letters)
+        counts["failed"] = sum(letter.records for letter in letters)
+        counts["read"] += counts["failed"]
         return {
             "task": task.number,
             "counts": dict(counts),
@@ -167,13 +176,13 @@ class SummarizeTask(beam.DoFn):
         """The documents of a task that can be summarized, some hundred at a time; the others become dead letters."""
         window: list[Document] = []
         for document in read_task(task, self._corpus):
-            counts["read"] += 1
             if isinstance(document, Unreadable):
                 letters.append(unreadable_letter(document))
             elif not body(document.article, strip_boilerplate=self._corpus.strip_boilerplate):
                 letters.append(DeadLetter("read", "empty_article", "the article has no text", document.document_id))
             else:
                 window.append(document)
+                counts["read"] += 1
             if len(window) == self._options.window_documents:
                 yield window
                 window = []

@@ -5,6 +5,7 @@ task. At the end the job writes its own description, then `_SUCCESS`, then remov
 """
 
 import datetime
+import importlib.metadata
 import os
 import posixpath
 from collections import Counter
@@ -54,6 +55,7 @@ def open_job(output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int) -
     Raises:
       UsageError: the folder holds something else, or cannot be written.
     """
+    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     if files.exists(files.join(output, SUCCESS_FILE)):
         if files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip() == fingerprint:
@@ -68,7 +70,7 @@ def open_job(output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int) -
                 f"{output} holds an unfinished job with other settings or another corpus; finish that one, name another --output, "
                 "or remove that folder"
             )
-        _remove_leftovers(output)
+        files.remove_leftovers(output)
         return Job(output, fingerprint, fingerprint[:16], datetime.datetime.fromisoformat(found["created_at"]), tasks)
     if _holds_more_than_tasks(output):
         raise UsageError(f"{output} is not empty and no job of precis began it; name an empty or new folder as --output")
@@ -96,14 +98,6 @@ def _now() -> datetime.datetime:
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
 
 
-def _remove_leftovers(output: str) -> None:
-    """Removes files that a killed process was writing."""
-    fs, name = files.filesystem(output)
-    for path in fs.find(name):
-        if path.endswith(".aside"):
-            fs.rm(path)
-
-
 def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
     """What the result depends on in a list of tasks."""
     return [[*task._replace(paths=list(task.paths), fields=list(task.fields))] for task in tasks]  # type: ignore[arg-type]
@@ -115,14 +109,22 @@ def run_task(job: Job, index: int, work: Callable[[], dict[str, Any]]) -> dict[s
     Args:
       job: the job.
       index: the task's position.
-      work: publishes the task's files and returns its receipt.
+      work: publishes the task's files and returns its receipt; `files` and `dead_letters` in it describe them.
     """
     path = files.join(job.output, TASKS_FOLDER, f"{index:05d}.json")
     if files.exists(path):
-        return {**files.read_json(path), "resumed": True}
+        receipt = files.read_json(path)
+        if all(_is_there(job.output, file) for file in (*receipt["files"], *receipt["dead_letters"])):
+            return receipt
     receipt = work()
     files.write_json(path, receipt)
     return receipt
+
+
+def _is_there(output: str, file: Mapping[str, Any]) -> bool:
+    """Whether a file that a receipt describes still lies where it was published, in its full length."""
+    fs, path = files.filesystem(files.join(output, file["file"]))
+    return fs.exists(path) and fs.size(path) == file["bytes"]
 
 
 def publish_dead_letters(job: Job, index: int, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:

@@ -3,15 +3,13 @@
 from typing import Any
 
 from model import files
-from model.config import TrainingConfig, named_network
+from model.config import named_network
 from model.errors import UsageError
 from model.record import TOKENIZER_FOLDER, load_dataset
 from model.tokenizer import Tokenizer
 from model.training.loop import TrainResult, train_network
 from pipelines.flags import read_flags
-from pipelines.options import TrainOptions
-
-CONCERNS = (TrainOptions, TrainingConfig)
+from pipelines.options import TRAIN
 
 
 def train(**flags: Any) -> TrainResult:
@@ -25,7 +23,7 @@ def train(**flags: Any) -> TrainResult:
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
-    options, training = read_flags(CONCERNS, flags)
+    options, training = read_flags(TRAIN, flags)
     info = load_dataset(options.records)
     tokenizer = Tokenizer.load(files.join(options.records, TOKENIZER_FOLDER))
     limits = {}

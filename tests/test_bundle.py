@@ -121,7 +121,7 @@ def test_a_damaged_or_foreign_manifest_is_refused(bundle):
 
 def test_a_bundle_is_incomplete_while_it_is_replaced(bundle, network, tokenizer, monkeypatch):
     """A write that fails halfway leaves no folder that passes for the old bundle or the new one."""
-    monkeypatch.setattr("model.bundle.safetensors.numpy.save", lambda _: 1 / 0)
+    monkeypatch.setattr("safetensors.numpy.save", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save_bundle(str(bundle), network=network, tokenizer=tokenizer, provenance={})
     with pytest.raises(UsageError, match="no complete bundle"):

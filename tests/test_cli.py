@@ -201,3 +201,18 @@ def test_a_stopped_training_exits_with_143(monkeypatch, capsys):
     monkeypatch.setattr("pipelines.train.train", stop)
     assert exit_code("train", *NEEDED["train"]) == 143 == 128 + signal.SIGTERM
     assert capsys.readouterr().err == "precis train: stopped at step 3\n"
+
+
+def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
+    import os
+    import sys
+
+    from pipelines.quiet import import_tensorflow
+
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    imported = []
+    monkeypatch.setattr("importlib.import_module", lambda name: imported.append(name) or os.write(2, b"a note"))
+    import_tensorflow()
+    os.write(2, b"a message")
+    sys.stderr.flush()
+    assert imported == ["tensorflow"] and capfd.readouterr().err == "a message"

@@ -10,6 +10,7 @@ import pytest
 
 from model.errors import UsageError
 from pipelines import flags
+from pipelines.corpus.document import Document, Unreadable
 from pipelines.corpus.source import CorpusOptions, list_tasks, read_task, split_of
 
 
@@ -132,3 +133,15 @@ assert sum(1 for task in list_tasks(options) for _ in read_task(task, options)) 
 print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam") if name in sys.modules])
 """
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_split_that_cannot_be_a_name_is_told(tmp_path):
+    path = tmp_path / "a.jsonl"
+    splits = ["train", "../../escaped/evil", "/abs", "", "x" * 41, "dev_2"]
+    path.write_text("".join(json.dumps({"id": f"d{i}", "article": "A.", "s": split}) + "\n" for i, split in enumerate(splits)))
+    options = CorpusOptions(corpus=f"jsonl:{path}", split_field="s")
+    found = [record for task in list_tasks(options) for record in read_task(task, options)]
+    assert [(record.location, record.reason) for record in found if isinstance(record, Unreadable)] == [
+        (f"document d{i}", "bad_split") for i in (1, 2, 4)
+    ]
+    assert [record.document_id for record in found if isinstance(record, Document)] == ["d0", "d3", "d5"]

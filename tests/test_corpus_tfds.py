@@ -111,7 +111,7 @@ def test_other_features(data_dir):
         _read("tfds:cnn_dailymail", data_dir=str(data_dir), highlights_field="summary")
 
 
-def test_damage_is_told_once_wherever_the_cuts_are(data_dir, tmp_path):
+def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(data_dir, tmp_path):
     copy = tmp_path / "data"
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
@@ -122,11 +122,24 @@ def test_damage_is_told_once_wherever_the_cuts_are(data_dir, tmp_path):
     shard.write_bytes(content)
     results = [_read("tfds:cnn_dailymail:train", data_dir=str(copy), task_bytes=size)[1] for size in (1_000, 1 << 30)]
     for found, is_cut in zip(results, (True, False), strict=True):
-        (lost,) = [u for u in found if isinstance(u, Unreadable)]
-        assert (lost.location, lost.reason) == (f"{shard}:record 5", "broken_shard")
-        assert lost.detail.startswith("a checksum is wrong; records 5 to ")
+        lost = [u for u in found if isinstance(u, Unreadable)]
+        assert (lost[0].location, lost[0].reason) == (f"{shard}:record 5", "broken_shard")
+        assert lost[0].detail.startswith("the shard is damaged or ends at record 5; records 5 to ")
         assert sum(isinstance(d, Document) for d in found) == 5
-        assert lost.detail.endswith(f" to {len(frames) - 1} are lost") is not is_cut
+        assert sum(u.records for u in lost) == len(frames) - 5 and (len(lost) > 1) is is_cut
+        assert lost[-1].detail.endswith(f" to {len(frames) - 1} are lost")
+
+
+def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
+    copy = tmp_path / "data"
+    shutil.copytree(data_dir, copy)
+    (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
+    with open(shard, "rb") as file:
+        frames = list(record.read_frames(file))
+    shard.write_bytes(b"".join(record.frame(frame) for frame in frames[:-2]))
+    _, found = _read("tfds:cnn_dailymail:train", data_dir=str(copy))
+    assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [("broken_shard", 2)]
+    assert sum(isinstance(d, Document) for d in found) == len(frames) - 2
 
 
 def test_reading_does_without_tensorflow(data_dir):

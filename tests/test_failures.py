@@ -38,3 +38,15 @@ def test_the_message_names_the_reasons_the_place_and_the_way_out():
         DataError, match="^9 of 9 records failed \\(read/b 7, read/a 2\\), .*; see gs://b/dead_letters, mend the corpus, or "
     ):
         check_failures({"read": 9, "failed": 9}, {"read/a": 2, "read/b": 7}, max_failed_share=0.1, dead_letters="gs://b/dead_letters")
+
+
+def test_a_stream_that_broke_off_fails_the_job_whatever_its_share():
+    counts, reasons = {"read": 1000, "failed": 1}, {"read/broken_gzip": 1}
+    with pytest.raises(DataError, match="1 gzip stream.* broke off and an unknown number of records is lost; see dead, replace the files"):
+        check_failures(counts, reasons, max_failed_share=0.5, dead_letters="dead")
+    check_failures(counts, reasons, max_failed_share=1.0, dead_letters="dead")
+
+
+def test_lost_records_count_and_not_their_letters():
+    letters = [unreadable_letter(Unreadable("a:row 3", "broken_parquet", "gone", b"", 40)), DeadLetter("read", "broken_parquet", "gone")]
+    assert count_reasons(letters) == {"read/broken_parquet": 41}

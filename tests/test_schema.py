@@ -51,6 +51,7 @@ def dead_letter(**changes):
         "document_id": None,
         "location": "a.jsonl:byte 7",
         "raw": b"\xff{",
+        "records": 1,
         "run_id": "r",
     }
     return row | changes

@@ -18,12 +18,15 @@ import pytest
 from command_line import contents, precis, said, write_jsonl
 
 from model.bundle import save_bundle
-from model.config import NetworkConfig
+from model.config import DecodingConfig, NetworkConfig
+from model.errors import DataError
 from model.network.build import build_network
 from model.text import body, content_sha256, normalise
 from model.tokenizer import Tokenizer
 from model.vocabulary import count_words, learn
 from pipelines.corpus.sample import generator
+from pipelines.corpus.source import CorpusOptions
+from pipelines.options import SummarizeOptions
 from pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
 from pipelines.summarize import SummarizeTask, summarize
 
@@ -458,3 +461,40 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     assert precis("summarize", output=killed, **flags) == 0
     assert precis("summarize", output=whole, **flags) == 0
     assert contents(killed) == contents(whole) and len(rows_of(whole)) == 600
+
+
+def test_a_corpus_without_documents_fails_the_job(tmp_path, capsys):
+    corpus = write_jsonl(tmp_path / "c.jsonl", [story(index, part="a") for index in range(3)])
+    assert precis("summarize", corpus=corpus, output=tmp_path / "out", split="b", split_field="part") == 1
+    assert "holds no document of the split 'b'; check --split" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
+def test_rows_never_name_a_model_that_did_not_write_them(flags, bundle, tmp_path):
+    options, decoding = SummarizeOptions(output=str(tmp_path), bundle=str(bundle)), DecodingConfig()
+    corpus = CorpusOptions(corpus=flags["corpus"])
+    worker = SummarizeTask(corpus=corpus, options=options, decoding=decoding, model={"model_id": "0" * 16, "decode_id": "d"}, job=None)
+    with pytest.raises(DataError, match="holds model [0-9a-f]{16} now, and this job began with 0000000000000000; put that model back"):
+        worker.setup()
+
+
+def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.tasks.finish_job", lambda job: None)  # the job ends just before it is done
+        assert precis("summarize", output=folder, **flags) == 0
+    next((folder / "summaries").iterdir()).unlink()
+    assert precis("summarize", output=folder, **flags) == 0
+    assert contents(folder) == contents(undisturbed)
+
+
+@pytest.mark.slow
+def test_a_worker_that_only_extracts_needs_no_network(tmp_path):
+    program = (
+        "import sys\n"
+        "for name in ('tensorflow', 'keras', 'safetensors', 'tensorflow_text', 'tensorboard'): sys.modules[name] = None\n"
+        "from pipelines.cli import main\n"
+        f"sys.exit(main(['summarize', '--corpus', 'sample:20', '--output', {str(tmp_path / 'out')!r}]))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120, cwd=Path(__file__).parent.parent)
+    assert len(rows_of(tmp_path / "out")) == 20

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import importlib.metadata
 import json
 
 import pyarrow.parquet as pq
@@ -23,12 +24,14 @@ def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     job = begin(tmp_path / "out")
     assert job.created_at == datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC)
-    assert job.fingerprint == hashlib.sha256(b'{"kind":"records","seed":1}').hexdigest() and job.run_id == job.fingerprint[:16]
+    version = importlib.metadata.version("precis")
+    assert job.fingerprint == hashlib.sha256(f'{{"kind":"records","precis_version":"{version}","seed":1}}'.encode()).hexdigest()
+    assert job.run_id == job.fingerprint[:16]
     assert (job.output, job.tasks) == (str(tmp_path / "out"), 2)
     assert json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes()) == {
         "created_at": "2023-11-14T22:13:20+00:00",
         "fingerprint": job.fingerprint,
-        "inputs": {"seed": 1},
+        "inputs": {"precis_version": version, "seed": 1},
         "kind": "records",
     }
 
@@ -106,12 +109,31 @@ def test_a_task_is_done_once(tmp_path):
 
     def work():
         calls.append(1)
-        return {"task": 1, "counts": {"read": 3}}
+        files.write_bytes(str(tmp_path / "part"), b"rows")
+        return {"task": 1, "files": [tasks.describe_file(str(tmp_path), "part", rows=3)], "dead_letters": []}
 
-    assert tasks.run_task(job, 1, work) == {"task": 1, "counts": {"read": 3}}
-    assert tasks.run_task(job, 1, work) == {"task": 1, "counts": {"read": 3}, "resumed": True}
+    first = tasks.run_task(job, 1, work)
+    assert first["files"][0]["bytes"] == 4
+    assert tasks.run_task(job, 1, work) == first
     assert len(calls) == 1
-    assert json.loads((tmp_path / "_tasks" / "00001.json").read_bytes()) == {"task": 1, "counts": {"read": 3}}
+    assert json.loads((tmp_path / "_tasks" / "00001.json").read_bytes()) == first
+
+
+def test_a_task_whose_file_is_gone_or_cut_is_done_again(tmp_path):
+    job = begin(tmp_path)
+    calls = []
+
+    def work():
+        calls.append(1)
+        files.write_bytes(str(tmp_path / "part"), b"rows")
+        return {"files": [], "dead_letters": [tasks.describe_file(str(tmp_path), "part", rows=3)]}
+
+    first = tasks.run_task(job, 1, work)
+    (tmp_path / "part").unlink()
+    assert tasks.run_task(job, 1, work) == first and len(calls) == 2
+    (tmp_path / "part").write_bytes(b"ro")
+    assert tasks.run_task(job, 1, work) == first and len(calls) == 3
+    assert (tmp_path / "part").read_bytes() == b"rows"
 
 
 def test_a_task_that_fails_leaves_no_receipt(tmp_path):
@@ -136,8 +158,8 @@ def test_dead_letters_are_published_with_task_and_run(tmp_path):
     assert table.schema.equals(DEAD_LETTER_SCHEMA, check_metadata=True)
     same = {"stage": "read", "task": 7, "run_id": job.run_id}
     assert table.to_pylist() == [
-        {**same, "reason": "invalid_json", "detail": "no", "document_id": None, "location": "a:byte 3", "raw": b"\xff"},
-        {**same, "reason": "empty_article", "detail": "none", "document_id": "d1", "location": None, "raw": None},
+        {**same, "reason": "invalid_json", "detail": "no", "document_id": None, "location": "a:byte 3", "raw": b"\xff", "records": 1},
+        {**same, "reason": "empty_article", "detail": "none", "document_id": "d1", "location": None, "raw": None, "records": 1},
     ]
 
 

@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import signal
+import uuid
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -255,3 +257,30 @@ def test_sigterm_reaches_the_loop_and_the_handler_goes_again():
         os.kill(os.getpid(), signal.SIGTERM)
         assert is_stopped()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_records_without_a_validation_split_are_refused_unless_nothing_is_validated(copy_records, tmp_path):
+    records = Path(copy_records(tmp_path / "records"))
+    info = json.loads((records / "dataset.json").read_bytes())
+    del info["splits"]["validation"]
+    (records / "dataset.json").write_text(json.dumps(info))
+    with pytest.raises(UsageError, match="has no split 'validation'; prepare the records with one, or train with --validation_steps 0"):
+        make_trainer(str(records), tmp_path / "out", validation_steps=4)
+    assert make_trainer(str(records), tmp_path / "out").validator is None
+
+
+def test_a_bundle_on_an_object_store_has_its_logs_and_checkpoints_there(records_folder):
+    output = f"memory://bucket-{uuid.uuid4().hex}/bundle"
+    store = fsspec.filesystem("memory")
+    run_to_end(records_folder, output, steps=4)
+    names = [name.removeprefix(output.removeprefix("memory:/")) for name in store.find(output)]
+    assert {"/weights.safetensors", "/manifest.json", "/training/losses.jsonl"} <= set(names)
+    assert "/training/checkpoints/step-00000004/state.json" in names
+    assert any(name.startswith("/training/tensorboard/events.out.tfevents") for name in names)
+    assert load_bundle(output).network.config.width == 16
+
+
+def test_what_a_killed_training_was_writing_is_removed(records_folder, tmp_path):
+    (tmp_path / "weights.safetensors.1234.aside").write_bytes(b"half")
+    make_trainer(records_folder, tmp_path)
+    assert not (tmp_path / "weights.safetensors.1234.aside").exists()

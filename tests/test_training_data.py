@@ -121,9 +121,19 @@ def test_length_buckets():
     assert length_buckets(33) == [32, 33]
 
 
-@pytest.mark.parametrize(("bucket", "pieces", "rows"), [(51, 1, 15), (51, 4, 12), (51, 16, 16), (5000, 1, 1), (5000, 3, 3)])
+@pytest.mark.parametrize(("bucket", "pieces", "rows"), [(51, 1, 15), (51, 4, 15), (51, 16, 15), (5000, 1, 1), (5000, 3, 1)])
 def test_rows_of_a_batch(bucket, pieces, rows):
     assert bucket_rows(bucket, LIMITS._replace(pieces=pieces)) == rows  # 1500 // (51 + 48 + 1) = 15
+
+
+@pytest.mark.parametrize("pieces", [3, 8])
+def test_batches_hold_the_same_documents_whatever_the_pieces(shards, pieces):
+    def documents(limits):
+        batches = batches_of(shards, limits=limits)
+        assert all(batch["source"].shape[0] % limits.pieces == 0 for batch in batches)
+        return [sorted(map(tuple, np.asarray(batch["source"])[np.asarray(batch["shard"]) >= 0].tolist())) for batch in batches]
+
+    assert documents(LIMITS._replace(pieces=pieces)) == documents(LIMITS)
 
 
 def test_fixed_shapes_are_one_shape_a_bucket(shards, records):
@@ -133,7 +143,7 @@ def test_fixed_shapes_are_one_shape_a_bucket(shards, records):
     for batch in batches:
         shapes.setdefault(batch["source"].shape[1], set()).add((batch["source"].shape[0], batch["target"].shape))
     for bucket, found in shapes.items():
-        height = 1500 // (bucket + 49) // 2 * 2
+        height = -(-(1500 // (bucket + 49)) // 2) * 2
         assert found == {(height, (height, 49))}
 
 

@@ -12,7 +12,7 @@ import tensorflow_text
 from model import vocabulary as vocabulary_module
 from model.errors import DataError, UsageError
 from model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
-from model.vocabulary import count_words, learn, merge_counts
+from model.vocabulary import count_words, learn, merge_counts, most_frequent
 
 ASCII = "".join(map(chr, range(33, 127)))
 TEXTS = [
@@ -161,3 +161,11 @@ def test_no_words_are_refused(nothing):
 def test_counting_needs_no_tensorflow():
     program = "import sys; from model.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_counts_cut_in_parts_teach_the_same(monkeypatch):
+    monkeypatch.setattr("model.vocabulary._MAX_WORDS", 3)
+    counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
+    assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}
+    parts = [{"a": 5, "c": 1, "e": 2}, {"b": 9, "d": 5}]
+    assert most_frequent(merge_counts(map(most_frequent, parts))) == most_frequent(counts)

@@ -22,8 +22,8 @@ class Limits(NamedTuple):
 
     Attributes:
       max_source_tokens, max_target_tokens: longer sequences are cut.
-      batch_tokens: padded source and target tokens of a batch, at most, unless one row of every piece is more.
-      pieces: the number of rows of a batch is a multiple of this, so that it can be cut into that many equal pieces.
+      batch_tokens: padded source and target tokens of a batch, at most, unless one row is more.
+      pieces: how many equal pieces a batch is cut into; rows of padding fill up the last. The documents of a batch do not depend on it.
       fixed_shapes: whether batches of a bucket all have one shape.
     """
 
@@ -148,9 +148,8 @@ def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
 
 
 def bucket_rows(bucket: int, limits: Limits) -> int:
-    """The number of rows of a full batch of sources padded to `bucket`: a multiple of the pieces."""
-    rows = limits.batch_tokens // (bucket + limits.max_target_tokens + 1)
-    return max(rows // limits.pieces, 1) * limits.pieces
+    """The number of documents in a full batch of sources padded to `bucket`."""
+    return max(limits.batch_tokens // (bucket + limits.max_target_tokens + 1), 1)
 
 
 def _read_row(serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: SpecialIds) -> dict[str, tf.Tensor]:
@@ -188,11 +187,11 @@ def _pad_batch(batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int],
     longest = tf.shape(batch["target"])[1]
     most = tf.constant(limits.max_target_tokens + 1)
     if limits.fixed_shapes:
-        height, target_width = tf.gather(rows, bucket), most
+        least_rows, target_width = tf.gather(rows, bucket), most
     else:
         # No wider than the longest allowed: the network has no positions beyond.
-        height, target_width = -(-count // limits.pieces) * limits.pieces, tf.minimum(-(-longest // 8) * 8, most)
-    filling = [[0, height - count]]
+        least_rows, target_width = count, tf.minimum(-(-longest // 8) * 8, most)
+    filling = [[0, -(-least_rows // limits.pieces) * limits.pieces - count]]
 
     def fill(name: str, to_width: tf.Tensor) -> tf.Tensor:
         return tf.pad(batch[name], filling + [[0, to_width - tf.shape(batch[name])[1]]], constant_values=pad_id)

@@ -20,7 +20,7 @@ from model import files
 from model.bundle import save_bundle
 from model.config import DecodingConfig, NetworkConfig, TrainingConfig
 from model.decoding.summarizer import Summarizer
-from model.errors import DataError
+from model.errors import DataError, UsageError
 from model.network.build import build_network
 from model.record import TOKENIZER_FOLDER, DatasetInfo, load_dataset
 from model.tokenizer import Tokenizer
@@ -135,11 +135,17 @@ class Trainer:
             self.optimizer.build(self.network.trainable_variables)
         self.validator = self._make_validator(records)
         self.checkpoints = files.join(self.folder, "checkpoints")
+        # TensorFlow writes logs with credentials of its own, so those of an object store are written here and copied.
+        self.log_folder = files.join(self.folder if files.is_local(output) else self.staging.name, "tensorboard")
+        if self.is_chief:
+            files.remove_leftovers(output)
         self.position, self.reports = self._restore()
 
     def _make_validator(self, records: str) -> Validator | None:
         if not self.training.validation_steps:
             return None
+        if "validation" not in self.info.splits:
+            raise UsageError(f"{records} has no split 'validation'; prepare the records with one, or train with --validation_steps 0")
         shards = check_shards(records, self.info, "validation", staging=self.staging.name)
         summarizer = Summarizer(self.network, self.tokenizer, DecodingConfig(beam_width=self.training.validation_beam_width))
         limits = self.limits._replace(pieces=1)
@@ -169,7 +175,7 @@ class Trainer:
           Interrupted: `is_stopped` said so.
           DataError: a loss or a gradient was not finite.
         """
-        log = tf.summary.create_file_writer(files.join(self.folder, "tensorboard")) if self.is_chief else tf.summary.create_noop_writer()
+        log = tf.summary.create_file_writer(self.log_folder) if self.is_chief else tf.summary.create_noop_writer()
         bar = tqdm(
             total=self.training.steps,
             initial=self.position.step,
@@ -277,6 +283,8 @@ class Trainer:
         lines = "".join(json.dumps(row) + "\n" for row in self.reports)
         files.write_bytes(files.join(self.folder, LOSSES_FILE), lines.encode())
         save_checkpoint(self.checkpoints, variables=self._variables, position=self.position, fingerprint=self.fingerprint)
+        if not files.is_local(self.output):
+            files.copy_tree(self.log_folder, files.join(self.folder, "tensorboard"))
         remove_old(self.checkpoints, keep=self.training.keep_checkpoints, best_step=self.position.best_step)
 
     def export(self) -> TrainResult:

@@ -65,9 +65,11 @@ class Unreadable(NamedTuple):
       reason: a short constant name such as `invalid_json`; dead letters are counted by it.
       detail: one line that says what was wrong, without the document's text.
       raw: the record's bytes, cut at 64 KiB.
+      records: how many records are lost here; more than one where a file is damaged from some place on.
     """
 
     location: str
     reason: str
     detail: str
     raw: bytes
+    records: int = 1

@@ -80,7 +80,9 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
 
 
 def _lost_rows(path: str, row: int, stop: int, error: Exception) -> Unreadable:
-    return Unreadable(f"{path}:row {row}", "broken_parquet", f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}", b"")
+    return Unreadable(
+        f"{path}:row {row}", "broken_parquet", f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}", b"", stop - row
+    )
 
 
 def _documents(batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: int) -> Iterator[Document | Unreadable]:

@@ -1,6 +1,7 @@
 """The `--corpus` syntax: `scheme:where` becomes tasks, and a task becomes documents."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from pipelines.corpus.document import Document, Fields, Task, Unreadable
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
 _HASH_SPLITS = ("train", "validation", "test")
-# A built-in document counts as this much, so that by default a task has two thousand: the small corpus is there for small machines.
+_SPLIT_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
+# A built-in document counts as this much, so that by default a task has a thousand: the small corpus is there for small machines.
 _SAMPLE_DOCUMENT_BYTES = 16 << 10
 
 
@@ -149,6 +151,10 @@ def read_task(task: Task, options: CorpusOptions) -> Iterator[Document | Unreada
             continue
         document_id = record.document_id or content_sha256(record.article)
         split = task.split or record.split or split_of(document_id, options)
+        if not _SPLIT_NAME.fullmatch(split):
+            detail = f"the split is {split[:80]!r}; it names files, so it must be of at most 40 letters, digits and underscores"
+            yield Unreadable(f"document {document_id}", "bad_split", detail, b"")
+            continue
         if options.split in ("", split):
             yield record._replace(document_id=document_id, split=split)
 

@@ -74,23 +74,25 @@ def _shard_tasks(path: str, records: int, *, split: str, fields: Fields, task_by
 
 
 def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. Damage costs the records of the shard from there on, and is told by the task that it falls into."""
+    """The documents of a task. Damage costs the records of the shard from there on; each task tells those that it lost."""
     (path,) = task.paths
     features = tfds.core.features.FeaturesDict.from_config(path.rpartition("/")[0])
     with files.open_read(path) as file:
         frames = read_frames(file, name=path)
         for index in itertools.count():
-            location = f"{path}:record {index}"
-            try:
-                frame = next(frames, None) if index < task.stop else None
-            except DataError:
-                if index >= task.start:
-                    yield Unreadable(location, "broken_shard", f"a checksum is wrong; records {index} to {task.stop - 1} are lost", b"")
+            if index == task.stop:
                 return
+            try:
+                frame = next(frames, None)
+            except DataError:
+                frame = None
             if frame is None:
+                first = max(index, task.start)
+                detail = f"the shard is damaged or ends at record {index}; records {first} to {task.stop - 1} are lost"
+                yield Unreadable(f"{path}:record {first}", "broken_shard", detail, b"", task.stop - first)
                 return
             if index >= task.start:
-                yield _to_document(frame, features, task.fields, location=location)
+                yield _to_document(frame, features, task.fields, location=f"{path}:record {index}")
 
 
 def _to_document(frame: bytes, features: Any, fields: Fields, *, location: str) -> Document | Unreadable:
