@@ -71,14 +71,9 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     groups = list_row_groups(paths)
     pipeline = beam.Pipeline(options=beam_options)
     build(pipeline, groups, options)
-    for name in ("rouge.json", "rouge.md"):
+    for name in ("rouge.json", "rouge.md"):  # a result of other rows must not pass for this one's if it fails
         files.remove(files.join(folder, name))
     run_pipeline(pipeline, label="evaluate", size=sum(group.rows for group in groups))
-    if not files.exists(result_path):
-        raise UsageError(
-            f"no row of {options.input} has a reference summary; run `precis summarize` on a corpus with highlights "
-            "(name their field with --highlights_field)"
-        )
     result: dict[str, Any] = files.read_json(result_path)
     for document in shown_documents(paths, options.show):
         print(document)
@@ -194,9 +189,16 @@ def _score(references: Sequence[str], summaries: Sequence[str | None]) -> np.nda
 
 
 def publish(parts: Sequence[RowGroupScores], options: EvaluateOptions) -> None:
-    """Writes rouge.json and rouge.md; nothing where no row has a reference."""
+    """Writes rouge.json and rouge.md.
+
+    Raises:
+      UsageError: no row has a reference.
+    """
     if sum(part.rows - part.without_reference for part in parts) == 0:
-        return
+        raise UsageError(
+            f"no row of {options.input} has a reference summary; run `precis summarize` on a corpus with highlights "
+            "(name their field with --highlights_field)"
+        )
     result = combine(parts, resamples=options.resamples, confidence=options.confidence)
     folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())

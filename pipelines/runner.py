@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.runners.runner import PipelineState
 
 from model.errors import DataError, JobError, PrecisError, UsageError
 from pipelines import progress
@@ -77,9 +78,11 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
     """
     try:
         with progress.shown(label, size):
-            pipeline.run().wait_until_finish()
+            state = pipeline.run().wait_until_finish()
     except Exception as error:  # Runners wrap what a worker raised in exceptions of many kinds, with its traceback as text.
         raise _as_precis_error(error) from error
+    if state not in (None, PipelineState.DONE):
+        raise JobError(f"the pipeline ended {state} and not {PipelineState.DONE}; the runner's own log says why")
 
 
 def _as_precis_error(error: Exception) -> PrecisError:

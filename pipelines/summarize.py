@@ -172,37 +172,39 @@ class SummarizeTask(beam.DoFn):
             "failures": count_reasons(letters),
         }
 
-    def _windows(self, task: Task, counts: Counter[str], letters: list[DeadLetter]) -> Iterator[list[Document]]:
-        """The documents of a task that can be summarized, some hundred at a time; the others become dead letters."""
-        window: list[Document] = []
+    def _windows(self, task: Task, counts: Counter[str], letters: list[DeadLetter]) -> Iterator[list[tuple[Document, str]]]:
+        """The documents of a task that can be summarized, each with its body, some hundred at a time; the others become dead letters."""
+        window: list[tuple[Document, str]] = []
         for document in read_task(task, self._corpus):
             if isinstance(document, Unreadable):
                 letters.append(unreadable_letter(document))
-            elif not body(document.article, strip_boilerplate=self._corpus.strip_boilerplate):
+            elif not (text := body(document.article, strip_boilerplate=self._corpus.strip_boilerplate)):
                 letters.append(DeadLetter("read", "empty_article", "the article has no text", document.document_id))
             else:
-                window.append(document)
+                window.append((document, text))
                 counts["read"] += 1
             if len(window) == self._options.window_documents:
                 yield window
                 window = []
         yield window
 
-    def _tables(self, windows: Iterator[list[Document]], counts: Counter[str], bar: progress.TaskProgress) -> Iterator[pa.Table]:
+    def _tables(
+        self, windows: Iterator[list[tuple[Document, str]]], counts: Counter[str], bar: progress.TaskProgress
+    ) -> Iterator[pa.Table]:
         for window in windows:
             rows = self._rows(window)
             counts["written"] += len(rows)
             counts["truncated"] += sum(row["truncated"] or False for row in rows)
             yield summary_table(rows)
-            bar.advance(len(window), sum(len(document.article) for document in window))
+            bar.advance(len(window), sum(len(document.article) for document, _ in window))
 
-    def _rows(self, documents: list[Document]) -> list[dict[str, Any]]:
+    def _rows(self, window: list[tuple[Document, str]]) -> list[dict[str, Any]]:
         """Summary rows, in the order of the documents."""
-        abstractive = self._abstractive_columns(documents)
+        abstractive = self._abstractive_columns([text for _, text in window])
         same = {**self._model, "run_id": self._job.run_id, "schema_version": SCHEMA_VERSION, "created_at": self._job.created_at}
         return [
             {**self._document_columns(document), **self._extractive_columns(document), **columns, **same}
-            for document, columns in zip(documents, abstractive, strict=True)
+            for (document, _), columns in zip(window, abstractive, strict=True)
         ]
 
     def _document_columns(self, document: Document) -> dict[str, Any]:
@@ -229,12 +231,11 @@ class SummarizeTask(beam.DoFn):
             ],
         }
 
-    def _abstractive_columns(self, documents: list[Document]) -> list[dict[str, Any]]:
+    def _abstractive_columns(self, texts: list[str]) -> list[dict[str, Any]]:
         """The columns that need a network, null without one."""
         if self._summarizer is None:
             names = ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive")
-            return [dict.fromkeys(names) for _ in documents]
-        texts = [body(document.article, strip_boilerplate=self._corpus.strip_boilerplate) for document in documents]
+            return [dict.fromkeys(names) for _ in texts]
         sources = self._summarizer.tokenizer.encode(texts)
         limit = self._summarizer.max_source_tokens
         return [

@@ -216,3 +216,15 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     os.write(2, b"a message")
     sys.stderr.flush()
     assert imported == ["tensorflow"] and capfd.readouterr().err == "a message"
+
+
+@pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
+def test_a_job_that_does_not_end_done_has_failed(state):
+    from types import SimpleNamespace
+
+    from model.errors import JobError
+    from pipelines.runner import run_pipeline
+
+    pipeline = SimpleNamespace(run=lambda: SimpleNamespace(wait_until_finish=lambda: state))
+    with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
+        run_pipeline(pipeline, label="job", size=1)

@@ -140,6 +140,7 @@ class Trainer:
         if self.is_chief:
             files.remove_leftovers(output)
         self.position, self.reports = self._restore()
+        self.train_step: Callable[[Any], StepReport] | None = None  # made with the first batches, whose shapes it needs
 
     def _make_validator(self, records: str) -> Validator | None:
         if not self.training.validation_steps:
@@ -202,11 +203,19 @@ class Trainer:
             skip=self.position.batch,
             shuffle_documents=self.training.shuffle_documents,
         )
-        train_step = self._compiled_step(batches.element_spec)
+        if self.train_step is None:
+            self.train_step = make_train_step(
+                self.network,
+                self.optimizer,
+                self.strategy,
+                training=self.training,
+                pad_id=self.ids.pad,
+                batch_spec=batches.element_spec,
+            )
         pending: list[tuple[int, StepReport, Any]] = []
         started = time.monotonic()
         for batch in batches:
-            report = train_step(batch)
+            report = self.train_step(batch)
             self.position.step += 1
             self.position.batch += 1
             pending.append((self.position.step, report, batch["shard"]))
@@ -229,13 +238,6 @@ class Trainer:
                 return
         self._read_reports(pending, bar, time.monotonic() - started)
         self.position.epoch, self.position.batch = self.position.epoch + 1, 0
-
-    def _compiled_step(self, batch_spec: Any) -> Callable[[Any], StepReport]:
-        if not hasattr(self, "_train_step"):
-            self._train_step = make_train_step(
-                self.network, self.optimizer, self.strategy, training=self.training, pad_id=self.ids.pad, batch_spec=batch_spec
-            )
-        return self._train_step
 
     def _read_reports(self, pending: list[tuple[int, StepReport, Any]], bar: tqdm, seconds: float) -> None:
         """Brings reports over from the device, checks and keeps them."""
