@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DOCUMENTS := 20000
 
-.PHONY: help run test test-fast check format lock bench clean
+.PHONY: help run test test-fast test-parity check format lock bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -32,6 +32,10 @@ test: $(INSTALLED) ## All tests, the fast ones first
 test-fast: $(INSTALLED) ## The tests that take less than two minutes together
 	$(BIN)/python -m pytest -m "not slow" -n 2 --timeout 300
 
+test-parity: $(INSTALLED) ## Imported networks against transformers; installs PyTorch beside the locked versions
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]'
+	$(BIN)/python -m pytest tests/test_import_parity.py --timeout 1200
+
 check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -42,7 +46,7 @@ format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED) ## The benchmarks behind the README's figures
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in encode memory decode overhead; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 lock: ## Resolve requirements.lock anew from setup.py; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev --generate-hashes --no-annotate \

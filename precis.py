@@ -1,4 +1,4 @@
-"""The four jobs as functions, with the command line's names and flags as keyword arguments.
+"""The jobs as functions, with the command line's names and flags as keyword arguments.
 
 import precis
 
@@ -6,17 +6,22 @@ precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
 precis.train(records="records", output="bundle", network="small")
 precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries", beam_width=4)
 precis.evaluate(input="summaries")
+precis.export(bundle="bundle", output="saved_model")
+
+`precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis import`, whose name Python keeps for itself.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.evaluate import evaluate
+    from pipelines.export import export
+    from pipelines.import_checkpoint import import_checkpoint
     from pipelines.prepare import prepare
     from pipelines.summarize import summarize
     from pipelines.train import train
 
-__all__ = ["evaluate", "prepare", "summarize", "train"]
+__all__ = ["evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"]
 
 
 def __getattr__(name: str) -> Any:

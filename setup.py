@@ -12,7 +12,16 @@ EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
     "beam": ["apache-beam>=2.77,<3", "pyarrow>=25"],
     # Everything that runs a network: train, and prepare and summarize with one.
-    "network": ["tensorflow>=2.21,<2.22", "tensorflow-text>=2.21,<2.22", "keras>=3.15,<4", "safetensors>=0.8", "tensorboard>=2.21,<2.22"],
+    "network": [
+        "tensorflow>=2.21,<2.22",
+        "tensorflow-text>=2.21,<2.22",
+        "keras>=3.15,<4",
+        "safetensors>=0.8",
+        "tensorboard>=2.21,<2.22",
+        "tokenizers>=0.23,<1",
+    ],
+    # What imported networks are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
+    "parity": ["torch==2.13.0", "transformers==5.23.0"],
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
     # Runs Beam jobs on Dataflow; not in `all`.
@@ -46,7 +55,7 @@ setup(
     ],
     extras_require={
         **EXTRAS,
-        "all": sorted({requirement for name, extra in EXTRAS.items() if name != "dataflow" for requirement in extra}),
+        "all": sorted({requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "parity") for requirement in extra}),
         "dev": DEVELOPMENT,
     },
     entry_points={"console_scripts": ["precis = pipelines.cli:main"]},

@@ -1,17 +1,18 @@
 """A trained network as a folder: configuration, tokenizer, weights, manifest; loads without a network connection and holds no pickle.
 
-config.json            the network's configuration
-tokenizer/             vocab.txt, tokenizer.json
+config.json            the network's configuration; of an imported one also how it wants to be searched
+tokenizer/             vocab.txt and tokenizer.json; of an imported network tokenizers.json
 weights.safetensors    one tensor per weight, named by its path in the network
-manifest.json          checksums of the files, model_id, what it was trained on; written last
+manifest.json          checksums of the files, model_id, what it was trained on or imported from; written last
 """
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from model import files
-from model.config import NetworkConfig
+from model.config import DecodingConfig, DecodingTokens, NetworkConfig
 from model.errors import DataError, UsageError
+from model.foreign.tokenizer import DEFINITION_FILE, ForeignTokenizer
 from model.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: reading a manifest does without it.
@@ -27,20 +28,45 @@ class Bundle(NamedTuple):
     Attributes:
       network, tokenizer: what they say.
       model_id: the first 16 hexadecimal digits of the sha256 of its files' checksums: names the model in every row it writes.
+      special: the special tokens of an imported network; None where the tokenizer knows them.
     """
 
     network: "Transformer"
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer | ForeignTokenizer
     model_id: str
+    special: DecodingTokens | None
 
 
-def save_bundle(folder: str, *, network: "Transformer", tokenizer: Tokenizer, provenance: dict[str, Any]) -> str:
+class Contents(NamedTuple):
+    """All of a bundle but its weights.
+
+    Attributes:
+      config: the network's.
+      tokenizer, model_id, special: as in `Bundle`.
+    """
+
+    config: NetworkConfig
+    tokenizer: Tokenizer | ForeignTokenizer
+    model_id: str
+    special: DecodingTokens | None
+
+
+def save_bundle(
+    folder: str,
+    *,
+    network: "Transformer",
+    tokenizer: Tokenizer | ForeignTokenizer,
+    provenance: dict[str, Any],
+    decoding: DecodingConfig | None = None,
+    special: DecodingTokens | None = None,
+) -> str:
     """Writes a bundle.
 
     Args:
       folder: where to; files of the same names are replaced.
       network, tokenizer: what to write.
       provenance: what the network was trained on and how, for the manifest.
+      decoding, special: how an imported network wants to be searched.
 
     Returns:
       The model_id.
@@ -48,7 +74,9 @@ def save_bundle(folder: str, *, network: "Transformer", tokenizer: Tokenizer, pr
     import safetensors.numpy
 
     files.remove(files.join(folder, MANIFEST_FILE))
-    files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, "network": dataclasses.asdict(network.config)})
+    config = {"network": network.config, "decoding": decoding, "special": special}
+    content = {name: dataclasses.asdict(part) for name, part in config.items() if part is not None}
+    files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, **content})
     tokenizer.save(files.join(folder, TOKENIZER_FOLDER))
     weights = {weight.path: weight.numpy() for weight in network.weights}
     files.write_bytes(files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(weights))
@@ -83,31 +111,77 @@ def read_manifest(folder: str) -> dict[str, Any]:
     return manifest
 
 
-def load_bundle(folder: str) -> Bundle:
-    """Reads a bundle and checks it against its manifest.
+def read_decoding(folder: str) -> dict[str, Any]:
+    """The fields of `DecodingConfig` that a bundle sets itself, without reading its weights; none where it was trained here.
+
+    Raises:
+      UsageError: the folder is no complete bundle.
+      DataError: config.json differs from the manifest.
+    """
+    _check_file(folder, CONFIG_FILE, read_manifest(folder))
+    return files.read_json(files.join(folder, CONFIG_FILE)).get("decoding", {})
+
+
+def open_bundle(folder: str) -> Contents:
+    """Reads all of a bundle but its weights.
 
     Raises:
       UsageError: the folder is no complete bundle.
       DataError: a file differs from the manifest.
     """
     manifest = read_manifest(folder)
-    for name, expected in manifest["sha256"].items():
-        path = files.join(folder, name)
-        if not files.exists(path) or files.sha256_file(path) != expected:
-            raise DataError(f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again")
-    tokenizer = Tokenizer.load(files.join(folder, TOKENIZER_FOLDER))
+    _check_file(folder, CONFIG_FILE, manifest)
+    tokenizer = load_tokenizer(files.join(folder, TOKENIZER_FOLDER))
     if tokenizer.fingerprint != manifest["tokenizer_fingerprint"]:
         raise DataError(f"{files.join(folder, TOKENIZER_FOLDER)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again")
+    config = files.read_json(files.join(folder, CONFIG_FILE))
+    special: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in config.get("special", {}).items()
+    }
+    ids = DecodingTokens(**special) if special else None
+    return Contents(NetworkConfig(**config["network"]), tokenizer, manifest["model_id"], ids)
+
+
+def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
+    """Reads a bundle and checks it against its manifest.
+
+    Args:
+      folder: the bundle.
+      precision: what the layers compute in, as in `build_network`.
+
+    Raises:
+      UsageError: the folder is no complete bundle.
+      DataError: a file differs from the manifest.
+    """
+    contents = open_bundle(folder)
+    _check_file(folder, WEIGHTS_FILE, read_manifest(folder))
     import safetensors.numpy
 
     from model.network.build import build_network
 
-    network = build_network(NetworkConfig(**files.read_json(files.join(folder, CONFIG_FILE))["network"]))
+    network = build_network(contents.config, precision=precision)
     weights = safetensors.numpy.load(files.read_bytes(files.join(folder, WEIGHTS_FILE)))
     for weight in network.weights:
         weight.assign(weights[weight.path])
-    return Bundle(network, tokenizer, manifest["model_id"])
+    return Bundle(network, contents.tokenizer, contents.model_id, contents.special)
 
 
-def _model_id(checksums: dict[str, str], tokenizer: Tokenizer) -> str:
+def load_tokenizer(folder: str) -> Tokenizer | ForeignTokenizer:
+    """The tokenizer of a folder, whichever kind its files are.
+
+    Raises:
+      DataError: a file is missing or damaged.
+    """
+    if files.exists(files.join(folder, DEFINITION_FILE)):
+        return ForeignTokenizer.load(folder)
+    return Tokenizer.load(folder)
+
+
+def _check_file(folder: str, name: str, manifest: dict[str, Any]) -> None:
+    path = files.join(folder, name)
+    if not files.exists(path) or files.sha256_file(path) != manifest["sha256"][name]:
+        raise DataError(f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again")
+
+
+def _model_id(checksums: dict[str, str], tokenizer: Tokenizer | ForeignTokenizer) -> str:
     return files.sha256_json({**checksums, "tokenizer": tokenizer.fingerprint})[:16]

@@ -13,7 +13,7 @@ def flag(default: Any, text: str, **metadata: Any) -> Any:
 
 
 def required(text: str, **metadata: Any) -> Any:
-    """A flag without a default."""
+    """A flag without a default. `argument=` names it in the help and makes it one that is written without its name."""
     return dataclasses.field(metadata={"help": text, **metadata})
 
 
@@ -26,6 +26,10 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
     "six_layers": {"encoder_layers": 6, "decoder_layers": 6, "width": 256, "feed_forward": 1024, "heads": 8},
     "base": {"encoder_layers": 6, "decoder_layers": 6, "width": 512, "feed_forward": 2048, "heads": 8},
 }
+
+
+POSITIONS = ("sinusoidal", "learned")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,14 @@ class NetworkConfig:
     pointer: bool = True  # mixes copying from the source into the output (See et al. 2017)
     max_source_tokens: int = 512  # longer sources are cut, and said to be
     max_target_tokens: int = 128
+    positions: str = "sinusoidal"  # one of POSITIONS
+    activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
+    scaled_embedding: bool = True  # embeddings times sqrt(D)
+    embedding_norm: bool = False  # a LayerNorm after the positions are added (BART)
+    logits_bias: bool = False  # a number per piece, added to the logits of a tied output
+    norm_epsilon: float = 1e-6  # of every LayerNorm
+    decoder_feed_forward: int | None = None  # F of the decoder where it is another
+    decoder_heads: int | None = None  # H of the decoder where it is another
 
     def __post_init__(self) -> None:
         for name in (
@@ -58,12 +70,16 @@ class NetworkConfig:
         ):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.width % self.heads:
-            raise UsageError(
-                f"the width must be a multiple of the number of heads, but {self.width} is not one of {self.heads}; "
-                f"take {self.width // self.heads * self.heads or self.heads} or another number of heads"
-            )
-        if self.width % 2:
+        for heads in (self.heads, self.decoder_heads or self.heads):
+            if self.width % heads:
+                raise UsageError(
+                    f"the width must be a multiple of the number of heads, but {self.width} is not one of {heads}; "
+                    f"take {self.width // heads * heads or heads} or another number of heads"
+                )
+        for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            if getattr(self, name) not in choices:
+                raise UsageError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+        if self.width % 2 and self.positions == "sinusoidal":
             raise UsageError(f"the width must be even for sinusoidal positions, not {self.width}")
         if not 0 <= self.dropout < 1:
             raise UsageError(f"dropout is a share from 0 to below 1, not {self.dropout}")
@@ -80,16 +96,45 @@ def named_network(size: str, **settings: Any) -> NetworkConfig:
     return NetworkConfig(**{**SIZES[size], **settings})
 
 
+LENGTH_PENALTIES = ("none", "average", "wu")
+REPETITION_PENALTIES = ("log_probs", "logits")
+EARLY_STOPPING = ("never", "first_k", "bound")
+UNFINISHED = ("last", "compete")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """Abstractive decoding"""
+    """Abstractive decoding; what an imported bundle sets itself comes before these defaults"""
 
     beam_width: int = flag(4, "hypotheses kept at each step; 1 is greedy search")
     n_best: int = flag(1, "summaries kept for each document, best first")
-    length_penalty: float = flag(1.0, "alpha of Wu et al. 2016: 0 ranks by plain log-probability, larger values favour longer summaries")
+    length_penalty: float = flag(1.0, "alpha, the strength of the length penalty: 0 is none, larger values favour longer summaries")
+    length_penalty_form: str = flag(
+        "wu",
+        "what the log-probability of a summary of n pieces is divided by: wu ((5 + n) / 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
+        choices=LENGTH_PENALTIES,
+    )
+    coverage_penalty: float = flag(0.0, "beta of Wu et al. 2016: larger values favour summaries that read all of the source; 0 is off")
     min_summary_tokens: int = flag(0, "pieces before the end is allowed")
     max_summary_tokens: int = flag(128, "pieces after which a summary is cut")
     no_repeat_ngram: int = flag(3, "no sequence of this many pieces occurs twice in a summary; 0 allows all")
+    repetition_penalty: float = flag(1.0, "log-probabilities of pieces that were written are multiplied by this (Keskar et al. 2019)")
+    repetition_penalty_form: str = flag(
+        "log_probs",
+        "what the repetition penalty multiplies: log_probs, or logits, which it divides where they are positive",
+        choices=REPETITION_PENALTIES,
+    )
+    early_stopping: str = flag(
+        "never",
+        "when a document is done: never before no hypothesis can still win; first_k once beam_width have finished; "
+        "bound once the best live one, ended now, would not win",
+        choices=EARLY_STOPPING,
+    )
+    unfinished: str = flag(
+        "last", "summaries cut at the maximum length: last behind all finished ones, compete by score alone", choices=UNFINISHED
+    )
+    beam_groups: int = flag(1, "groups of the beam that are pushed apart (Vijayakumar et al. 2018); 1 is plain beam search")
+    diversity_penalty: float = flag(0.0, "subtracted from a piece's log-probability for each time an earlier group wrote it in this step")
 
     def __post_init__(self) -> None:
         if self.beam_width < 1:
@@ -103,10 +148,33 @@ class DecodingConfig:
                 f"--min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
                 f"and below --max_summary_tokens ({self.max_summary_tokens})"
             )
-        if self.no_repeat_ngram < 0 or self.no_repeat_ngram == 1:
-            raise UsageError(f"--no_repeat_ngram must be 0 (off) or at least 2, not {self.no_repeat_ngram}")
-        if self.length_penalty < 0:
-            raise UsageError(f"--length_penalty must not be negative, but is {self.length_penalty}")
+        for name in ("no_repeat_ngram", "coverage_penalty", "diversity_penalty"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"--{name} must not be negative, but is {getattr(self, name)}; 0 turns it off")
+        if self.repetition_penalty <= 0:
+            raise UsageError(f"--repetition_penalty must be above 0, not {self.repetition_penalty}; 1 turns it off")
+        for name, choices in (
+            ("length_penalty_form", LENGTH_PENALTIES),
+            ("repetition_penalty_form", REPETITION_PENALTIES),
+            ("early_stopping", EARLY_STOPPING),
+            ("unfinished", UNFINISHED),
+        ):
+            if getattr(self, name) not in choices:
+                raise UsageError(f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+        if self.beam_groups < 1 or self.beam_width % self.beam_groups:
+            raise UsageError(f"--beam_groups ({self.beam_groups}) must divide --beam_width ({self.beam_width})")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DecodingTokens:
+    """The token ids that a search needs to know; they come from the tokenizer and, for imported networks, from the checkpoint."""
+
+    start_id: int  # stands before the first token; not part of the summary
+    end_id: int
+    pad_id: int  # fills what follows the end
+    suppressed: tuple[int, ...] = ()  # never written
+    prefix: tuple[int, ...] = ()  # what every summary begins with; given, so it costs no probability
+    last_id: int | None = None  # written at the last place where a summary reaches the maximum length; costs no probability
 
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")

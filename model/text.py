@@ -35,7 +35,7 @@ class Sentence(NamedTuple):
 
 # What `normalise` removes: controls that are not white space (Cc), all format characters (Cf) and lone surrogates (Cs), which no
 # encoding can write. Spelled out rather than asked of `unicodedata`, so that every Python normalises alike (Unicode 16).
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u2064\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
@@ -56,7 +56,7 @@ def normalise(text: str) -> str:
 def _normalise_line(line: str) -> str:
     printable = line.isprintable()  # then it holds nothing invisible and no white space but the plain space
     if not printable:
-        line = _INVISIBLE.sub("", line)
+        line = INVISIBLE.sub("", line)
     if not line.isascii():
         line = unicodedata.normalize("NFC", line).replace("▁", "_").replace("␤", " ")
     if not printable or "  " in line or line[:1] == " " or line[-1:] == " ":
@@ -103,12 +103,12 @@ BOILERPLATE = {
     "handle": r"[Ff]ollow @@? ?\w+ \.(?=\s)",
 }
 _BOILERPLATE = tuple(re.compile(rf"\s*{pattern}\s*") for pattern in BOILERPLATE.values())
-_MAX_BOILERPLATE_CHARACTERS = 1_000
+MAX_BOILERPLATE_CHARACTERS = 1_000
 
 
 def boilerplate(article: str) -> list[Span]:
     """The stretches before the story that are no part of it: agency, dateline, byline, times. They lie end to end."""
-    head = article[:_MAX_BOILERPLATE_CHARACTERS]
+    head = article[:MAX_BOILERPLATE_CHARACTERS]
     spans: list[Span] = []
     position = 0
     while match := next(filter(None, (pattern.match(head, position) for pattern in _BOILERPLATE)), None):

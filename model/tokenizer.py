@@ -91,6 +91,10 @@ class Tokenizer:
         texts = tf.strings.regex_replace(texts, "\n", f" {LINE_BREAK} ")
         return self._cut(tf.strings.join([SPACE, tf.strings.regex_replace(texts, " +", f" {SPACE}")]))
 
+    def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
+        """At most `limit` of the ids of a text, from its beginning."""
+        return ids[:limit]
+
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.
 
@@ -100,6 +104,16 @@ class Tokenizer:
         texts = self._texts_of_pieces
         lost = SPACE + UNREADABLE
         return [_hide_spaces("".join([texts.get(int(token), lost) for token in row])) for row in rows]
+
+    def decode_tensor(self, ids: "tf.Tensor") -> "tf.Tensor":
+        """`decode` as TensorFlow operations, for exported graphs: int32 [..., T] -> string [...]."""
+        import tensorflow as tf
+
+        pieces = tf.constant([self._texts_of_pieces[token] for token in range(self.vocabulary_size)])
+        is_known = tf.logical_and(ids >= 0, ids < self.vocabulary_size)
+        texts = tf.strings.reduce_join(tf.gather(pieces, tf.where(is_known, ids, self.unknown_id)), axis=-1)
+        texts = tf.strings.regex_replace(tf.strings.regex_replace(texts, f"{SPACE}+", " "), r"\A ", "")
+        return tf.strings.regex_replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
     def save(self, folder: str) -> None:
         """Writes the tokenizer's two files into a folder; equal tokenizers write equal bytes."""

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from model.errors import PrecisError
+from model.quiet import import_tensorflow
 from pipelines import options
 from pipelines.flags import add_flags
-from pipelines.quiet import import_tensorflow
 
 
 class Command(NamedTuple):
@@ -29,7 +29,9 @@ class Command(NamedTuple):
 COMMANDS = {
     "prepare": Command("corpus -> vocabulary -> TFRecord shards", options.PREPARE, True),
     "train": Command("records -> bundle", options.TRAIN, False),
+    "import": Command("checkpoint of another project -> bundle", options.IMPORT, False),
     "summarize": Command("corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True),
+    "export": Command("bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False),
     "evaluate": Command("Parquet -> ROUGE table", options.EVALUATE, True),
 }
 _BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
@@ -95,17 +97,31 @@ def _set_logging(is_verbose: bool) -> None:
 def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
     if name == "train":
         return _train(values)
-    if name == "prepare":
+    if name == "import":
+        import_tensorflow()
+        from pipelines.import_checkpoint import import_checkpoint
+
+        print(f"model {import_checkpoint(**values)}\nwrote {values['output']}")
+    elif name == "export":
+        import_tensorflow()
+        from pipelines.export import export
+
+        print(f"model {export(**values)['model_id']}\nwrote {values['output']}")
+    elif name == "prepare":
         from pipelines.prepare import prepare
 
         info = prepare(beam_args=beam_args, **values)
         counts = {split: info.records(split) for split in info.splits}
         print(f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}")
     elif name == "summarize":
+        from model.decoding.figures import in_one_line
         from pipelines.summarize import summarize
 
         manifest = summarize(beam_args=beam_args, **values)
-        print(f"documents: {_listed(manifest['counts'])}\nrun {manifest['run_id']}, model {manifest['model_id']}\nwrote {values['output']}")
+        print(f"documents: {_listed(manifest['counts'])}")
+        if manifest["search"]:
+            print(in_one_line(manifest["search"]))
+        print(f"run {manifest['run_id']}, model {manifest['model_id']}\nwrote {values['output']}")
     else:
         from pipelines.evaluate import evaluate
 

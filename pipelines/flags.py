@@ -41,6 +41,9 @@ def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
     else:
         settings["type"] = kind
         settings["metavar"] = kind.__name__.upper()
+        if "argument" in field.metadata:
+            group.add_argument(field.name, type=kind, metavar=field.metadata["argument"], help=settings["help"])
+            return
         if "choices" in field.metadata:
             settings["choices"] = field.metadata["choices"]
             settings.pop("metavar")

@@ -1,8 +1,8 @@
-"""The options of the four jobs; those of the corpus stand with its sources, those of networks and decoding with the model."""
+"""The options of the jobs; those of the corpus stand with its sources, those of networks and decoding with the model."""
 
 import dataclasses
 
-from model.config import SIZES, DecodingConfig, TrainingConfig, flag, required
+from model.config import PRECISIONS, SIZES, DecodingConfig, TrainingConfig, flag, required
 from model.errors import UsageError
 from model.tokenizer import RESERVED_TOKENS
 from pipelines.corpus.source import CorpusOptions
@@ -69,25 +69,61 @@ class TrainOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """Checkpoint"""
+
+    checkpoint: str = required("folder of a BART in the layout of Hugging Face: config.json, weights, tokenizer", argument="DIR")
+    output: str = required("folder for the bundle")
+
+    def __post_init__(self) -> None:
+        _check_output(self.output)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SummarizeOptions:
     """Summaries"""
 
     output: str = required("folder for the summaries, dead letters and manifest")
-    bundle: str = flag("", "trained network, the --output of `precis train`; without it only extractive summaries are written")
+    bundle: str = flag("", "network, the --output of `precis train` or `precis import`; without it only extractive summaries are written")
     extractive: str = flag("frequency,lead", "extractive methods with commas between them; the first gives extractive_summary")
     sentences: int = flag(3, "sentences of an extractive summary")
     window_documents: int = flag(512, "documents read ahead, so that those of similar length are searched together")
+    search_processes: int = flag(
+        0,
+        "processes that search, one thread each; 1 searches without further processes, on all threads; "
+        "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has processes of its own",
+    )
+    precision: str = flag("float32", "number format of the network's layers; others may change a summary", choices=PRECISIONS)
 
     def __post_init__(self) -> None:
         _check_output(self.output)
         for name in ("sentences", "window_documents"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.search_processes < 0:
+            raise UsageError(f"--search_processes must not be negative, but is {self.search_processes}; 0 is one per core")
+        if self.precision not in PRECISIONS:
+            raise UsageError(f"--precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}")
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The names in `extractive`, in order."""
         return tuple(name.strip() for name in self.extractive.split(",") if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Graph"""
+
+    bundle: str = required("network, the --output of `precis train`", argument="BUNDLE")
+    output: str = required("folder for the SavedModel")
+    strip_boilerplate: bool = flag(True, "leave out credits, datelines and bylines in front of a story, as `precis summarize` does")
+    precision: str = flag("float32", "number format of the network's layers; others may change a summary", choices=PRECISIONS)
+
+    def __post_init__(self) -> None:
+        _check_output(self.output)
+        if self.precision not in PRECISIONS:
+            raise UsageError(f"--precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,5 +155,7 @@ def _check_output(output: str) -> None:
 # The options that each job takes, in the order of its --help.
 PREPARE = (CorpusOptions, PrepareOptions, FailureOptions)
 TRAIN = (TrainOptions, TrainingConfig)
+IMPORT = (ImportOptions,)
 SUMMARIZE = (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
+EXPORT = (ExportOptions, DecodingConfig)
 EVALUATE = (EvaluateOptions,)

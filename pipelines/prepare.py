@@ -19,6 +19,7 @@ from apache_beam.utils.shared import Shared
 
 from model import files, record
 from model.errors import DataError, UsageError
+from model.quiet import import_tensorflow
 from model.record import DatasetInfo, Example, Shard
 from model.tokenizer import SETTINGS_FILE, Tokenizer
 from pipelines import progress, tasks
@@ -27,7 +28,6 @@ from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 from pipelines.flags import option_names, read_flags
 from pipelines.options import PREPARE, FailureOptions, PrepareOptions
-from pipelines.quiet import import_tensorflow
 from pipelines.runner import pipeline_options, run_pipeline
 from pipelines.scan import Pair, build_scan, read_pair, scan_path, why_skipped
 from pipelines.tasks import Job

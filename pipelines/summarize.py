@@ -1,25 +1,30 @@
 """`precis summarize`: corpus (+ bundle) -> Parquet with an extractive and an abstractive summary of every document.
 
 One task is one Parquet file, written aside and renamed, so that a document is in the result once or not at all. Within a task documents are
-read in windows; a window's documents are searched in the order of their lengths and written in the order of the corpus.
+read in windows; a window's documents are searched in the order of their lengths and written in the order of the corpus. While the last
+batches of a window are searched, those of the next one wait already, so that no search process is idle.
 """
 
 import dataclasses
 import importlib.metadata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.utils.shared import Shared
 
 from model import files
-from model.bundle import read_manifest
+from model.bundle import read_decoding, read_manifest
 from model.config import DecodingConfig
+from model.decoding.figures import Figures, describe
+from model.decoding.pool import Search, count_processes, refuse_within_import
 from model.errors import DataError, UsageError
 from model.extractive.methods import METHODS
 from model.extractive.selection import extract
+from model.quiet import import_tensorflow
 from model.text import body, content_sha256, sentences, words
 from pipelines import progress, tasks
 from pipelines.corpus.document import Document, Task, Unreadable
@@ -27,12 +32,24 @@ from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 from pipelines.flags import option_names, read_flags
 from pipelines.options import SUMMARIZE, SummarizeOptions
-from pipelines.quiet import import_tensorflow
-from pipelines.runner import pipeline_options, run_pipeline
+from pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
 from pipelines.tasks import Job
 
+if TYPE_CHECKING:
+    from model.decoding.bulk import BulkSummarizer, Window
+
 SUMMARIES_FOLDER, MANIFEST_FILE = "summaries", "manifest.json"
+# Runners that work in this process unless --direct_running_mode multi_processing says otherwise.
+LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
+
+
+class _Begun(NamedTuple):
+    """A window of documents whose search has begun; without a bundle there is none."""
+
+    documents: list[tuple[Document, str]]
+    source_tokens: list[int]
+    search: "Window | None"
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -49,7 +66,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       UsageError: a flag, a corpus or a bundle that cannot be; nothing was written.
       DataError: too many records failed.
     """
-    corpus, options, decoding, failures = read_flags(SUMMARIZE, flags)
+    refuse_within_import()
+    # An imported network brings its own search: what no flag says, the bundle does, and what it does not say, the defaults do.
+    own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
+    corpus, options, decoding, failures = read_flags(SUMMARIZE, {**own, **flags})
     _check_methods(options)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     model = _model_ids(options, decoding)
@@ -59,6 +79,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     if job is not None:
         if options.bundle:
             import_tensorflow()
+            options = _without_processes_of_workers(options, beam_options)
         pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, found, corpus=corpus, options=options, decoding=decoding, model=model, job=job)
         run_pipeline(pipeline, label="summarize", size=sum(task.size_bytes for task in found))
@@ -87,7 +108,15 @@ def _model_ids(options: SummarizeOptions, decoding: DecodingConfig) -> dict[str,
     """What names the model and the search in every row; None without a bundle."""
     if not options.bundle:
         return {"model_id": None, "decode_id": None}
-    return {"model_id": read_manifest(options.bundle)["model_id"], "decode_id": files.sha256_json(dataclasses.asdict(decoding))[:16]}
+    settings = {**dataclasses.asdict(decoding), "precision": options.precision}
+    return {"model_id": read_manifest(options.bundle)["model_id"], "decode_id": files.sha256_json(settings)[:16]}
+
+
+def _without_processes_of_workers(options: SummarizeOptions, beam_options: PipelineOptions) -> SummarizeOptions:
+    """The options for workers that Beam starts one a core: each of them would start one search process a core."""
+    runner = beam_options.view_as(StandardOptions).runner
+    is_here = runner in LOCAL_RUNNERS and beam_options.view_as(DirectOptions).direct_running_mode != "multi_processing"
+    return options if options.search_processes or is_here else dataclasses.replace(options, search_processes=1)
 
 
 def _inputs(corpus: CorpusOptions, options: SummarizeOptions, model: dict[str, str | None], found: Sequence[Task]) -> dict[str, Any]:
@@ -131,24 +160,25 @@ class SummarizeTask(beam.DoFn):
     ) -> None:
         self._corpus, self._options, self._decoding, self._model, self._job = corpus, options, decoding, model, job
         self._shared = Shared()
-        self._summarizer: Any = None
+        self._bulk: BulkSummarizer | None = None
 
     def setup(self) -> None:
-        """Loads the bundle once per process."""
+        """Opens the bundle once per process."""
         if self._options.bundle:
-            self._summarizer = self._shared.acquire(self._load)
+            self._bulk = self._shared.acquire(self._open)
+            self._bulk.pool.retain()
 
-    def _load(self) -> Any:
-        from model.bundle import load_bundle
-        from model.decoding.summarizer import Summarizer
+    def teardown(self) -> None:
+        """Ends the search processes when no thread of this worker needs them any more."""
+        if self._bulk is not None:
+            self._bulk.pool.release()
+            self._bulk = None
 
-        bundle = load_bundle(self._options.bundle)
-        if bundle.model_id != self._model["model_id"]:
-            raise DataError(
-                f"{self._options.bundle} holds model {bundle.model_id} now, and this job began with {self._model['model_id']}; "
-                "put that model back, or begin anew with another --output"
-            )
-        return Summarizer(bundle.network, bundle.tokenizer, self._decoding)
+    def _open(self) -> "BulkSummarizer":
+        from model.decoding.bulk import BulkSummarizer
+
+        search = Search(self._options.bundle, str(self._model["model_id"]), self._options.precision, self._decoding)
+        return BulkSummarizer(search, processes=count_processes(self._options.search_processes))
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
         """Yields the receipt of a task that is done."""
@@ -161,7 +191,8 @@ class SummarizeTask(beam.DoFn):
         letters: list[DeadLetter] = []
         name = files.join(SUMMARIES_FOLDER, tasks.part_name(task.number, self._job.tasks))
         windows = self._windows(task, counts, letters)
-        write_parquet(files.join(self._job.output, name), self._tables(windows, counts, bar), SUMMARY_SCHEMA)
+        figures = Figures()
+        write_parquet(files.join(self._job.output, name), self._tables(windows, counts, figures, bar), SUMMARY_SCHEMA)
         counts["failed"] = sum(letter.records for letter in letters)
         counts["read"] += counts["failed"]
         return {
@@ -170,6 +201,7 @@ class SummarizeTask(beam.DoFn):
             "files": [tasks.describe_file(self._job.output, name, rows=counts["written"])],
             "dead_letters": tasks.publish_dead_letters(self._job, task.number, letters),
             "failures": count_reasons(letters),
+            "search": figures.sums,
         }
 
     def _windows(self, task: Task, counts: Counter[str], letters: list[DeadLetter]) -> Iterator[list[tuple[Document, str]]]:
@@ -189,23 +221,38 @@ class SummarizeTask(beam.DoFn):
         yield window
 
     def _tables(
-        self, windows: Iterator[list[tuple[Document, str]]], counts: Counter[str], bar: progress.TaskProgress
+        self, windows: Iterator[list[tuple[Document, str]]], counts: Counter[str], figures: Figures, bar: progress.TaskProgress
     ) -> Iterator[pa.Table]:
-        for window in windows:
-            rows = self._rows(window)
+        for begun in _one_ahead(self._begin(windows)):
+            rows = self._rows(begun)
             counts["written"] += len(rows)
             counts["truncated"] += sum(row["truncated"] or False for row in rows)
+            figures.add(begun.search.searched if begun.search else [])
             yield summary_table(rows)
-            bar.advance(len(window), sum(len(document.article) for document, _ in window))
+            bar.advance(len(rows), sum(len(document.article) for document, _ in begun.documents))
 
-    def _rows(self, window: list[tuple[Document, str]]) -> list[dict[str, Any]]:
+    def _begin(self, windows: Iterator[list[tuple[Document, str]]]) -> Iterator[_Begun]:
+        """Begins to search each window.
+
+        Its first window, the largest, says for a whole task where it is searched: so that depends on the task alone, and after an
+        interruption it is done in the same way.
+        """
+        in_processes = None
+        for window in windows:
+            if self._bulk is None:
+                yield _Begun(window, [], None)
+                continue
+            sources = self._bulk.tokenizer.encode([text for _, text in window])
+            if in_processes is None:
+                in_processes = self._bulk.pays_for_processes(sources)
+            yield _Begun(window, [len(source) for source in sources], self._bulk.begin(sources, in_processes=in_processes))
+
+    def _rows(self, begun: _Begun) -> list[dict[str, Any]]:
         """Summary rows, in the order of the documents."""
-        abstractive = self._abstractive_columns([text for _, text in window])
         same = {**self._model, "run_id": self._job.run_id, "schema_version": SCHEMA_VERSION, "created_at": self._job.created_at}
-        return [
-            {**self._document_columns(document), **self._extractive_columns(document), **columns, **same}
-            for (document, _), columns in zip(window, abstractive, strict=True)
-        ]
+        # Made before the summaries are waited for.
+        own = [{**self._document_columns(document), **self._extractive_columns(document)} for document, _ in begun.documents]
+        return [{**columns, **others, **same} for columns, others in zip(own, self._abstractive_columns(begun), strict=True)]
 
     def _document_columns(self, document: Document) -> dict[str, Any]:
         return {
@@ -231,23 +278,33 @@ class SummarizeTask(beam.DoFn):
             ],
         }
 
-    def _abstractive_columns(self, texts: list[str]) -> list[dict[str, Any]]:
+    def _abstractive_columns(self, begun: _Begun) -> list[dict[str, Any]]:
         """The columns that need a network, null without one."""
-        if self._summarizer is None:
+        if self._bulk is None or begun.search is None:
             names = ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive")
-            return [dict.fromkeys(names) for _ in texts]
-        sources = self._summarizer.tokenizer.encode(texts)
-        limit = self._summarizer.max_source_tokens
+            return [dict.fromkeys(names) for _ in begun.documents]
+        limit = self._bulk.max_source_tokens
         return [
             {
-                "source_tokens": len(source),
-                "seen_tokens": min(len(source), limit),
-                "truncated": len(source) > limit,
+                "source_tokens": tokens,
+                "seen_tokens": min(tokens, limit),
+                "truncated": tokens > limit,
                 "abstractive_summary": ranked[0].text,
                 "abstractive": [{"rank": rank, **summary._asdict()} for rank, summary in enumerate(ranked, start=1)],
             }
-            for source, ranked in zip(sources, self._summarizer.summarize(sources), strict=True)
+            for tokens, ranked in zip(begun.source_tokens, begun.search.summaries(), strict=True)
         ]
+
+
+def _one_ahead(items: Iterable[_Begun]) -> Iterator[_Begun]:
+    """Yields each item when the next one has been made."""
+    before = None
+    for item in items:
+        if before is not None:
+            yield before
+        before = item
+    if before is not None:
+        yield before
 
 
 def publish_manifest(
@@ -269,6 +326,7 @@ def publish_manifest(
         "extractive": list(options.methods),
         "counts": tasks.sum_counts(receipt["counts"] for receipt in receipts),
         "failures": tasks.sum_counts(receipt["failures"] for receipt in receipts),
+        "search": describe(tasks.sum_counts([Figures().sums, *(receipt["search"] for receipt in receipts)])) if options.bundle else None,
         "files": [file for receipt in receipts for file in receipt["files"]],
         "dead_letters": [file for receipt in receipts for file in receipt["dead_letters"]],
     }

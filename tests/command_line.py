@@ -35,6 +35,22 @@ def contents(folder: str | os.PathLike) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
+TIMES = ("process_seconds", "wall_seconds", "documents_per_second", "summary_tokens_per_second")
+
+
+def without_times(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest without how long the search took, which differs from run to run."""
+    search = manifest["search"]
+    assert set(TIMES) < set(search)
+    return {**manifest, "search": {name: value for name, value in search.items() if name not in TIMES}}
+
+
+def results(folder: str | os.PathLike) -> dict[str, Any]:
+    """`contents` of what `precis summarize` wrote, its manifest without times."""
+    found: dict[str, Any] = contents(folder)
+    return {**found, "manifest.json": without_times(json.loads(found["manifest.json"]))}
+
+
 def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
     """Writes records, or lines as they stand, and returns the `--corpus` of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)

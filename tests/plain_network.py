@@ -71,40 +71,60 @@ def multi_head(states: np.ndarray, memory: np.ndarray, readable: np.ndarray, wei
     return total
 
 
-def layer_norm(states: np.ndarray, weights: Weights) -> np.ndarray:
+def layer_norm(states: np.ndarray, weights: Weights, epsilon: float = 1e-6) -> np.ndarray:
     rows = []
     for row in states.reshape(-1, states.shape[-1]):
         mean = sum(row) / len(row)
         variance = sum((value - mean) ** 2 for value in row) / len(row)
-        rows.append((row - mean) / math.sqrt(variance + 1e-6) * weights["norm/gamma"] + weights["norm/beta"])
+        rows.append((row - mean) / math.sqrt(variance + epsilon) * weights["norm/gamma"] + weights["norm/beta"])
     return np.array(rows).reshape(states.shape)
 
 
-def feed_forward(states: np.ndarray, weights: Weights) -> np.ndarray:
-    return dense(np.maximum(dense(states, weights, "inner"), 0.0), weights, "outer")
+def activate(name: str, x: float) -> float:
+    if name == "relu":
+        return max(x, 0.0)
+    if name == "gelu":  # x times the normal distribution function
+        return x * (1 + math.erf(x / math.sqrt(2))) / 2
+    if name == "gelu_tanh":  # Hendrycks and Gimpel 2016, section 2
+        return x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+    if name == "silu":
+        return x / (1 + math.exp(-x))
+    raise AssertionError(name)
 
 
-def encoder_block(states: np.ndarray, readable: np.ndarray, weights: Weights, heads: int) -> np.ndarray:
+def feed_forward(states: np.ndarray, weights: Weights, activation: str = "relu") -> np.ndarray:
+    inner = dense(states, weights, "inner")
+    return dense(np.array([activate(activation, x) for x in inner.flat]).reshape(inner.shape), weights, "outer")
+
+
+def encoder_block(states: np.ndarray, readable: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     """One document: states [S, D], readable bool [S]."""
     mask = np.tile(readable, (len(states), 1))
-    read = multi_head(states, states, mask, below(weights, "attention"), heads)
-    states = layer_norm(states + read, below(weights, "attention_residual"))
-    return layer_norm(states + feed_forward(states, below(weights, "feed_forward")), below(weights, "feed_forward_residual"))
+    read = multi_head(states, states, mask, below(weights, "attention"), config.heads)
+    states = layer_norm(states + read, below(weights, "attention_residual"), config.norm_epsilon)
+    inner = feed_forward(states, below(weights, "feed_forward"), config.activation)
+    return layer_norm(states + inner, below(weights, "feed_forward_residual"), config.norm_epsilon)
 
 
-def decoder_block(states: np.ndarray, memory: np.ndarray, readable: np.ndarray, weights: Weights, heads: int) -> np.ndarray:
+def decoder_block(states: np.ndarray, memory: np.ndarray, readable: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     """One document: states [T, D], memory [S, D], readable bool [S]."""
-    length = len(states)
+    length, heads = len(states), config.decoder_heads or config.heads
     past = np.array([[earlier <= t for earlier in range(length)] for t in range(length)])
-    states = layer_norm(states + multi_head(states, states, past, below(weights, "self_attention"), heads), below(weights, "self_residual"))
+    read = multi_head(states, states, past, below(weights, "self_attention"), heads)
+    states = layer_norm(states + read, below(weights, "self_residual"), config.norm_epsilon)
     read = multi_head(states, memory, np.tile(readable, (length, 1)), below(weights, "cross_attention"), heads)
-    states = layer_norm(states + read, below(weights, "cross_residual"))
-    return layer_norm(states + feed_forward(states, below(weights, "feed_forward")), below(weights, "feed_forward_residual"))
+    states = layer_norm(states + read, below(weights, "cross_residual"), config.norm_epsilon)
+    inner = feed_forward(states, below(weights, "feed_forward"), config.activation)
+    return layer_norm(states + inner, below(weights, "feed_forward_residual"), config.norm_epsilon)
 
 
-def embed(ids: np.ndarray, weights: Weights) -> np.ndarray:
+def embed(ids: np.ndarray, weights: Weights, config: Any, side: str) -> np.ndarray:
+    """What enters the first block; `side` is source_input or target_input."""
     table = weights["embedding/table"]
-    return np.array([table[piece] * math.sqrt(table.shape[1]) for piece in ids]) + positions(len(ids), table.shape[1])
+    scale = math.sqrt(table.shape[1]) if config.scaled_embedding else 1.0
+    codes = weights[f"{side}/positions"] if config.positions == "learned" else positions(len(ids), table.shape[1])
+    states = np.array([table[piece] * scale + codes[place] for place, piece in enumerate(ids)])
+    return layer_norm(states, below(weights, side), config.norm_epsilon) if config.embedding_norm else states
 
 
 def mixture(generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray) -> np.ndarray:
@@ -144,19 +164,28 @@ def pointer(
     return mixture(generate[None], vocabulary[None], copy[None], source[None])[0]
 
 
+def document(config: Any, weights: Weights, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:
+    """One document, int [S] and [T] -> logits [T, V] of the output layer, states and inputs [T, D], memory [S, D]."""
+    readable, memory = source != config.pad_id, embed(source, weights, config, "source_input")
+    for i in range(config.encoder_layers):
+        memory = encoder_block(memory, readable, below(weights, f"encoder_{i}"), config)
+    states = inputs = embed(target, weights, config, "target_input")
+    for i in range(config.decoder_layers):
+        states = decoder_block(states, memory, readable, below(weights, f"decoder_{i}"), config)
+    if config.tied_output:
+        logits = states @ weights["embedding/table"].T + (weights["embedding/logits_bias"] if config.logits_bias else 0.0)
+    else:
+        logits = dense(states, weights, "output_layer")
+    return logits, states, inputs, memory
+
+
 def transformer(config: Any, weights: Weights, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Distributions of every next token of a batch: source int [B, S], target int [B, T] -> P [B, T, V]."""
     rows = []
     for ids, written in zip(source, target, strict=True):
-        readable, memory = ids != config.pad_id, embed(ids, weights)
-        for i in range(config.encoder_layers):
-            memory = encoder_block(memory, readable, below(weights, f"encoder_{i}"), config.heads)
-        states = inputs = embed(written, weights)
-        for i in range(config.decoder_layers):
-            states = decoder_block(states, memory, readable, below(weights, f"decoder_{i}"), config.heads)
-        logits = states @ weights["embedding/table"].T if config.tied_output else dense(states, weights, "output_layer")
+        logits, states, inputs, memory = document(config, weights, ids, written)
         if config.pointer:
-            rows.append(pointer(logits, states, inputs, ids, memory, readable, below(weights, "pointer")))
+            rows.append(pointer(logits, states, inputs, ids, memory, ids != config.pad_id, below(weights, "pointer")))
         else:
             rows.append(np.array([softmax(row) for row in logits]))
     return np.array(rows)

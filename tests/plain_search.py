@@ -1,16 +1,16 @@
-"""Beam search written from its definition, in plain Python: what `model.decoding.beam` is checked against.
+"""Beam search and greedy search written from their definition, in plain Python: what `model.decoding` is checked against.
 
-It never stops early, knows no tensors and no sentinels: a forbidden continuation does not exist.
+No tensors and no sentinels: a forbidden continuation does not exist.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from model.config import DecodingConfig
+from model.config import DecodingConfig, DecodingTokens
 
 Tokens = tuple[int, ...]
+Logits = Callable[[Tokens], Sequence[float]]  # of the next token, after the start token and these
 
 
 class Hypothesis(NamedTuple):
@@ -22,71 +22,187 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
-def penalty(length: int, alpha: float) -> float:
-    return ((5 + length) / 6) ** alpha
+class Found(NamedTuple):
+    """Ranked hypotheses; the steps until every group was done; how often equal candidates stood on both sides of a cut."""
+
+    hypotheses: list[Hypothesis]
+    steps: int
+    ties: int
 
 
-def log_softmax(logits: Sequence[float]) -> np.ndarray:
-    values = np.asarray(logits, "float64")
-    return values - max(values) - np.log(np.sum(np.exp(values - max(values))))
+class Live(NamedTuple):
+    log_prob: float
+    tokens: Tokens
 
 
-def repeats(tokens: Tokens, order: int) -> bool:
-    """Whether the last `order` tokens occur earlier, too."""
-    newest = tokens[len(tokens) - order :]
-    return len(tokens) >= order and any(tokens[i : i + order] == newest for i in range(len(tokens) - order))
+def penalty(length: int, config: DecodingConfig) -> float:
+    """What the log-probability of `length` tokens, the end among them, is divided by."""
+    base = {"none": 1.0, "average": float(length), "wu": (5 + length) / 6}[config.length_penalty_form]
+    return base**config.length_penalty
 
 
-def is_allowed(tokens: Tokens, config: DecodingConfig, suppressed: Sequence[bool], end_id: int) -> bool:
-    """Whether the last of the tokens may be written after the others."""
-    if suppressed[tokens[-1]]:
-        return False
-    if tokens[-1] == end_id and len(tokens) - 1 < config.min_summary_tokens:
-        return False
-    return not (config.no_repeat_ngram and repeats(tokens, config.no_repeat_ngram))
+def log_softmax(logits: Sequence[float]) -> list[float]:
+    values = [float(value) for value in logits]
+    highest = max(values)
+    norm = highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+    return [value - norm for value in values]
+
+
+def ngrams(tokens: Tokens, order: int) -> list[Tokens]:
+    return [tokens[i : i + order] for i in range(len(tokens) - order + 1)]
+
+
+def penalised(logit: float, log_prob: float, config: DecodingConfig) -> float:
+    """The log-probability of a token that stands there already."""
+    if config.repetition_penalty_form == "log_probs":
+        return log_prob * config.repetition_penalty
+    norm = logit - log_prob
+    return (logit * config.repetition_penalty if logit < 0 else logit / config.repetition_penalty) - norm
+
+
+def next_log_probs(logits: Sequence[float], written: Tokens, config: DecodingConfig, special: DecodingTokens) -> dict[int, float]:
+    """The tokens that may follow the start token and those written, with their log-probabilities."""
+    if len(written) < len(special.prefix):
+        return {special.prefix[len(written)]: 0.0}
+    if len(written) == config.max_summary_tokens - 1 and special.last_id is not None:
+        return {special.last_id: 0.0}
+    past = (special.start_id, *written)
+    allowed = {}
+    for token, log_prob in enumerate(log_softmax(logits)):
+        if token in special.suppressed:
+            continue
+        if token == special.end_id and len(written) < config.min_summary_tokens:
+            continue
+        order = config.no_repeat_ngram
+        if order and len(past) + 1 >= order and (*past, token)[-order:] in ngrams(past, order):
+            continue
+        allowed[token] = penalised(logits[token], log_prob, config) if token in past else log_prob
+    return allowed
+
+
+class Group:
+    """One beam of k hypotheses; a search with G groups has G of them."""
+
+    def __init__(self, config: DecodingConfig) -> None:
+        self.width = config.beam_width // config.beam_groups
+        self.live = [Live(0.0, ())]
+        self.finished: list[Hypothesis] = []
+        self.done = False
+
+    def candidates(
+        self, logits_after: Logits, lowered: Callable[[int], float], config: DecodingConfig, special: DecodingTokens
+    ) -> tuple[list[tuple[float, int, int]], bool]:
+        """The 2k best (log-probability, token, place of the parent), and whether equals stand around the k-th or the 2k-th place."""
+        found = []
+        for place, parent in enumerate(self.live):
+            for token, log_prob in next_log_probs(logits_after(parent.tokens), parent.tokens, config, special).items():
+                found.append((parent.log_prob + (log_prob - lowered(token)), token, place))
+        found.sort(key=lambda candidate: (-candidate[0], candidate[1], candidate[2]))
+        tie = any(cut < len(found) and found[cut - 1][0] == found[cut][0] for cut in (self.width, 2 * self.width))
+        return found[: 2 * self.width], tie
+
+    def advance(
+        self, candidates: list[tuple[float, int, int]], bonus: Callable[[Tokens], float], config: DecodingConfig, special: DecodingTokens
+    ) -> None:
+        """Ends and extends hypotheses; a group that is done goes on writing, but what it ends no longer counts."""
+        live = []
+        for rank, (log_prob, token, place) in enumerate(candidates):
+            parent = self.live[place].tokens
+            tokens = (*parent, token)
+            ends = token == special.end_id
+            cut = config.unfinished == "compete" and len(tokens) == config.max_summary_tokens
+            if (ends or cut) and rank < self.width and not self.done:
+                score = log_prob / penalty(len(tokens), config) + bonus(parent)
+                self.finished.append(Hypothesis(tokens, score, log_prob, ends))
+            if not ends and not cut:
+                live.append(Live(log_prob, tokens))
+        self.live = live[: self.width]
+        self.finished.sort(key=lambda hypothesis: -hypothesis.score)  # a stable sort: of equals the older is first
+        del self.finished[self.width :]
+
+    def is_decided(self, written: int, config: DecodingConfig) -> bool:
+        if len(self.finished) < self.width:
+            return False
+        if config.early_stopping == "first_k" or not self.live:
+            return True
+        longest = config.early_stopping == "never" and config.length_penalty > 0
+        at_best = max(live.log_prob for live in self.live) / penalty(config.max_summary_tokens if longest else written, config)
+        return at_best <= self.finished[-1].score
 
 
 def beam_search(
-    logits_after: Callable[[Tokens], Sequence[float]], *, config: DecodingConfig, end_id: int, suppressed: Sequence[bool]
-) -> list[Hypothesis]:
-    """The best hypotheses of one document, at most as many as the beam is wide; fewer where nothing else can be written."""
-    live: list[tuple[float, Tokens]] = [(0.0, ())]
-    finished: list[Hypothesis] = []
-    for _ in range(config.max_summary_tokens):
-        candidates = []
-        for log_prob, tokens in live:
-            for token, step_log_prob in enumerate(log_softmax(logits_after(tokens))):
-                longer = (*tokens, token)
-                if is_allowed(longer, config, suppressed, end_id):
-                    candidates.append((log_prob + float(step_log_prob), longer))
-        candidates = sorted(candidates, reverse=True)[: 2 * config.beam_width]
-        for log_prob, tokens in candidates:
-            if tokens[-1] == end_id:
-                finished.append(Hypothesis(tokens, log_prob / penalty(len(tokens), config.length_penalty), log_prob, True))
-        finished = sorted(finished, key=lambda hypothesis: -hypothesis.score)[: config.beam_width]
-        live = [candidate for candidate in candidates if candidate[1][-1] != end_id][: config.beam_width]
-    unfinished = [Hypothesis(tokens, log_prob / penalty(len(tokens), config.length_penalty), log_prob, False) for log_prob, tokens in live]
-    return (finished + unfinished)[: config.beam_width]
+    logits_after: Logits,
+    *,
+    config: DecodingConfig,
+    special: DecodingTokens,
+    coverage: Callable[[Tokens], float] | None = None,
+    stops: bool = True,
+) -> Found:
+    """The best hypotheses of one document, at most as many as the beam is wide; fewer where nothing else can be written.
+
+    Args:
+      logits_after: of the next token.
+      config: the search.
+      special: special tokens.
+      coverage: the coverage of a hypothesis that has read these tokens.
+      stops: False searches to the last place whatever `config.early_stopping` says.
+    """
+
+    def bonus(read: Tokens) -> float:
+        return config.coverage_penalty * coverage(read) if coverage else 0.0
+
+    groups = [Group(config) for _ in range(config.beam_groups)]
+    ties = written = 0
+    while written < config.max_summary_tokens and not all(group.done for group in groups):
+        chosen: list[int] = []
+        for group in groups:
+            best, tie = group.candidates(
+                logits_after, lambda token, chosen=tuple(chosen): config.diversity_penalty * chosen.count(token), config, special
+            )
+            ties += tie
+            chosen += [token for _, token, _ in best[: group.width]]
+            group.advance(best, bonus, config, special)
+        written += 1
+        for group in groups:
+            group.done = group.done or (stops and group.is_decided(written, config))
+    finished = [hypothesis for group in groups for hypothesis in group.finished]
+    unfinished = [
+        Hypothesis(tokens, log_prob / penalty(len(tokens), config) + bonus(tokens[:-1]), log_prob, False)
+        for group in groups
+        for log_prob, tokens in group.live
+    ]
+    by_score = [hypothesis for part in (finished, unfinished) for hypothesis in sorted(part, key=lambda found: -found.score)]
+    return Found(by_score[: config.beam_width], written, ties)
+
+
+def greedy_search(logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens) -> Hypothesis | None:
+    """The one hypothesis of the most likely token at every step, the smaller of equals; None where a step allows no token."""
+    tokens: Tokens = ()
+    log_prob = 0.0
+    while len(tokens) < config.max_summary_tokens and special.end_id not in tokens:
+        allowed = next_log_probs(logits_after(tokens), tokens, config, special)
+        if not allowed:
+            return None
+        best = min(allowed, key=lambda token: (-allowed[token], token))
+        tokens, log_prob = (*tokens, best), log_prob + allowed[best]
+    return Hypothesis(tokens, log_prob / penalty(len(tokens), config), log_prob, special.end_id in tokens)
 
 
 def all_hypotheses(
-    logits_after: Callable[[Tokens], Sequence[float]], *, config: DecodingConfig, end_id: int, suppressed: Sequence[bool]
+    logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens, coverage: Callable[[Tokens], float] | None = None
 ) -> list[Hypothesis]:
-    """Every hypothesis there is, by enumeration: finished ones by score, then unfinished ones by score."""
+    """Every hypothesis there is, by enumeration: finished ones by score, then unfinished ones; all by score alone where they compete."""
     found: list[Hypothesis] = []
 
     def extend(tokens: Tokens, log_prob: float) -> None:
-        if len(tokens) == config.max_summary_tokens:
-            found.append(Hypothesis(tokens, log_prob / penalty(len(tokens), config.length_penalty), log_prob, False))
-            return
-        for token, step_log_prob in enumerate(log_softmax(logits_after(tokens))):
-            longer, total = (*tokens, token), log_prob + float(step_log_prob)
-            if not is_allowed(longer, config, suppressed, end_id):
-                continue
-            if token == end_id:
-                found.append(Hypothesis(longer, total / penalty(len(longer), config.length_penalty), total, True))
+        for token, step_log_prob in next_log_probs(logits_after(tokens), tokens, config, special).items():
+            longer, total = (*tokens, token), log_prob + step_log_prob
+            if token == special.end_id or len(longer) == config.max_summary_tokens:
+                bonus = config.coverage_penalty * coverage(tokens) if coverage else 0.0
+                found.append(Hypothesis(longer, total / penalty(len(longer), config) + bonus, total, token == special.end_id))
             else:
                 extend(longer, total)
 
     extend((), 0.0)
-    return sorted(found, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
+    last = config.unfinished == "last"
+    return sorted(found, key=lambda hypothesis: (last and not hypothesis.finished, -hypothesis.score))

@@ -131,7 +131,7 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(bundle, network, tokenizer,
 @pytest.mark.slow
 def test_a_bundle_loads_in_a_fresh_process(bundle, network, tmp_path):
     program = (
-        "import sys, numpy as np; from model.bundle import load_bundle; network, tokenizer, model_id = load_bundle(sys.argv[1]);"
+        "import sys, numpy as np; from model.bundle import load_bundle; network = load_bundle(sys.argv[1]).network;"
         f"np.save(sys.argv[2], np.asarray(network(np.array({SOURCE.tolist()}, 'int32'), np.array({TARGET.tolist()}, 'int32'))))"
     )
     subprocess.run([sys.executable, "-c", program, str(bundle), str(tmp_path / "logits.npy")], check=True, capture_output=True, timeout=120)

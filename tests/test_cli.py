@@ -18,6 +18,8 @@ NEEDED = {
     "train": ("--records", "records", "--output", "out"),
     "summarize": ("--corpus", "sample:20", "--output", "out"),
     "evaluate": ("--input", "run"),
+    "import": ("checkpoint", "--output", "out"),
+    "export": ("bundle", "--output", "out"),
 }
 
 
@@ -43,6 +45,11 @@ def test_help_and_version_exit_with_0(capsys):
         (["summarise"], "precis: argument COMMAND: invalid choice: 'summarise' (choose from "),
         (["prepare"], "precis prepare: the following arguments are required: --corpus, --output; see `precis prepare --help`"),
         (["train", "--output", "out"], "precis train: the following arguments are required: --records; see"),
+        (["import", "--output", "out"], "precis import: the following arguments are required: DIR; see"),
+        (["import", *NEEDED["import"]], "precis import: checkpoint: there is no such folder; name one that a checkpoint was downloaded to"),
+        (["import", "out", "--output", "./out"], "precis import: --output ./out is the checkpoint itself, whose files the bundle would"),
+        (["export", "--output", "out"], "precis export: the following arguments are required: BUNDLE; see"),
+        (["export", *NEEDED["export"]], "precis export: bundle: this is no complete bundle (no manifest.json); name the --output of"),
         (["evaluate"], "precis evaluate: the following arguments are required: --input; see"),
         (["prepare", *NEEDED["prepare"], "--task_bytes", "many"], "precis prepare: argument --task_bytes: invalid int value: 'many'; see"),
         (["train", *NEEDED["train"], "--network", "huge"], "precis train: argument --network: invalid choice: 'huge' (choose from "),
@@ -207,7 +214,7 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     import os
     import sys
 
-    from pipelines.quiet import import_tensorflow
+    from model.quiet import import_tensorflow
 
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     imported = []

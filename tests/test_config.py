@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from model.config import SIZES, DecodingConfig, NetworkConfig, named_network
+from model.config import SIZES, DecodingConfig, DecodingTokens, NetworkConfig, named_network
 from model.errors import UsageError
 
 
@@ -61,9 +61,36 @@ def test_the_width_must_be_a_multiple_of_the_heads(width, heads, way_out):
         network(width=width, heads=heads)
 
 
-def test_the_width_must_be_even():
+def test_the_width_must_be_a_multiple_of_the_decoder_s_heads():
+    with pytest.raises(UsageError, match="but 8 is not one of 3; take 6 or another number of heads"):
+        network(decoder_heads=3)
+    assert network(decoder_heads=8).decoder_heads == 8
+
+
+def test_the_width_must_be_even_for_sines():
     with pytest.raises(UsageError, match="must be even for sinusoidal positions, not 9"):
         network(width=9, heads=3)
+    assert network(width=9, heads=3, positions="learned").width == 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"positions": "rotary"}, "^positions is one of sinusoidal, learned, not 'rotary'"),
+        ({"activation": "tanh"}, "^activation is one of relu, gelu, gelu_tanh, silu, not 'tanh'"),
+    ],
+)
+def test_what_has_names_is_one_of_them(settings, words):
+    with pytest.raises(UsageError, match=words):
+        network(**settings)
+
+
+def test_the_network_that_configurations_without_the_newer_fields_mean():
+    """config.json of an older bundle lacks these fields: what they default to is what its network computes."""
+    config = network()
+    assert (config.positions, config.activation, config.scaled_embedding) == ("sinusoidal", "relu", True)
+    assert (config.embedding_norm, config.logits_bias, config.norm_epsilon) == (False, False, 1e-6)
+    assert (config.decoder_feed_forward, config.decoder_heads) == (None, None)
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0, 1.5])
@@ -91,9 +118,15 @@ def test_counts_are_positive(name, value):
         ({"min_summary_tokens": -1}, r"--min_summary_tokens \(-1\) must be at least 0 and below --max_summary_tokens \(128\)"),
         ({"min_summary_tokens": 9, "max_summary_tokens": 9}, r"\(9\) must be at least 0 and below --max_summary_tokens \(9\)"),
         ({"max_summary_tokens": 0}, r"below --max_summary_tokens \(0\)"),
-        ({"no_repeat_ngram": 1}, r"--no_repeat_ngram must be 0 \(off\) or at least 2, not 1"),
-        ({"no_repeat_ngram": -3}, r"--no_repeat_ngram must be 0 \(off\) or at least 2, not -3"),
-        ({"length_penalty": -0.5}, "--length_penalty must not be negative, but is -0.5"),
+        ({"no_repeat_ngram": -3}, "--no_repeat_ngram must not be negative, but is -3; 0 turns it off"),
+        ({"coverage_penalty": -0.5}, "--coverage_penalty must not be negative, but is -0.5; 0 turns it off"),
+        ({"diversity_penalty": -0.5}, "--diversity_penalty must not be negative, but is -0.5; 0 turns it off"),
+        ({"repetition_penalty": 0.0}, "--repetition_penalty must be above 0, not 0.0; 1 turns it off"),
+        ({"length_penalty_form": "gnmt"}, "--length_penalty_form is one of none, average, wu, not 'gnmt'"),
+        ({"early_stopping": "yes"}, "--early_stopping is one of never, first_k, bound, not 'yes'"),
+        ({"unfinished": "first"}, "--unfinished is one of last, compete, not 'first'"),
+        ({"beam_groups": 3}, r"--beam_groups \(3\) must divide --beam_width \(4\)"),
+        ({"beam_groups": 0}, r"--beam_groups \(0\) must divide --beam_width \(4\)"),
     ],
 )
 def test_decoding_refuses_what_contradicts_itself(settings, words):
@@ -108,8 +141,14 @@ def test_decoding_refuses_what_contradicts_itself(settings, words):
         {"beam_width": 3, "n_best": 3},
         {"min_summary_tokens": 8, "max_summary_tokens": 9},
         {"no_repeat_ngram": 0},
-        {"no_repeat_ngram": 2},
+        {"no_repeat_ngram": 1},
         {"length_penalty": 0.0},
+        {"length_penalty": -1.0},
+        {"coverage_penalty": 0.0, "diversity_penalty": 0.0},
+        {"repetition_penalty": 0.5},
+        {"length_penalty_form": "none", "early_stopping": "bound", "unfinished": "compete"},
+        {"beam_groups": 4},
+        {"beam_width": 6, "beam_groups": 2},
     ],
 )
 def test_decoding_takes_what_lies_on_a_bound(settings):
@@ -118,6 +157,7 @@ def test_decoding_takes_what_lies_on_a_bound(settings):
 
 
 def test_configurations_are_frozen():
-    for config, name in ((network(), "width"), (DecodingConfig(), "beam_width")):
+    special = DecodingTokens(start_id=1, end_id=2, pad_id=0)
+    for config, name in ((network(), "width"), (DecodingConfig(), "beam_width"), (special, "end_id")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(config, name, 4)

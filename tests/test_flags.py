@@ -134,7 +134,7 @@ def test_every_field_of_a_job_is_a_flag_of_one_name(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_field_of_a_job_is_a_keyword(name):
     concerns = COMMANDS[name].concerns
-    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i"}
+    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i", "checkpoint": "c", "bundle": "b"}
     defaults = {field.name: needed.get(field.name, field.default) for concern in concerns for field in dataclasses.fields(concern)}
     built = read_flags(concerns, defaults)
     assert [type(instance) for instance in built] == list(concerns)
@@ -160,6 +160,8 @@ RECORDS = {"output": "o"}
         (SummarizeOptions, {"output": ""}, "--output is empty"),
         (SummarizeOptions, {"output": "o", "sentences": 0}, "--sentences must be at least 1, not 0"),
         (SummarizeOptions, {"output": "o", "window_documents": 0}, "--window_documents must be at least 1, not 0"),
+        (SummarizeOptions, {"output": "o", "search_processes": -1}, "--search_processes must not be negative, but is -1; 0 is"),
+        (SummarizeOptions, {"output": "o", "precision": "float8"}, "--precision is one of float32, mixed_bfloat16, .*, not 'float8'"),
         (EvaluateOptions, {"input": ""}, "--input is empty"),
         (EvaluateOptions, {"input": "i", "show": -1}, "--show must be 0 or more, not -1"),
         (EvaluateOptions, {"input": "i", "resamples": 0}, "--resamples must be 1 or more, not 0"),

@@ -1,155 +1,111 @@
-"""Greedy search against an argmax loop through the teacher-forced call, and over tables of logits."""
+"""Greedy search over tables of logits against its definition in plain Python, with all the rules, and by hand."""
 
-from typing import Any, NamedTuple
+from collections import Counter
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.config import DecodingConfig, NetworkConfig
+from model.config import DecodingConfig, DecodingTokens
 from model.decoding.greedy import greedy_search
-from model.network.build import build_network
-from tests import plain_network as plain
+from tests import plain_search
+from tests.table_network import TableNetwork, check, constant_tables, plain_logits, random_options, random_tables, whole_tables
 
-PAD, START, END = 0, 1, 2
-IDS = {"start_id": START, "end_id": END, "pad_id": PAD}
-
-
-class Cache(NamedTuple):
-    beams: Any
-    shared: Any
+SPECIAL = DecodingTokens(start_id=1, end_id=2, pad_id=0, suppressed=(0, 1))
 
 
-def search_table(table, suppressed, length):
-    """Greedy search where the logits depend on document, step and last token: table [B, T, V, V]."""
-    steps = []
-
-    def step(tokens, cache, index):
-        steps.append(int(index))
-        return ops.take_along_axis(table[:, steps[-1]], ops.cast(tokens, "int32")[..., None], axis=1), cache
-
-    config = DecodingConfig(max_summary_tokens=length, no_repeat_ngram=0)
-    found = greedy_search(step, Cache((), ()), batch=len(table), config=config, suppressed=suppressed, **IDS)
-    return np.asarray(found.tokens)[:, 0], steps
+def search(tables, config, special, network=None):
+    memory = tuple(ops.convert_to_tensor(part) for part in tables)
+    return greedy_search(network or TableNetwork(), memory, batch=ops.shape(memory[0])[0], config=config, special=special)
 
 
-def plain_greedy(table, suppressed, length):
-    """One document by hand: table [T, V, V]."""
-    written, last = [], START
-    for index in range(length):
-        allowed = [token for token in range(table.shape[-1]) if not suppressed[token]]
-        last = max(allowed, key=lambda token: table[index, last, token])
-        written.append(last)
-        if last == END:
-            break
-    return written + [PAD] * (length - len(written))
+@pytest.mark.parametrize("whole", [False, True], ids=["random", "ties"])
+def test_it_finds_what_the_definition_finds(whole):
+    """The configurations of the tests of beam search, whose width and groups greedy search does not look at."""
+    seen = Counter()
+    for case in range(2000, 2030):
+        config, special, _, size = random_options(case, whole=whole)
+        tables = (whole_tables if whole else random_tables)(24, config.max_summary_tokens, size, seed=case)
+        found = search(tables, config, special)
+        assert found.tokens.shape == (24, 1, config.max_summary_tokens) and found.tokens.dtype == "int32"
+        for document in range(24):
+            expected = plain_search.greedy_search(plain_logits(tables, document, special.start_id), config=config, special=special)
+            seen["finished" if expected and expected.finished else "unfinished" if expected else "none"] += 1
+            if expected:
+                seen["pads written"] += special.pad_id in expected.tokens
+                check(found, [expected], document, special)
+            else:
+                assert np.asarray(found.log_probs)[document, 0] < -5e8
+    assert all(seen[kind] >= 20 for kind in ("finished", "unfinished", "none", "pads written")), seen
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_tables_by_hand(length):
-    table = np.random.default_rng(length).normal(size=(30, 5, 6, 6)).astype("float32")
-    suppressed = np.array([True, True, False, False, True, False])
-    found, _ = search_table(table, suppressed, length)
-    assert found.dtype == np.int32 and found.shape == (30, length)
-    assert found.tolist() == [plain_greedy(document, suppressed, length) for document in table]
-    assert length == 1 or len({row.index(END) if END in row else -1 for row in found.tolist()}) >= length  # ends everywhere and nowhere
+def test_documents_end_everywhere_and_nowhere(length):
+    config = DecodingConfig(max_summary_tokens=length, no_repeat_ngram=0)
+    tables = random_tables(40, length, 6, seed=length)
+    found = search(tables, config, SPECIAL)
+    lengths = set()
+    for document in range(40):
+        expected = plain_search.greedy_search(plain_logits(tables, document, 1), config=config, special=SPECIAL)
+        check(found, [expected], document, SPECIAL)
+        lengths.add((len(expected.tokens), expected.finished))
+    assert len(lengths) == length + 1
+
+
+def test_by_hand():
+    """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before three tokens."""
+    config = DecodingConfig(max_summary_tokens=6, min_summary_tokens=3, no_repeat_ngram=0, length_penalty_form="average")
+    found = search(constant_tables([0.1, 0.1, 0.4, 0.2, 0.2], 6), config, SPECIAL)
+    assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 2, 0, 0]]]
+    assert float(found.log_probs[0, 0]) == pytest.approx(3 * np.log(0.2) + np.log(0.4), abs=1e-5)
+    assert float(found.scores[0, 0]) == pytest.approx(float(found.log_probs[0, 0]) / 4, abs=1e-5)
+    assert bool(found.finished[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("end", "pad", "length", "tokens"), [(2, 0, 3, [0, 0, 0]), (2, 2, 3, [0, 0, 0]), (0, 0, 3, [0, 0, 0]), (0, 1, 3, [0, 1, 1])]
+)
+def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
+    """The likeliest token is always 0: padding that is written, or the end, or both."""
+    config = DecodingConfig(max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average")
+    found = search(constant_tables([0.5, 0.3, 0.2], length), config, DecodingTokens(start_id=1, end_id=end, pad_id=pad))
+    assert np.asarray(found.tokens).tolist() == [[tokens]]
+    assert float(found.scores[0, 0]) == pytest.approx(np.log(0.5), abs=1e-6)  # each token costs as much
+    assert bool(found.finished[0, 0]) == (end == 0)
 
 
 def test_suppressed_tokens_are_never_written_however_likely():
-    table = np.zeros((3, 4, 6, 6), "float32")
-    table[..., 4], table[..., PAD], table[..., 5] = 50.0, 60.0, 1.0
-    found, _ = search_table(table, np.array([True, True, False, False, True, False]), 4)
-    assert (found == 5).all()
+    found = search(constant_tables([0.5, 0.3, 0.05, 0.1, 0.05], 4), DecodingConfig(max_summary_tokens=4, no_repeat_ngram=0), SPECIAL)
+    assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 3]]]
+    assert not bool(found.finished[0, 0])
 
 
 def test_it_stops_when_every_document_has_ended():
     table = np.zeros((2, 6, 6, 6), "float32")
     table[..., 3] = 1.0
-    table[0, 1, :, END] = table[1, 3, :, END] = 2.0
-    found, steps = search_table(table, np.zeros(6, bool), 6)
-    assert found.tolist() == [[3, END, PAD, PAD, PAD, PAD], [3, 3, 3, END, PAD, PAD]]
-    assert steps == [0, 1, 2, 3]
+    table[0, 1, :, 2] = table[1, 3, :, 2] = 2.0
+    network = TableNetwork()
+    tables = (table, np.zeros((2, 7, 6), "float32"))
+    found = search(tables, DecodingConfig(max_summary_tokens=6, no_repeat_ngram=0), SPECIAL, network)
+    assert np.asarray(found.tokens)[:, 0].tolist() == [[3, 2, 0, 0, 0, 0], [3, 3, 3, 2, 0, 0]]
+    assert network.calls == [0, 1, 2, 3]
 
 
-@pytest.fixture(scope="module", params=[(True, True), (False, False)], ids=["pointer, tied", "untied"])
-def network(request):
-    pointer, tied = request.param
-    config = NetworkConfig(
-        vocabulary_size=11,
-        pad_id=PAD,
-        encoder_layers=1,
-        decoder_layers=2,
-        width=8,
-        feed_forward=12,
-        heads=2,
-        pointer=pointer,
-        tied_output=tied,
-        max_source_tokens=6,
-        max_target_tokens=7,
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_one_graph_and_neighbours_change_nothing(jit_compile):
+    config = DecodingConfig(max_summary_tokens=6, no_repeat_ngram=2, repetition_penalty=1.3, min_summary_tokens=1)
+    tables = random_tables(16, 6, 6, seed=4)
+    tables[0][..., 2] -= 1.0  # not all end
+    eager = search(tables, config, SPECIAL)
+    assert 0 < np.asarray(eager.finished).sum() < 16
+    signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
+    compiled = tf.function(
+        lambda *memory: search(memory, config, SPECIAL), input_signature=signature, autograph=False, jit_compile=jit_compile
     )
-    network = build_network(config)
-    plain.scramble(network, seed=3 if pointer else 1, scale=0.7)
-    if not tied:  # makes the end likely enough for some documents to end
-        network.output_layer.bias.assign_add(2.0 * (np.arange(11) == END))
-    return network
-
-
-SOURCE = np.random.default_rng(0).integers(2, 11, (6, 5)).astype("int32")
-SOURCE[0, 3:] = SOURCE[2, 2:] = PAD
-SUPPRESSED = np.arange(11) < 2
-
-
-def search_network(network, source):
-    source = ops.convert_to_tensor(source)
-    cache = network.start(network.encode(source), 1, 7)
-    config = DecodingConfig(max_summary_tokens=7, no_repeat_ngram=0)
-    return greedy_search(network.step, cache, batch=source.shape[0], config=config, suppressed=SUPPRESSED, **IDS).tokens[:, 0]
-
-
-def test_a_network_by_argmax_of_the_teacher_forced_call(network):
-    found = np.asarray(search_network(network, SOURCE)).tolist()
-    target, ended = np.full((6, 8), PAD, "int32"), np.zeros(6, bool)
-    target[:, 0] = START
-    for index in range(7):
-        logits = np.array(network(SOURCE, target))[:, index]
-        logits[:, SUPPRESSED] = -np.inf
-        target[:, index + 1] = np.where(ended, PAD, logits.argmax(-1))
-        ended |= target[:, index + 1] == END
-    assert found == target[:, 1:].tolist()
-    assert 0 < ended.sum() < 6  # some end, some do not
-    assert len({tuple(row) for row in found}) > 2
-
-
-def test_batch_neighbours_and_padding_change_nothing(network):
-    together = np.asarray(search_network(network, SOURCE))
-    for row in range(6):
-        length = int((SOURCE[row] != PAD).sum())
-        assert np.asarray(search_network(network, SOURCE[row : row + 1, :length])).tolist() == together[row : row + 1].tolist()
-
-
-def test_compiled_and_eager_agree(network):
-    compiled = tf.function(lambda source: search_network(network, source), jit_compile=True)
-    assert np.asarray(compiled(SOURCE)).tolist() == np.asarray(search_network(network, SOURCE)).tolist()
-
-
-def test_rules_hold_and_scores_are_those_of_the_written_tokens():
-    table = np.random.default_rng(5).normal(size=(40, 6, 6, 6)).astype("float32")
-    config = DecodingConfig(max_summary_tokens=6, min_summary_tokens=3, no_repeat_ngram=2, length_penalty=0.7)
-    suppressed = np.arange(6) < 2
-
-    def step(tokens, cache, index):
-        return ops.take_along_axis(table[:, int(index)], ops.cast(tokens, "int32")[..., None], axis=1), cache
-
-    found = greedy_search(step, Cache((), ()), batch=40, config=config, suppressed=suppressed, **IDS)
-    log_softmax = table - np.log(np.exp(table).sum(-1, keepdims=True))
-    for row in range(40):
-        written = [token for token in np.asarray(found.tokens)[row, 0].tolist() if token != PAD]
-        pairs = list(zip([START, *written[:-1]], written, strict=True))
-        assert END not in written[:3]
-        assert len(set(pairs[1:])) == len(pairs[1:])
-        total = sum(log_softmax[row, index, last, token] for index, (last, token) in enumerate(pairs))
-        assert float(found.log_probs[row, 0]) == pytest.approx(total, abs=1e-4)
-        assert float(found.scores[row, 0]) == pytest.approx(total / ((5 + len(written)) / 6) ** 0.7, abs=1e-4)
-        assert bool(found.finished[row, 0]) == (written[-1] == END)
-    assert 0 < np.asarray(found.finished).sum() < 40
+    together = compiled(*tables)
+    for document in range(16):
+        alone = compiled(*(part[document : document + 1] for part in tables))
+        for one, many, expected in zip(alone, together, eager, strict=True):
+            np.testing.assert_allclose(np.asarray(one)[0], np.asarray(expected)[document], rtol=1e-6)
+            np.testing.assert_allclose(np.asarray(many)[document], np.asarray(expected)[document], rtol=1e-6)

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from keras import ops
 
+from model.config import ACTIVATIONS
 from model.network import layers
 from tests import plain_network as plain
+from tests.small_network import small_config
 
 
 def values(*shape, seed=0, scale=1.0):
@@ -80,32 +82,30 @@ def test_heads_are_slices_of_the_weights(heads, source_mask):
         close(found[b], plain.multi_head(states[b], memory[b], np.tile(source_mask[b], (4, 1)), plain.weights_of(layer), heads))
 
 
-def test_each_beam_reads_its_own_past_step_by_step():
+def test_keys_and_values_are_what_attention_reads(source_mask):
     layer = layers.MultiHeadAttention(heads=2, width=8, name="attention")
     layer.build()
     plain.scramble(layer, seed=5)
-    states = values(2, 3, 4, 8, seed=6)  # [B, K, T, D]
-    # Positions that are not filled yet hold garbage: nothing may read them.
-    past = (ops.convert_to_tensor(values(2, 3, 2, 4, 4, seed=7)), ops.convert_to_tensor(values(2, 3, 2, 4, 4, seed=8)))
-    look_ahead = np.tril(np.ones((4, 4), bool))
-    expected = np.array([[plain.multi_head(beam, beam, look_ahead, plain.weights_of(layer), 2) for beam in row] for row in states])
-    for index in range(4):
-        found, past = layer.read_own(ops.convert_to_tensor(states[:, :, index]), past, ops.convert_to_tensor(index, "int32"))
-        close(found, expected[:, :, index])
+    memory, weights = values(2, 5, 8, seed=2), plain.weights_of(layer)
+    for found, name in zip(layer.keys_values(ops.convert_to_tensor(memory)), ("key", "value"), strict=True):
+        assert tuple(found.shape) == (2, 2, 5, 4)
+        expected = plain.dense(memory, weights, name)
+        for b, head in np.ndindex(2, 2):
+            close(found[b, head], expected[b, :, 4 * head : 4 * head + 4])
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-3])
-def test_a_residual_is_the_norm_of_the_sum(scale):
-    """At a scale of 1e-3 the variance is about epsilon, which shows its size."""
-    layer = layers.Residual(dropout=0.5, name="residual")
+@pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 1e-6), (1e-3, 1e-6), (1e-2, 1e-5), (1.0, 0.5)])
+def test_a_residual_is_the_norm_of_the_sum(scale, epsilon):
+    """At a scale of 1e-3 the variance is about 1e-6, which shows the size of epsilon."""
+    layer = layers.Residual(config=small_config(dropout=0.5, norm_epsilon=epsilon), name="residual")
     layer.build((None, None, 8))
     plain.scramble(layer, seed=2)
     states, update = values(2, 3, 8, seed=3, scale=scale), values(2, 3, 8, seed=4, scale=scale)
-    close(layer(states, update), plain.layer_norm((states + update).astype("float64"), plain.weights_of(layer)))
+    close(layer(states, update), plain.layer_norm((states + update).astype("float64"), plain.weights_of(layer), epsilon))
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
-    layer = layers.Residual(dropout=0.5, name="residual")
+    layer = layers.Residual(config=small_config(dropout=0.5), name="residual")
     layer.build((None, None, 8))
     states = values(2, 3, 8)
     close(layer(states, np.zeros_like(states), training=True), np.asarray(layer(states, np.zeros_like(states))))
@@ -114,69 +114,134 @@ def test_dropout_in_a_residual_touches_the_update_only():
     assert 1.5 < np.mean([len(set(row.tolist())) for row in dropped]) <= 2
 
 
-def test_the_feed_forward_network_is_two_layers_with_relu_between():
-    layer = layers.FeedForward(width=6, feed_forward=10, name="feed_forward")
+def test_every_activation_has_its_function():
+    assert tuple(layers.ACTIVATION_FUNCTIONS) == ACTIVATIONS
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_by_hand(activation):
+    x = np.linspace(-6, 6, 241)
+    found = np.asarray(layers.ACTIVATION_FUNCTIONS[activation](ops.convert_to_tensor(x, "float32")))
+    # The two forms of gelu differ by up to 5e-4.
+    close(found, [plain.activate(activation, value) for value in x], 2e-6)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_feed_forward_network_is_two_layers_with_an_activation_between(activation):
+    layer = layers.FeedForward(width=6, feed_forward=10, activation=activation, name="feed_forward")
     layer.build()
     plain.scramble(layer, seed=3)
     states = values(2, 3, 6)
-    close(layer(states), plain.feed_forward(states, plain.weights_of(layer)))
+    close(layer(states), plain.feed_forward(states, plain.weights_of(layer), activation), 1e-6)
 
 
-def test_the_encoder_block_by_hand(source_mask):
-    block = layers.EncoderBlock(width=8, feed_forward=12, heads=2, dropout=0.3, name="block")
+# Every setting that a block reads, other than its default.
+BLOCK_SETTINGS = [
+    {},
+    {"activation": "gelu", "norm_epsilon": 0.3, "heads": 4},
+    {"decoder_heads": 4, "decoder_feed_forward": 20, "activation": "silu", "norm_epsilon": 0.1},
+]
+
+
+@pytest.mark.parametrize("settings", BLOCK_SETTINGS)
+def test_the_encoder_block_by_hand(source_mask, settings):
+    config = small_config(dropout=0.3, **settings)
+    block = layers.EncoderBlock(config=config, name="block")
     block.build()
     plain.scramble(block, seed=4)
     states = values(2, 5, 8)
     found = np.asarray(block(states, source_mask[:, None, None]))
     for b in range(2):
-        close(found[b], plain.encoder_block(states[b], source_mask[b], plain.weights_of(block), 2))
+        close(found[b], plain.encoder_block(states[b], source_mask[b], plain.weights_of(block), config))
+    assert block.feed_forward.inner.kernel.shape == (8, 12)
 
 
-def test_the_decoder_block_by_hand(source_mask):
-    block = layers.DecoderBlock(width=8, feed_forward=12, heads=4, dropout=0.3, name="block")
+@pytest.mark.parametrize("settings", BLOCK_SETTINGS)
+def test_the_decoder_block_by_hand(source_mask, settings):
+    config = small_config(dropout=0.3, **settings)
+    block = layers.DecoderBlock(config=config, name="block")
     block.build()
     plain.scramble(block, seed=5)
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
     found = np.asarray(block(states, memory, layers.look_ahead_mask(4), source_mask[:, None, None]))
     for b in range(2):
-        close(found[b], plain.decoder_block(states[b], memory[b], source_mask[b], plain.weights_of(block), 4))
+        close(found[b], plain.decoder_block(states[b], memory[b], source_mask[b], plain.weights_of(block), config))
+    assert block.feed_forward.inner.kernel.shape == (8, settings.get("decoder_feed_forward", 12))
 
 
-@pytest.fixture
-def embedding():
-    layer = layers.TokenEmbedding(vocabulary_size=11, width=6, max_tokens=5, dropout=0.5, name="embedding")
+def make_embedding(*, is_scaled=True, has_logits_bias=False):
+    layer = layers.TokenEmbedding(vocabulary_size=11, width=6, is_scaled=is_scaled, has_logits_bias=has_logits_bias, name="embedding")
     layer.build()
+    plain.scramble(layer, seed=6)
     return layer
 
 
-def test_embeddings_are_scaled_and_know_their_position(embedding):
-    ids = np.array([[3, 4, 4], [10, 0, 3]])
-    expected = [plain.embed(row, {"embedding/table": np.asarray(embedding.table.numpy(), "float64")}) for row in ids]
-    close(embedding(ids), expected)
-    for index in range(3):
-        close(embedding.at(ids[:, index : index + 1], ops.convert_to_tensor(index, "int32"))[:, 0], np.array(expected)[:, index])
+@pytest.mark.parametrize("is_scaled", [True, False])
+def test_embeddings_are_rows_of_the_table(is_scaled):
+    layer, ids = make_embedding(is_scaled=is_scaled), np.array([[3, 4, 4], [10, 0, 3]])
+    table = plain.weights_of(layer)["table"]
+    close(layer(ids), [[table[piece] * (6**0.5 if is_scaled else 1) for piece in row] for row in ids])
 
 
-def test_dropout_in_embeddings_sets_to_zero_or_doubles(embedding):
-    ids = np.arange(10).reshape(2, 5)
-    kept, dropped = np.asarray(embedding(ids)), np.asarray(embedding(ids, training=True))
-    is_zero = dropped == 0
-    assert 10 < is_zero.sum() < 50
-    close(dropped[~is_zero], 2 * kept[~is_zero])
-
-
-def test_tied_logits_are_states_times_the_table_transposed(embedding):
-    states = values(2, 3, 6)
-    logits = np.asarray(embedding.logits(ops.convert_to_tensor(states)))
-    table = np.asarray(embedding.table.numpy())
+@pytest.mark.parametrize("has_logits_bias", [False, True])
+def test_tied_logits_are_states_times_the_table_transposed(has_logits_bias):
+    layer, states = make_embedding(has_logits_bias=has_logits_bias), values(2, 3, 6)
+    logits = np.asarray(layer.logits(ops.convert_to_tensor(states), "float32"))
+    weights = plain.weights_of(layer)
     assert logits.dtype == np.float32 and logits.shape == (2, 3, 11)
+    assert ("logits_bias" in weights) == has_logits_bias
     for b, t, piece in np.ndindex(2, 3, 11):
-        assert logits[b, t, piece] == pytest.approx(
-            sum(float(x) * float(y) for x, y in zip(states[b, t], table[piece], strict=True)), abs=1e-5
-        )
+        expected = sum(float(x) * y for x, y in zip(states[b, t], weights["table"][piece], strict=True))
+        assert logits[b, t, piece] == pytest.approx(expected + (weights["logits_bias"][piece] if has_logits_bias else 0), abs=1e-5)
+
+
+def test_tied_logits_are_multiplied_in_the_given_precision():
+    layer, states = make_embedding(has_logits_bias=True), ops.convert_to_tensor(values(2, 3, 6))
+    half, full = (layer.logits(states, dtype) for dtype in ("bfloat16", "float32"))
+    assert keras.backend.standardize_dtype(half.dtype) == "float32"
+    assert 1e-3 < np.abs(np.asarray(half) - np.asarray(full)).max() < 0.05
 
 
 def test_scaled_embeddings_are_about_as_large_as_positions():
-    layer = layers.TokenEmbedding(vocabulary_size=500, width=64, max_tokens=5, dropout=0.0, name="embedding")
+    layer = layers.TokenEmbedding(vocabulary_size=500, width=64, is_scaled=True, has_logits_bias=False, name="embedding")
     layer.build()
-    assert np.std(np.asarray(layer.look_up(np.arange(500)))) == pytest.approx(1.0, abs=0.03)
+    assert np.std(np.asarray(layer(np.arange(500)))) == pytest.approx(1.0, abs=0.03)
+
+
+def make_input(**settings):
+    config = small_config(dropout=0.5, **settings)
+    layer = layers.PositionedInput(config=config, max_tokens=5, name="source_input")
+    layer.build()
+    plain.scramble(layer, seed=7)
+    return layer, config
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_positions_are_added_and_then_normed(positions, norm):
+    layer, config = make_input(positions=positions, embedding_norm=norm, norm_epsilon=0.2)
+    embedded, weights = values(2, 4, 8), plain.weights_of(layer)
+    assert set(weights) == ({"positions"} if positions == "learned" else set()) | ({"norm/gamma", "norm/beta"} if norm else set())
+    expected = embedded + (weights["positions"][:4] if positions == "learned" else plain.positions(4, 8))
+    if norm:
+        expected = plain.layer_norm(expected, weights, config.norm_epsilon)
+    close(layer(embedded), expected)
+    for index in range(4):
+        close(layer.at(ops.convert_to_tensor(embedded[:, index]), ops.convert_to_tensor(index, "int32")), expected[:, index])
+
+
+def test_learned_positions_begin_small_and_differ():
+    layer = layers.PositionedInput(config=small_config(positions="learned", width=64, heads=4), max_tokens=200, name="source_input")
+    layer.build()
+    codes = np.asarray(layer.positions)
+    assert codes.shape == (200, 64)
+    assert np.std(codes) == pytest.approx(0.02, rel=0.05) and np.std(codes.mean(1)) < 0.01
+
+
+def test_dropout_of_what_enters_the_first_block_sets_to_zero_or_doubles():
+    layer, _ = make_input()
+    embedded = values(2, 5, 8)
+    kept, dropped = np.asarray(layer(embedded)), np.asarray(layer(embedded, training=True))
+    is_zero = dropped == 0
+    assert 20 < is_zero.sum() < 60
+    close(dropped[~is_zero], 2 * kept[~is_zero])

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,10 +16,11 @@ import fsspec
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, precis, said, write_jsonl
+from command_line import contents, precis, results, said, without_times, write_jsonl
 
 from model.bundle import save_bundle
 from model.config import DecodingConfig, NetworkConfig
+from model.decoding.pool import SearchPool
 from model.errors import DataError
 from model.network.build import build_network
 from model.text import body, content_sha256, normalise
@@ -27,8 +29,9 @@ from model.vocabulary import count_words, learn
 from pipelines.corpus.sample import generator
 from pipelines.corpus.source import CorpusOptions
 from pipelines.options import SummarizeOptions
+from pipelines.runner import pipeline_options
 from pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
-from pipelines.summarize import SummarizeTask, summarize
+from pipelines.summarize import SummarizeTask, _one_ahead, _without_processes_of_workers, summarize
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
 FIRST = len(generator.hand_written())
@@ -321,11 +324,11 @@ def test_only_documents_of_a_split_are_read(tmp_path):
 
 def test_two_runs_are_byte_identical(undisturbed, flags, tmp_path):
     assert precis("summarize", output=tmp_path / "again", **flags) == 0
-    assert contents(tmp_path / "again") == contents(undisturbed)
+    assert results(tmp_path / "again") == results(undisturbed)
 
 
 def test_the_function_gives_the_manifest(undisturbed, flags, tmp_path):
-    assert summarize(output=tmp_path / "out", **flags) == manifest_of(undisturbed)
+    assert without_times(summarize(output=tmp_path / "out", **flags)) == without_times(manifest_of(undisturbed))
 
 
 def test_a_finished_run_is_left_alone(undisturbed, flags, capsys):
@@ -359,7 +362,7 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(undisturbe
 
     monkeypatch.setattr(SummarizeTask, "_summarize", again)
     assert precis("summarize", output=out, **flags) == 0
-    assert contents(out) == contents(undisturbed)
+    assert results(out) == results(undisturbed)
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "tokenizer/vocab.txt"])
@@ -392,7 +395,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_part(undisturbed, flags, tmp
     first = [manifest_of(undisturbed)[kind][0]["file"] for kind in ("dead_letters", "files")]
     assert [name for name in contents(out) if not name.startswith("_tasks/")] == first
     assert precis("summarize", output=out, **flags) == 0
-    assert contents(out) == contents(undisturbed)
+    assert results(out) == results(undisturbed)
 
 
 def test_a_very_long_line_and_an_empty_file(tmp_path):
@@ -428,7 +431,7 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
 def test_processes_change_nothing(undisturbed, flags, tmp_path):
     beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
     assert precis("summarize", output=tmp_path / "processes", **flags, **beam) == 0
-    assert contents(tmp_path / "processes") == contents(undisturbed)
+    assert results(tmp_path / "processes") == results(undisturbed)
 
 
 def wait_for(condition, process):
@@ -460,7 +463,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     (killed / "summaries" / "part-00059-of-00060.parquet.0a1b2c3d.aside").write_bytes(b"half a file")
     assert precis("summarize", output=killed, **flags) == 0
     assert precis("summarize", output=whole, **flags) == 0
-    assert contents(killed) == contents(whole) and len(rows_of(whole)) == 600
+    assert results(killed) == results(whole) and len(rows_of(whole)) == 600
 
 
 def test_a_corpus_without_documents_fails_the_job(tmp_path, capsys):
@@ -478,6 +481,84 @@ def test_rows_never_name_a_model_that_did_not_write_them(flags, bundle, tmp_path
         worker.setup()
 
 
+def test_the_run_says_what_the_search_cost(undisturbed, extractive, flags, capsys):
+    rows, search = rows_of(undisturbed), manifest_of(undisturbed)["search"]
+    seen = sum(row["seen_tokens"] for row in rows)
+    assert (search["documents"], search["source_tokens"]) == (len(rows), seen)
+    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these documents.
+    assert seen < search["padded_tokens"] < 2 * seen and search["padding_share"] == round(1 - seen / search["padded_tokens"], 4)
+    assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
+    assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01) and search["wall_seconds"] > 0
+    assert precis("summarize", output=undisturbed, **flags) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("search: ")]
+    assert line.startswith(f"search: {len(rows)} documents, {seen} source tokens (") and line.endswith(" tokens/s")
+    assert manifest_of(extractive)["search"] is None
+
+
+@pytest.mark.slow
+def test_search_processes_change_no_summary_and_are_gone_afterwards(undisturbed, flags, tmp_path, monkeypatch):
+    monkeypatch.setattr("model.decoding.bulk.POOL_BATCHES", 1)
+    begun = []
+    monkeypatch.setattr(SearchPool, "submit", lambda pool, sources, submit=SearchPool.submit: begun.append(1) or submit(pool, sources))
+    assert precis("summarize", output=tmp_path / "pool", search_processes=2, **flags) == 0
+    ignored = {"abstractive": None}  # its scores may differ in the last digit
+    assert [{**row, **ignored} for row in rows_of(tmp_path / "pool")] == [{**row, **ignored} for row in rows_of(undisturbed)]
+    assert len(begun) >= 4 and multiprocessing.active_children() == []
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchPool, "result", lambda *_: (_ for _ in ()).throw(DataError("the search failed")))
+        assert precis("summarize", output=tmp_path / "fails", search_processes=2, **flags) == 1
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.slow
+def test_workers_of_beam_may_have_search_processes(bundle, tmp_path):
+    flags = {"corpus": "sample:300", "bundle": bundle, "max_summary_tokens": 4}  # five batches
+    beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
+    assert precis("summarize", output=tmp_path / "here", search_processes=1, **flags) == 0
+    assert precis("summarize", output=tmp_path / "workers", search_processes=2, **flags, **beam) == 0
+    ignored = {"abstractive": None}  # its scores may differ in the last digit
+    here, workers = ([{**row, **ignored} for row in rows_of(tmp_path / name)] for name in ("here", "workers"))
+    assert here == workers and len(here) == 300
+
+
+def test_two_windows_at_most_are_on_their_way():
+    made, open_windows = [], []
+
+    def windows():
+        for number in range(4):
+            made.append(number)
+            yield number
+
+    for number in _one_ahead(windows()):
+        open_windows.append([made[-1], number])
+    assert open_windows == [[1, 0], [2, 1], [3, 2], [3, 3]] and list(_one_ahead([])) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked", "expected"),
+    [
+        ([], 0, 0),
+        (["--runner", "DirectRunner"], 0, 0),
+        (["--direct_running_mode", "multi_threading", "--direct_num_workers", "2"], 0, 0),
+        (["--direct_running_mode", "multi_processing"], 0, 1),
+        (["--direct_running_mode", "multi_processing"], 3, 3),
+        (["--runner", "DataflowRunner"], 0, 1),
+    ],
+)
+def test_workers_that_are_many_search_in_one_process_each_unless_asked(argv, asked, expected):
+    options = SummarizeOptions(output="o", search_processes=asked)
+    assert _without_processes_of_workers(options, pipeline_options(argv)).search_processes == expected
+
+
+def test_the_precision_is_told_by_the_decode_id(flags, undisturbed, tmp_path):
+    assert precis("summarize", output=tmp_path / "out", precision="mixed_bfloat16", **flags) == 0
+    found, before = manifest_of(tmp_path / "out"), manifest_of(undisturbed)
+    assert found["decode_id"] != before["decode_id"] and found["model_id"] == before["model_id"]
+    scores = [[[item["score"] for item in row["abstractive"]] for row in rows_of(folder)] for folder in (tmp_path / "out", undisturbed)]
+    assert scores[0] != scores[1]
+    assert precis("summarize", output=tmp_path / "out", **flags) == 2
+
+
 def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -485,7 +566,7 @@ def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeyp
         assert precis("summarize", output=folder, **flags) == 0
     next((folder / "summaries").iterdir()).unlink()
     assert precis("summarize", output=folder, **flags) == 0
-    assert contents(folder) == contents(undisturbed)
+    assert results(folder) == results(undisturbed)
 
 
 @pytest.mark.slow

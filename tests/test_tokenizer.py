@@ -107,6 +107,20 @@ def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
     assert tokenizer.decode(np.array([[he, space, space, paid]])) == ["He paid"]
 
 
+def test_the_graph_decodes_as_python_does(tokenizer):
+    """Rows of ids that no text encodes to: special tokens anywhere, spaces and line breaks in a row, ids outside the vocabulary."""
+    draw, size = np.random.default_rng(5), len(VOCABULARY)
+    likely = [*range(len(RESERVED_TOKENS)), *(VOCABULARY.index(piece) for piece in ("▁", "▁␤", "▁He", "##xt")), -1, size, size + 9]
+    rows = [*draw.choice(likely, (300, 12)), *draw.integers(-2, size + 2, (300, 12)), *draw.choice([4, 5], (20, 12)), np.zeros(12, int)]
+    expected = tokenizer.decode(rows)
+    graph = tf.function(tokenizer.decode_tensor, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
+    assert [text.decode() for text in graph(tf.constant(np.array(rows), tf.int32)).numpy()] == expected
+    assert len(set(expected)) > 550 and sum("\n" in text for text in expected) > 100 and expected[-1] == ""
+    beams = tf.reshape(tf.constant(np.array(rows[:6]), tf.int32), [3, 2, 12])
+    assert [text.decode() for text in tf.reshape(tokenizer.decode_tensor(beams), [-1]).numpy()] == expected[:6]
+    assert tokenizer.decode_tensor(tf.zeros([2, 0], tf.int32)).numpy().tolist() == [b"", b""]
+
+
 def test_a_word_with_an_unknown_character_is_unknown(tokenizer):
     assert tokenizer.decode(tokenizer.encode(["He żaid one"])) == ["He \ufffd one"]
 

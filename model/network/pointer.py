@@ -1,12 +1,12 @@
 """The pointer-generator output (See, Liu and Manning 2017): each token is either generated or copied from the source."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from model.network.layers import masked_softmax
+from model.network.layers import log_norm, masked_softmax, places
 
 # Added to nothing, only a floor below which a probability is not logged: smaller than any float32 softmax says anything about.
 LOWEST_PROBABILITY = 1e-30
@@ -54,12 +54,63 @@ class PointerGenerator(keras.layers.Layer):
         Returns:
           float32 [B, T, V]; exp of it sums to one.
         """
+        generate, copy = self._read(states, inputs, memory, keys, source_mask)
+        return mix(generate, ops.softmax(logits), copy, source)
+
+    def start(self, source: Any, memory: Any, source_mask: Any) -> "PointerMemory":
+        """What `step` reads of a source: computed once."""
+        is_same = ops.cast(ops.equal(source[:, :, None], source[:, None]), "float32")
+        return PointerMemory(source, memory, self.keys(memory), source_mask, is_same)
+
+    def step(self, logits: Any, states: Any, inputs: Any, past: "PointerMemory") -> Any:
+        """The mixture as unnormalised log-probabilities: a search has no time for a pass over the vocabulary.
+
+        log P(w) = log p_gen + log P_vocab(w) for all that the source does not hold. So P / p_gen differs from P_vocab only at the tokens of
+        the source, and only these logits are changed.
+
+        Args:
+          logits: float32 [B, K, V] of the generator.
+          states, inputs: [B, K, D].
+          past: of the source.
+
+        Returns:
+          float32 [B, K, V].
+        """
+        generate, copy = self._read(states, inputs, past.memory, past.keys, past.source_mask)
+        generate = ops.maximum(generate, LOWEST_PROBABILITY)
+        norm = log_norm(logits)
+        batch, beams, _ = ops.shape(logits)
+        tokens = ops.broadcast_to(past.source[:, None], (batch, beams, ops.shape(past.source)[1]))
+        # Each position gets the mass of all positions that hold its token.
+        copied = ops.matmul((1.0 - generate) * copy, past.is_same)  # [B, K, S]
+        generated = generate * ops.exp(ops.take_along_axis(logits, tokens, axis=-1) - norm)
+        mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY)) - ops.log(generate) + norm
+        return ops.scatter_update(logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max")
+
+    def _read(self, states: Any, inputs: Any, memory: Any, keys: Any, source_mask: Any) -> tuple[Any, Any]:
+        """p_gen [B, T, 1] and the copy distribution [B, T, S], float32."""
         scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * (1.0 / math.sqrt(self.width))  # [B, T, S]
         copy = masked_softmax(scores, source_mask)  # [B, T, S]
         context = ops.matmul(copy, ops.cast(memory, "float32"))  # [B, T, D]
         read = ops.concatenate([context, ops.cast(states, "float32"), ops.cast(inputs, "float32")], axis=-1)
-        generate = ops.sigmoid(self.gate(read))  # [B, T, 1]
-        return mix(generate, ops.softmax(logits), copy, source)
+        return ops.sigmoid(self.gate(read)), copy
+
+
+class PointerMemory(NamedTuple):
+    """What the pointer reads of a source at each step.
+
+    Attributes:
+      source: int32 [B, S].
+      memory, keys: [B, S, D].
+      source_mask: bool [B, 1, S].
+      is_same: float32 [B, S, S], 1 where two positions hold the same token.
+    """
+
+    source: Any
+    memory: Any
+    keys: Any
+    source_mask: Any
+    is_same: Any
 
 
 def mix(generate: Any, vocabulary: Any, copy: Any, source: Any) -> Any:

@@ -1,0 +1,114 @@
+"""What Beam, tokenizing, extracting and Parquet add to the search: `precis summarize` against its search processes alone.
+
+    python benchmarks/overhead.py [--documents 2000] [--processes 0] [--network tiny]
+
+prints `name value unit` lines. Both search the same documents of the built-in corpus with a network of random weights, in windows of the
+same size and in as many processes. Both clocks run from the first batch that is searched, so neither counts the start of the processes and
+each counts one compilation; the job's runs to its end. The job writes the sentences of one extractive method (`lead`) as well.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+
+from model.bundle import save_bundle
+from model.config import DecodingConfig, named_network
+from model.decoding.pool import Search, count_processes
+from model.quiet import import_tensorflow
+from model.text import body
+from model.tokenizer import Tokenizer
+from model.vocabulary import count_words, learn
+from pipelines.corpus.sample import generator
+
+VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = 8_000, 400, 32, 512
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parses the flags, runs both and prints their times and the ratio."""
+    parser = argparse.ArgumentParser(description="What `precis summarize` adds to its search.")
+    parser.add_argument("--documents", type=int, default=2_000, help="documents (default: 2000)")
+    parser.add_argument("--processes", type=int, default=0, help="search processes; 0 is one per core (default: 0)")
+    parser.add_argument("--network", default="tiny", help="size of the network (default: tiny)")
+    flags = parser.parse_args(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
+    processes = count_processes(flags.processes)
+    with tempfile.TemporaryDirectory() as folder:
+        search = random_bundle(os.path.join(folder, "bundle"), flags.network)
+        job = job_seconds(search, flags.documents, processes, os.path.join(folder, "out"))
+        alone = search_seconds(search, flags.documents, processes)
+    print(f"processes {processes} count")
+    print(f"search_alone {flags.documents / alone:.1f} documents/s")
+    print(f"summarize {flags.documents / job:.1f} documents/s")
+    print(f"overhead {100 * (job / alone - 1):.1f} %")
+
+
+def random_bundle(folder: str, network: str) -> Search:
+    """A bundle of random weights whose vocabulary is learned from the built-in corpus, and how it is searched."""
+    from model.network.build import build_network
+
+    texts = [body(generator.document(index).article) for index in range(2_000)]
+    tokenizer = Tokenizer(learn(count_words(texts), size=VOCABULARY_SIZE))
+    config = named_network(
+        network,
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        max_source_tokens=MAX_SOURCE_TOKENS,
+        max_target_tokens=MAX_SUMMARY_TOKENS,
+    )
+    model_id = save_bundle(folder, network=build_network(config), tokenizer=tokenizer, provenance={})
+    return Search(folder, model_id, "float32", DecodingConfig(max_summary_tokens=MAX_SUMMARY_TOKENS))
+
+
+def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
+    """Seconds of the whole job, from the first batch that was searched to the end: what comes before is the start of the processes."""
+    from model.decoding.bulk import Window
+    from model.decoding.summarizer import Summary
+    from pipelines.summarize import summarize
+
+    begun: list[float] = []
+    original = Window.summaries
+
+    def summaries(self: Window) -> list[list[Summary]]:
+        found = original(self)
+        begun.append(min(batch.started for batch in self.searched))
+        return found
+
+    Window.summaries = summaries  # type: ignore[method-assign]
+    try:
+        summarize(
+            corpus=f"sample:{documents}",
+            bundle=search.bundle,
+            output=output,
+            extractive="lead",
+            search_processes=processes,
+            window_documents=WINDOW_DOCUMENTS,
+            max_summary_tokens=MAX_SUMMARY_TOKENS,
+            task_bytes=1 << 40,
+        )
+    finally:
+        Window.summaries = original  # type: ignore[method-assign]
+    return time.monotonic() - begun[0]
+
+
+def search_seconds(search: Search, documents: int, processes: int) -> float:
+    """Seconds of searching the same token ids, from the first batch that was searched to the last, with all batches given at once."""
+    from model.decoding.bulk import BulkSummarizer
+
+    bulk = BulkSummarizer(search, processes=processes)
+    sources = bulk.tokenizer.encode([body(generator.document(index).article) for index in range(documents)])
+    windows = [
+        bulk.begin(sources[start : start + WINDOW_DOCUMENTS], in_processes=processes > 1) for start in range(0, documents, WINDOW_DOCUMENTS)
+    ]
+    bulk.pool.retain()
+    for window in windows:
+        window.summaries()
+    bulk.pool.release()
+    batches = [batch for window in windows for batch in window.searched]
+    return max(batch.ended for batch in batches) - min(batch.started for batch in batches)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Token ids of documents in, ranked hypotheses as token ids out: searches batches of documents of similar length."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from model.config import DecodingConfig, DecodingTokens
+from model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
+from model.decoding.beam import beam_search
+from model.decoding.greedy import greedy_search
+from model.decoding.rules import is_possible
+from model.network.transformer import Transformer
+
+
+class Searcher:
+    """Searches summaries with one network and one configuration; compiled once, for batches of any shape.
+
+    Attributes:
+      config: the search, its lengths cut at what the network can write.
+      special: the ids of special tokens.
+      max_source_tokens: what the network reads of a document.
+      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B, N], whether there is such a summary bool [B, N].
+    """
+
+    def __init__(self, network: Transformer, *, config: DecodingConfig, special: DecodingTokens) -> None:
+        limit = min(config.max_summary_tokens, network.config.max_target_tokens)
+        self.config = dataclasses.replace(config, max_summary_tokens=limit, min_summary_tokens=min(config.min_summary_tokens, limit - 1))
+        self.special, self.max_source_tokens = special, network.config.max_source_tokens
+        self._network = network
+        self.search_batch = tf.function(self._search_batch, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
+
+    def search(self, sources: Sequence[np.ndarray]) -> list[list[Found]]:
+        """The n best hypotheses of each document, in the order of the documents; fewer where fewer can be written.
+
+        Args:
+          sources: int32 [S] each; what is longer than the network's source length is cut.
+        """
+        cut = [source[: self.max_source_tokens] for source in sources]
+        batches = batches_by_length([len(source) for source in cut], beams=self.config.beam_width, limit=self.max_source_tokens)
+        return in_order(batches, [self.search_together([cut[row] for row in rows]) for rows in batches])
+
+    def search_together(self, sources: Sequence[np.ndarray]) -> Searched:
+        """Searches documents as one batch; none is longer than the network's source length."""
+        started, lengths = time.monotonic(), [len(source) for source in sources]
+        padded = np.full((len(sources), padded_length(lengths, self.max_source_tokens)), self.special.pad_id, "int32")
+        for row, source in enumerate(sources):
+            padded[row, : len(source)] = source
+        ranked = zip(*(part.numpy().tolist() for part in self.search_batch(tf.constant(padded))), strict=True)
+        found = [[self._found(tokens, score) for tokens, score, is_one in zip(*parts, strict=True) if is_one] for parts in ranked]
+        return Searched(found, sum(lengths), padded.size, started, time.monotonic())
+
+    def _found(self, tokens: list[int], score: float) -> Found:
+        end = self.special.end_id
+        return Found(tokens[: tokens.index(end) + 1] if end in tokens else tokens, score)
+
+    def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        search = greedy_search if self.config.beam_width == 1 else beam_search
+        batch, memory = tf.shape(source)[0], self._network.encode(source)
+        found = search(self._network, memory, batch=batch, config=self.config, special=self.special)
+        count = self.config.n_best
+        return found.tokens[:, :count], found.scores[:, :count], is_possible(found.log_probs[:, :count])

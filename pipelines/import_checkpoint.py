@@ -1,0 +1,47 @@
+"""`precis import`: checkpoint -> bundle. Thin: the work is in `model.foreign`, and no part of it needs Beam."""
+
+import os
+from typing import Any
+
+from model import files
+from model.bundle import save_bundle
+from model.errors import UsageError
+from model.foreign.checkpoint import CONFIG_FILE, GENERATION_FILE, load_checkpoint, read_settings
+from model.foreign.tensors import weight_files
+from model.foreign.tokenizer import read_tokenizer, tokenizer_files
+from pipelines.flags import read_flags
+from pipelines.options import IMPORT
+
+
+def import_checkpoint(**flags: Any) -> str:
+    """Turns a checkpoint in the layout of Hugging Face into a bundle.
+
+    Args:
+      **flags: the fields of `ImportOptions`.
+
+    Returns:
+      The model_id.
+
+    Raises:
+      UsageError: a folder that is no checkpoint, lacks a file or is of an architecture that is not known.
+      DataError: a damaged file, a tensor that does not fit, a setting that is not supported.
+    """
+    (options,) = read_flags(IMPORT, flags)
+    folder = options.checkpoint
+    if os.path.realpath(folder) == os.path.realpath(options.output):
+        raise UsageError(f"--output {options.output} is the checkpoint itself, whose files the bundle would replace; name another folder")
+    settings = read_settings(folder)
+    names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
+    if files.exists(files.join(folder, GENERATION_FILE)):
+        names.append(GENERATION_FILE)
+    checkpoint = load_checkpoint(folder)
+    tokenizer = read_tokenizer(folder, settings)
+    checksums = {name: files.sha256_file(files.join(folder, name)) for name in sorted(names)}
+    return save_bundle(
+        options.output,
+        network=checkpoint.network,
+        tokenizer=tokenizer,
+        provenance={"model_type": settings["model_type"], "checkpoint": folder, "checkpoint_sha256": checksums},
+        decoding=checkpoint.decoding,
+        special=checkpoint.special,
+    )

@@ -1,0 +1,111 @@
+"""A tiny BART checkpoint in the layout of Hugging Face, written by hand: names and shapes as transformers writes them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+WIDTH, INNER, VOCABULARY, POSITIONS = 8, (12, 20), 300, 40
+SETTINGS: dict[str, Any] = {
+    "model_type": "bart",
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": POSITIONS,
+    "d_model": WIDTH,
+    "encoder_layers": 2,
+    "decoder_layers": 1,
+    "encoder_ffn_dim": INNER[0],
+    "decoder_ffn_dim": INNER[1],
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 4,
+    "activation_function": "gelu",
+    "scale_embedding": False,
+    "bos_token_id": 0,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+}
+# As in facebook/bart-large-cnn, at the size of this network.
+GENERATION: dict[str, Any] = {
+    "num_beams": 3,
+    "max_length": 11,
+    "min_length": 4,
+    "length_penalty": 2.0,
+    "early_stopping": True,
+    "no_repeat_ngram_size": 3,
+    "forced_bos_token_id": 0,
+    "forced_eos_token_id": 2,
+    "bos_token_id": 0,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+}
+TEXTS = ["Rain fell on Monday in the old town.", "Nobody came, it was cold.", "The café closed at noon; the rain went on and on."]
+
+
+def tensors(seed: int = 1) -> dict[str, np.ndarray]:
+    """Every tensor of the network, each with other numbers."""
+    rng = np.random.default_rng(seed)
+    shapes: dict[str, tuple[int, ...]] = {"final_logits_bias": (1, VOCABULARY), "model.shared.weight": (VOCABULARY, WIDTH)}
+
+    def norm(name: str) -> None:
+        shapes.update({f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)})
+
+    def linear(name: str, before: int, after: int) -> None:
+        shapes.update({f"{name}.weight": (after, before), f"{name}.bias": (after,)})
+
+    for side, layers, inner in (("encoder", 2, INNER[0]), ("decoder", 1, INNER[1])):
+        shapes[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
+        norm(f"model.{side}.layernorm_embedding")
+        for layer in range(layers):
+            block = f"model.{side}.layers.{layer}"
+            for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
+                for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                    linear(f"{block}.{attention}.{part}", WIDTH, WIDTH)
+                norm(f"{block}.{attention}_layer_norm")
+            linear(f"{block}.fc1", WIDTH, inner)
+            linear(f"{block}.fc2", inner, WIDTH)
+            norm(f"{block}.final_layer_norm")
+    made = {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+    for name, tensor in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
+        if "norm" in name:
+            tensor *= 0.1
+            tensor += name.endswith("weight")
+    made["model.decoder.layers.0.encoder_attn.out_proj.weight"] *= 5
+    made["final_logits_bias"][0, 98:] -= 20  # the tokens before are single letters of ASCII
+    return made
+
+
+def write_checkpoint(
+    folder: Path,
+    weights: dict[str, np.ndarray] | None = None,
+    *,
+    settings: dict[str, Any] | None = None,
+    generation: dict[str, Any] | None = GENERATION,
+) -> str:
+    """Writes a checkpoint without a tokenizer; `settings` replace those of config.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({**SETTINGS, **(settings or {})}))
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    safetensors.numpy.save_file(tensors() if weights is None else weights, folder / "model.safetensors")
+    return str(folder)
+
+
+def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
+    """Trains a byte-level BPE and writes it as tokenizer.json, or as vocab.json and merges.txt."""
+    from tokenizers import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokenizer.train_from_iterator(TEXTS * 3, vocab_size=VOCABULARY - 1, min_frequency=1, special_tokens=special, show_progress=False)
+    if as_definition:
+        tokenizer._tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+        tokenizer.enable_truncation(6)  # as some definitions bring it; the network's length is what counts
+        tokenizer.save(str(folder / "tokenizer.json"))
+    else:
+        tokenizer.save_model(str(folder))
+    return str(folder)

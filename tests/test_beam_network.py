@@ -1,0 +1,107 @@
+"""Beam search and greedy search end to end with a small network, against its teacher-forced call."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from model.config import DecodingConfig, DecodingTokens, NetworkConfig
+from model.decoding import beam
+from model.decoding.beam import beam_search
+from model.decoding.greedy import greedy_search
+from model.network.build import build_network
+from tests import plain_network, plain_search
+from tests.table_network import check
+
+PAD, END, START = 0, 1, 2
+SPECIAL = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
+SOURCE = np.array([[3, 4, 3, 7, 8], [5, 1, 6, PAD, PAD], [2, 5, PAD, PAD, PAD]], "int32")
+
+
+@pytest.fixture(scope="module")
+def network():
+    config = NetworkConfig(
+        vocabulary_size=9,
+        pad_id=PAD,
+        encoder_layers=1,
+        decoder_layers=2,
+        width=8,
+        feed_forward=12,
+        heads=2,
+        max_source_tokens=6,
+        max_target_tokens=5,
+    )
+    network = build_network(config)
+    plain_network.scramble(network, seed=2)
+    return network
+
+
+def search_network(network, source, config, search=beam_search):
+    source = ops.convert_to_tensor(source)
+    return search(network, network.encode(source), batch=ops.shape(source)[0], config=config, special=SPECIAL)
+
+
+def forced_logits(network, document, length):
+    """The logits of one document for the plain search, from the teacher-forced call."""
+
+    def logits_after(tokens):
+        target = np.array([[START, *tokens, *[PAD] * (length - len(tokens))]], "int32")
+        return np.asarray(network(SOURCE[document : document + 1], target))[0, len(tokens)]
+
+    return logits_after
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_scores_are_those_of_the_teacher_forced_call(network, width):
+    config = DecodingConfig(beam_width=width, length_penalty=0.8, max_summary_tokens=5, no_repeat_ngram=2, min_summary_tokens=1)
+    tokens, scores, log_probs, finished = (np.asarray(part) for part in search_network(network, SOURCE, config))
+    flat = tokens.reshape(-1, 5)
+    target = np.concatenate([np.full((len(flat), 1), START), flat], axis=1).astype("int32")[:, :-1]
+    steps = np.asarray(ops.log_softmax(network(np.repeat(SOURCE, width, axis=0), target))).reshape(3, width, 5, 9)
+    for b, k in np.ndindex(3, width):
+        written = tokens[b, k].tolist()
+        length = written.index(END) + 1 if END in written else 5
+        total = sum(steps[b, k, t, written[t]] for t in range(length))
+        assert written[length:] == [PAD] * (5 - length) and not {PAD, START} & set(written[:length])
+        assert log_probs[b, k] == pytest.approx(total, abs=1e-4)
+        assert scores[b, k] == pytest.approx(total / ((5 + length) / 6) ** 0.8, abs=1e-4)
+        assert bool(finished[b, k]) == (END in written) and length > 1
+        assert len({tuple(row) for row in tokens[b].tolist()}) == width
+
+
+@pytest.mark.parametrize("segment", [2, 25])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_network_by_the_definition(network, monkeypatch, segment, groups):
+    """Eagerly and in one graph; with room made in pieces, so that documents that are done leave."""
+    monkeypatch.setattr(beam, "SEGMENT", segment)
+    config = DecodingConfig(beam_width=4, beam_groups=groups, diversity_penalty=0.3, max_summary_tokens=5, no_repeat_ngram=2)
+    found = search_network(network, SOURCE, config)
+    compiled = tf.function(lambda source: search_network(network, source, config), autograph=False)(tf.constant(SOURCE))
+    for document in range(3):
+        expected = plain_search.beam_search(forced_logits(network, document, 5), config=config, special=SPECIAL).hypotheses
+        check(found, expected, document, SPECIAL)
+        check(compiled, expected, document, SPECIAL)
+
+
+def test_greedy_search_by_the_definition(network):
+    config = DecodingConfig(max_summary_tokens=5, no_repeat_ngram=2)
+    found = search_network(network, SOURCE, config, greedy_search)
+    compiled = tf.function(lambda source: search_network(network, source, config, greedy_search), autograph=False)(tf.constant(SOURCE))
+    for document in range(3):
+        expected = plain_search.greedy_search(forced_logits(network, document, 5), config=config, special=SPECIAL)
+        check(found, [expected], document, SPECIAL)
+        check(compiled, [expected], document, SPECIAL)
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_padding_of_the_source_and_neighbours_change_nothing(network, search):
+    config = DecodingConfig(beam_width=2, max_summary_tokens=5)
+    if search is greedy_search:
+        config = dataclasses.replace(config, beam_width=1)
+    together = search_network(network, SOURCE, config, search)
+    for row in range(3):
+        alone = search_network(network, SOURCE[row : row + 1, : int((SOURCE[row] != PAD).sum())], config, search)
+        assert np.asarray(alone.tokens)[0].tolist() == np.asarray(together.tokens)[row].tolist()
+        np.testing.assert_allclose(np.asarray(alone.scores)[0], np.asarray(together.scores)[row], atol=1e-4)

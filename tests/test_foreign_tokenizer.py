@@ -1,0 +1,134 @@
+"""Imported tokenizers: special tokens around a text stay when it is cut, and what is saved comes back."""
+
+import json
+
+import pytest
+from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
+
+from model.bundle import load_tokenizer
+from model.errors import DataError, UsageError
+from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
+from model.tokenizer import RESERVED_TOKENS, Tokenizer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> str:
+    return write_tokenizer(tmp_path_factory.mktemp("definition"), as_definition=True)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder) -> ForeignTokenizer:
+    return read_tokenizer(folder, SETTINGS)
+
+
+def test_a_text_stands_between_its_special_tokens(tokenizer):
+    encoded = tokenizer.encode([*TEXTS, ""])
+    assert all(ids.dtype == "int32" and (ids[0], ids[-1]) == (0, 2) and ids[1:-1].min(initial=4) > 3 for ids in encoded)
+    assert len(encoded[0]) > 6 and encoded[3].tolist() == [0, 2]
+    assert tokenizer.decode(encoded) == [*TEXTS, ""]
+    assert tokenizer.encode([]) == [] and tokenizer.decode([]) == []
+
+
+def test_text_of_any_characters_comes_back(tokenizer):
+    texts = ["Ünïcödé \U0001f600 — 東京", "two  spaces, a\nline break"]
+    assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_special_tokens_and_ids_outside_the_vocabulary_are_left_out(tokenizer):
+    (ids,) = tokenizer.encode(["Rain fell"])
+    assert tokenizer.decode([[2, *ids, 1, 1, 3, 5000]]) == ["Rain fell"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 6])
+def test_a_cut_text_keeps_its_end(tokenizer, limit):
+    (ids,) = tokenizer.encode(TEXTS[:1])
+    cut = tokenizer.cut(ids, limit)
+    assert cut.tolist() == [*ids[: limit - 1], 2] and cut.dtype == "int32"
+    assert tokenizer.cut(ids, len(ids)) is ids
+
+
+def test_a_text_of_a_tokenizer_of_our_own_is_cut_at_its_end(tmp_path):
+    own = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+    assert own.cut(own.encode(["a b b"])[0], 2).tolist() == [4, 5]
+    own.save(str(tmp_path))
+    assert isinstance(load_tokenizer(str(tmp_path)), Tokenizer)
+
+
+def test_nothing_stands_behind_a_text_where_the_definition_puts_nothing(folder):
+    definition = json.loads(open(f"{folder}/tokenizer.json").read())
+    plain = ForeignTokenizer(json.dumps({**definition, "post_processor": None}))
+    (ids,) = plain.encode(["Rain fell on Monday"])
+    assert plain.cut(ids, 2).tolist() == ids[:2].tolist()
+
+
+def test_what_is_saved_comes_back(tokenizer, tmp_path):
+    tokenizer.save(str(tmp_path))
+    loaded = load_tokenizer(str(tmp_path))
+    assert isinstance(loaded, ForeignTokenizer) and loaded.fingerprint == tokenizer.fingerprint and len(loaded.fingerprint) == 64
+    assert [ids.tolist() for ids in loaded.encode(TEXTS)] == [ids.tolist() for ids in tokenizer.encode(TEXTS)]
+    loaded.save(str(tmp_path / "again"))
+    assert (tmp_path / "again" / "tokenizers.json").read_bytes() == (tmp_path / "tokenizers.json").read_bytes()
+
+
+def test_a_vocabulary_with_merges_makes_the_same_tokenizer(tokenizer, tmp_path):
+    write_tokenizer(tmp_path, as_definition=False)
+    made = read_tokenizer(str(tmp_path), SETTINGS)
+    texts = [*TEXTS, " a space before", "<mask> and </s> in a text"]
+    assert [ids.tolist() for ids in made.encode(texts)] == [ids.tolist() for ids in tokenizer.encode(texts)]
+    assert made.decode(made.encode(TEXTS)) == TEXTS and made.vocabulary_size == tokenizer.vocabulary_size <= VOCABULARY - 1
+
+
+def test_a_mask_in_the_vocabulary_is_a_special_token(tmp_path):
+    write_tokenizer(tmp_path, as_definition=False)
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text())
+    mask = max(vocabulary.values()) + 1
+    (tmp_path / "vocab.json").write_text(json.dumps({**vocabulary, "<mask>": mask}))
+    tokenizer = read_tokenizer(str(tmp_path), SETTINGS)
+    (ids,) = tokenizer.encode(["Rain <mask> fell"])
+    assert mask in ids.tolist() and tokenizer.decode([ids]) == ["Rain  fell"]
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
+    (tmp_path / "vocab.json").write_text("{}")
+    with pytest.raises(
+        UsageError, match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt; download it into the"
+    ):
+        read_tokenizer(str(tmp_path), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"tokenizer.json": "{}"}, r"tokenizer.json: the tokenizers library cannot read this tokenizer \(.*\); restore the file"),
+        ({"vocab.json": "{", "merges.txt": ""}, "vocab.json: "),
+        ({"vocab.json": '{"a": 0}', "merges.txt": "x y"}, r"vocab.json: no vocabulary for the merges of merges.txt \(.*\); download both"),
+        ({"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""}, "vocab.json: it holds no token 2, which config.json puts around a text"),
+    ],
+)
+def test_a_damaged_tokenizer_is_refused(files, message, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=rf"{tmp_path}/{message}"):
+        read_tokenizer(str(tmp_path), SETTINGS)
+
+
+def test_the_tokenizer_of_another_network_is_refused(folder, tokenizer):
+    with pytest.raises(
+        DataError, match=rf"tokenizer.json: {tokenizer.vocabulary_size} tokens, and the network knows 100; take the network's"
+    ):
+        read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"damaged \(.*\); copy the bundle again"),
+        ("{}", r"damaged \(KeyError\('format_version'\)\); copy"),
+        ('{"format_version": 9, "definition": {}}', "format_version is 9 and this precis reads 1; import the checkpoint again"),
+        ('{"format_version": 1, "definition": {}}', "the tokenizers library cannot read this tokenizer"),
+    ],
+)
+def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_path):
+    (tmp_path / "tokenizers.json").write_text(content)
+    with pytest.raises(DataError, match=rf"{tmp_path}/tokenizers.json: {message}"):
+        load_tokenizer(str(tmp_path))

@@ -1,0 +1,178 @@
+"""Which token may come next: each rule by hand, all of them against plain Python, and the length penalty."""
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+from keras import ops
+
+from model.config import DecodingConfig, DecodingTokens
+from model.decoding.rules import completes_ngram, is_possible, length_penalty, score_next
+from tests import plain_search
+
+NONE = DecodingConfig(max_summary_tokens=8, no_repeat_ngram=0)
+SPECIAL = DecodingTokens(start_id=0, end_id=1, pad_id=0)
+PROBABILITIES = [0.1, 0.2, 0.3, 0.4]
+
+
+def next_of(written, config=NONE, special=SPECIAL, logits=None):
+    """The tokens that may follow, with their log-probabilities, of one hypothesis among others that wrote something else."""
+    rows = np.full((2, 3, config.max_summary_tokens + 1), special.pad_id, "int32")
+    rows[..., 0] = special.start_id
+    rows[..., 1 : len(written) + 1] = 3
+    rows[1, 2, 1 : len(written) + 1] = written
+    logits = np.log(np.array(PROBABILITIES)) + 5.0 if logits is None else np.asarray(logits)
+    scores = score_next(
+        ops.convert_to_tensor(np.broadcast_to(logits, (2, 3, len(logits))), "float32"),
+        ops.convert_to_tensor(rows),
+        ops.convert_to_tensor(len(written), "int32"),
+        config=config,
+        special=special,
+    )
+    log_probs = np.asarray(scores.logits - scores.norm)[1, 2]
+    return {token: float(value) for token, value in enumerate(log_probs) if np.asarray(is_possible(value))}
+
+
+def approx(probabilities):
+    return pytest.approx({token: np.log(probability) for token, probability in probabilities.items()}, abs=1e-5)
+
+
+def test_without_rules_it_is_the_softmax():
+    assert next_of([2, 2, 2]) == approx(dict(enumerate(PROBABILITIES)))
+
+
+def test_suppressed_tokens_do_not_come_and_lend_nothing_to_the_others():
+    special = dataclasses.replace(SPECIAL, suppressed=(0, 3))
+    assert next_of([2], special=special) == approx({1: 0.2, 2: 0.3})
+    assert next_of([2], special=special, logits=[50.0, 1.0, 1.0, 50.0]) == pytest.approx({1: -49.693, 2: -49.693}, abs=1e-3)
+
+
+@pytest.mark.parametrize(("written", "ends"), [([], False), ([2], False), ([2, 2], True), ([2, 2, 3], True)])
+def test_the_end_waits_for_the_least_number_of_tokens(written, ends):
+    config = dataclasses.replace(NONE, min_summary_tokens=2)
+    assert next_of(written, config) == approx({token: PROBABILITIES[token] for token in ((0, 1, 2, 3) if ends else (0, 2, 3))})
+
+
+@pytest.mark.parametrize("penalty", [0.5, 1.5])
+def test_repetition_multiplies_the_log_probability_once(penalty):
+    config = dataclasses.replace(NONE, repetition_penalty=penalty)
+    assert next_of([2, 3, 2, 2], config) == approx({0: 0.1**penalty, 1: 0.2, 2: 0.3**penalty, 3: 0.4**penalty})
+    assert next_of([], config) == approx({0: 0.1**penalty, 1: 0.2, 2: 0.3, 3: 0.4})  # the start token stands there
+
+
+@pytest.mark.parametrize(("penalty", "penalised"), [(2.0, {0: -4.0, 2: 1.0}), (0.5, {0: -1.0, 2: 4.0})])
+def test_repetition_of_logits_multiplies_what_is_negative_and_divides_what_is_positive(penalty, penalised):
+    """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) = 2.3619."""
+    config = dataclasses.replace(NONE, repetition_penalty=penalty, repetition_penalty_form="logits")
+    expected = {token: logit - 2.3619 for token, logit in ({1: 1.0, 3: -1.0} | penalised).items()}
+    assert next_of([2, 2], config, logits=[-2.0, 1.0, 2.0, -1.0]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_padding_is_not_written():
+    special = dataclasses.replace(SPECIAL, start_id=2)  # token 0 pads
+    config = dataclasses.replace(NONE, repetition_penalty=2.0, no_repeat_ngram=1)
+    assert next_of([3], config, special) == approx({0: 0.1, 1: 0.2})
+
+
+@pytest.mark.parametrize(
+    ("order", "written", "forbidden"),
+    [
+        (1, [], {0}),
+        (1, [2, 3], {0, 2, 3}),
+        (2, [], set()),
+        (2, [2, 2], {2}),
+        (2, [2, 3, 2], {3}),
+        (2, [2, 0], {2}),  # the start token is part of "0 2"
+        (2, [2, 3, 3, 2, 1, 2], {1, 3}),
+        (3, [2, 3, 1, 2, 3], {1}),
+        (3, [2, 2], set()),
+        (3, [2, 2, 2], {2}),
+        (4, [2, 3, 1, 2, 3], set()),
+    ],
+)
+def test_ngrams_by_hand(order, written, forbidden):
+    config = dataclasses.replace(NONE, no_repeat_ngram=order)
+    assert next_of(written, config) == approx({token: p for token, p in enumerate(PROBABILITIES) if token not in forbidden})
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_ngrams_by_loops(order):
+    """Which places hold a token that would complete an n-gram, over random rows of three tokens."""
+    rows = np.random.default_rng(order).integers(0, 3, (4, 5, 13)).astype("int32")
+    hits = Counter()
+    for index in range(13):
+        found = np.asarray(completes_ngram(ops.convert_to_tensor(rows), ops.convert_to_tensor(index, "int32"), order))
+        for b, k, place in np.ndindex(4, 5, 13):
+            past = tuple(rows[b, k, : index + 1].tolist())
+            newest = (*past[len(past) - order + 1 :], int(rows[b, k, place]))  # the last n - 1 tokens and this one
+            stands = order - 1 <= place <= index and past[place - order + 1 : place + 1] == newest
+            assert bool(found[b, k, place]) == stands
+            hits[stands] += 1
+    assert min(hits.values()) >= 30 and len(hits) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [([], {3: 1.0}), ([3], {0: 1.0}), ([3, 0], {1: 0.2, 2: 0.3}), ([2] * 6, {1: 0.2, 3: 0.4}), ([3] * 7, {1: 1.0}), ([2] * 7, {1: 1.0})],
+)
+def test_given_tokens_come_whatever_the_other_rules_say(written, expected):
+    special = DecodingTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,), prefix=(3, 0), last_id=1)
+    config = dataclasses.replace(NONE, no_repeat_ngram=1, min_summary_tokens=2)
+    assert next_of(written, config, special) == approx(expected)
+
+
+def test_the_prefix_wins_over_the_last_token():
+    special = dataclasses.replace(SPECIAL, prefix=(3, 2, 3), last_id=1)
+    for length, expected in ((3, 3), (4, 1)):
+        assert next_of([2] * (length - 1), dataclasses.replace(NONE, max_summary_tokens=length), special) == {expected: 0.0}
+    assert next_of([2], dataclasses.replace(NONE, max_summary_tokens=2), special) == {2: 0.0}  # the prefix is longer than the summary
+
+
+def test_all_rules_by_plain_python():
+    rng = np.random.default_rng(0)
+    sizes = Counter()
+    for case in range(150):
+        start, end = rng.integers(4, size=2).tolist()
+        special = DecodingTokens(
+            start_id=start,
+            end_id=end,
+            pad_id=int(rng.integers(4)),
+            suppressed=((), (1,), (0, 3))[case % 3],
+            prefix=((), (2,), (3, end))[rng.integers(3)],
+            last_id=(None, end, 2)[rng.integers(3)],
+        )
+        config = DecodingConfig(
+            max_summary_tokens=6,
+            min_summary_tokens=int(rng.integers(6)),
+            no_repeat_ngram=int(rng.integers(5)),
+            repetition_penalty=(1.0, 0.6, 1.3)[rng.integers(3)],
+            repetition_penalty_form=("log_probs", "logits")[case % 2],
+        )
+        written, logits = tuple(rng.integers(4, size=rng.integers(6)).tolist()), rng.normal(0, 3, 4)
+        expected = plain_search.next_log_probs(logits, written, config, special)
+        assert next_of(written, config, special, logits) == pytest.approx(expected, abs=1e-5)
+        sizes[len(expected)] += 1
+    assert all(sizes[size] >= 3 for size in range(5)), sizes
+
+
+@pytest.mark.parametrize(
+    ("form", "length", "alpha", "expected"),
+    [
+        ("wu", 1, 0.6, 1.0),
+        ("wu", 7, 1.0, 2.0),
+        ("wu", 7, 0.0, 1.0),
+        ("wu", 13, 2.0, 9.0),
+        ("wu", 19, 0.5, 2.0),
+        ("wu", 7, -1.0, 0.5),
+        ("average", 1, 2.0, 1.0),
+        ("average", 4, 1.0, 4.0),
+        ("average", 9, 0.5, 3.0),
+        ("average", 4, -0.5, 0.5),
+        ("none", 9, 2.0, 1.0),
+    ],
+)
+def test_the_length_penalty_by_hand(form, length, alpha, expected):
+    config = DecodingConfig(length_penalty_form=form, length_penalty=alpha)
+    assert float(length_penalty(length, config)) == pytest.approx(expected)
+    assert plain_search.penalty(length, config) == pytest.approx(expected)

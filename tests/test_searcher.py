@@ -1,0 +1,99 @@
+"""The searcher: ids come back in the order of the documents, whatever the batches; lengths and special ids reach the search."""
+
+import numpy as np
+import pytest
+
+from model.config import DecodingConfig, DecodingTokens
+from model.decoding import batches
+from model.decoding.searcher import Searcher
+from tests.small_network import PAD, VOCABULARY, make_network
+
+START, END = 1, 2
+SPECIAL = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))
+SOURCES = [np.random.default_rng(seed).integers(5, 13, size=length).astype("int32") for seed, length in enumerate([3, 9, 1, 20, 6, 6])]
+
+
+def special(**changes):
+    return DecodingTokens(**{"start_id": START, "end_id": END, "pad_id": PAD, "suppressed": (START, PAD), **changes})
+
+
+def only(*tokens):
+    """Special ids that leave nothing else to write."""
+    return special(suppressed=tuple(token for token in range(VOCABULARY) if token not in tokens))
+
+
+@pytest.fixture(scope="module")
+def network():
+    return make_network(encoder_layers=1, decoder_layers=1, max_source_tokens=8, max_target_tokens=6)
+
+
+def tokens_of(found):
+    return [[hypothesis.tokens for hypothesis in ranked] for ranked in found]
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_document_alone_and_among_others_finds_the_same(network, monkeypatch, width):
+    searcher = Searcher(network, config=DecodingConfig(beam_width=width, n_best=min(width, 2), max_summary_tokens=6), special=SPECIAL)
+    together = searcher.search(SOURCES)
+    assert [len(ranked) for ranked in together] == [min(width, 2)] * 6
+    assert len({tuple(ranked[0].tokens) for ranked in together}) > 2
+    assert all(ranked == sorted(ranked, key=lambda found: -found.score) for ranked in together)
+    alone = [searcher.search([source])[0] for source in SOURCES]
+    monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", 2 * 8 * width)  # batches of two
+    for other in (alone, searcher.search(SOURCES), searcher.search(SOURCES[::-1])[::-1]):
+        assert tokens_of(other) == tokens_of(together)
+        scores = [[found.score for found in ranked] for ranked in other]
+        assert scores == [pytest.approx([found.score for found in ranked], abs=1e-4) for ranked in together]
+
+
+def test_tokens_go_up_to_and_with_the_end(network):
+    searcher = Searcher(network, config=DecodingConfig(beam_width=4, n_best=4), special=only(END, 5, 6))
+    found = [tokens for ranked in tokens_of(searcher.search(SOURCES)) for tokens in ranked]
+    assert all(tokens.index(END) == len(tokens) - 1 if END in tokens else len(tokens) == 6 for tokens in found)
+    assert {len(tokens) for tokens in found if END in tokens} >= {1, 2}
+
+
+def test_no_document_and_a_document_of_nothing(network):
+    searcher = Searcher(network, config=DecodingConfig(beam_width=2), special=SPECIAL)
+    assert searcher.search([]) == []
+    empty, other = searcher.search([np.zeros(0, "int32"), SOURCES[0]])
+    assert len(empty) == 1 and np.isfinite(empty[0].score)
+    assert other[0].tokens == searcher.search([SOURCES[0]])[0][0].tokens
+
+
+def test_sources_are_cut_at_the_length_of_the_network(network):
+    searcher = Searcher(network, config=DecodingConfig(beam_width=2), special=SPECIAL)
+    assert searcher.max_source_tokens == 8
+    assert searcher.search([SOURCES[3]]) == searcher.search([SOURCES[3][:8]])
+    assert searcher.search([SOURCES[3]]) != searcher.search([SOURCES[3][:7]])
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_lengths_are_cut_at_what_the_network_can_write(network, width):
+    config = DecodingConfig(beam_width=width, min_summary_tokens=50, max_summary_tokens=99, no_repeat_ngram=2)
+    searcher = Searcher(network, config=config, special=SPECIAL)
+    assert (searcher.config.max_summary_tokens, searcher.config.min_summary_tokens) == (6, 5)
+    for ranked in searcher.search(SOURCES):
+        tokens = ranked[0].tokens
+        pairs = list(zip(tokens, tokens[1:], strict=False))
+        assert len(tokens) == 6 and END not in tokens[:5] and len(set(pairs)) == len(pairs)
+    shorter = Searcher(network, config=DecodingConfig(beam_width=width, max_summary_tokens=4, min_summary_tokens=2), special=SPECIAL)
+    assert (shorter.config.max_summary_tokens, shorter.config.min_summary_tokens) == (4, 2)
+
+
+def test_what_cannot_be_written_is_no_hypothesis(network):
+    """Two hypotheses of one token are all there is, though four were asked for."""
+    searcher = Searcher(network, config=DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1), special=only(END, 7))
+    assert [sorted(ranked) for ranked in tokens_of(searcher.search(SOURCES[:2]))] == [[[END], [7]]] * 2
+
+
+def test_the_special_ids_reach_the_search(network):
+    config = DecodingConfig(beam_width=1)
+    searcher = Searcher(network, config=config, special=special(prefix=(9, 5), last_id=11, suppressed=(END,)))
+    for ranked in searcher.search(SOURCES):
+        assert ranked[0].tokens[:2] == [9, 5] and ranked[0].tokens[-1] == 11 and len(ranked[0].tokens) == 6
+    other = [special(start_id=3), special(suppressed=(START, PAD, 6, 7, 8))]
+    found = [tokens_of(Searcher(network, config=config, special=ids).search(SOURCES)) for ids in (SPECIAL, *other)]
+    assert found[0] != found[1] and found[0] != found[2]
+    assert {6, 7, 8} & {token for ranked in found[0] for token in ranked[0]}
+    assert not {6, 7, 8} & {token for ranked in found[2] for token in ranked[0]}
