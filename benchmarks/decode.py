@@ -83,7 +83,7 @@ def report(options: argparse.Namespace) -> Iterator[str]:
             versions = installed(python, NEEDED[kind])
             if None not in versions.values():
                 pythons.setdefault(kind, python)
-                yield f"{kind} version {', '.join(f'{name} {version}' for name, version in versions.items())}"
+                yield f"{kind} version {', '.join(f'{DISTRIBUTIONS.get(name, name)} {version}' for name, version in versions.items())}"
                 break
         else:
             yield f"{kind} not installed"

@@ -165,6 +165,18 @@ class DecodingConfig:
             raise UsageError(f"--beam_groups ({self.beam_groups}) must divide --beam_width ({self.beam_width})")
 
 
+def refuse_coverage(config: DecodingConfig) -> None:
+    """Refuses a search that asks what a network has read of the source: beam search can weigh it, but no network here keeps count of it.
+
+    Raises:
+      UsageError: the coverage penalty is on.
+    """
+    if config.coverage_penalty:
+        raise UsageError(
+            "--coverage_penalty needs a network that counts what it has read of the source, and none does so far; leave it at 0"
+        )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecodingTokens:
     """The token ids that a search needs to know; they come from the tokenizer and, for imported networks, from the checkpoint."""

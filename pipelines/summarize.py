@@ -18,7 +18,7 @@ from apache_beam.utils.shared import Shared
 
 from model import files
 from model.bundle import read_decoding, read_manifest
-from model.config import DecodingConfig
+from model.config import DecodingConfig, refuse_coverage
 from model.decoding.figures import Figures, describe
 from model.decoding.pool import Search, count_processes, refuse_within_import
 from model.errors import DataError, UsageError
@@ -71,6 +71,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     corpus, options, decoding, failures = read_flags(SUMMARIZE, {**own, **flags})
     _check_methods(options)
+    refuse_coverage(decoding)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     model = _model_ids(options, decoding)
     found = list_tasks(corpus)

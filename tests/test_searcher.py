@@ -6,6 +6,7 @@ import pytest
 from model.config import DecodingConfig, DecodingTokens
 from model.decoding import batches
 from model.decoding.searcher import Searcher
+from model.errors import UsageError
 from tests.small_network import PAD, VOCABULARY, make_network
 
 START, END = 1, 2
@@ -97,3 +98,9 @@ def test_the_special_ids_reach_the_search(network):
     assert found[0] != found[1] and found[0] != found[2]
     assert {6, 7, 8} & {token for ranked in found[0] for token in ranked[0]}
     assert not {6, 7, 8} & {token for ranked in found[2] for token in ranked[0]}
+
+
+def test_coverage_is_refused_while_no_network_counts_it(network):
+    config = DecodingConfig(coverage_penalty=0.2)
+    with pytest.raises(UsageError, match="--coverage_penalty needs a network that counts what it has read .* leave it at 0"):
+        Searcher(network, config=config, special=SPECIAL)

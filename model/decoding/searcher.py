@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from model.config import DecodingConfig, DecodingTokens
+from model.config import DecodingConfig, DecodingTokens, refuse_coverage
 from model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
 from model.decoding.beam import beam_search
 from model.decoding.greedy import greedy_search
@@ -26,6 +26,7 @@ class Searcher:
     """
 
     def __init__(self, network: Transformer, *, config: DecodingConfig, special: DecodingTokens) -> None:
+        refuse_coverage(config)
         limit = min(config.max_summary_tokens, network.config.max_target_tokens)
         self.config = dataclasses.replace(config, max_summary_tokens=limit, min_summary_tokens=min(config.min_summary_tokens, limit - 1))
         self.special, self.max_source_tokens = special, network.config.max_source_tokens
