@@ -19,7 +19,7 @@ $(INSTALLED): requirements.lock setup.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (4 to 6 minutes on two cores)
+run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (4 to 7 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 900 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 200 --validation_steps 300 --checkpoint_steps 300
 	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --output $(RUN)/summaries
@@ -29,7 +29,7 @@ test: $(INSTALLED) ## All tests, the fast ones first
 	$(BIN)/python -m pytest -m "not slow" -n 2 --timeout 300
 	$(BIN)/python -m pytest -m slow --timeout 1200
 
-test-fast: $(INSTALLED) ## The tests that take less than two minutes together
+test-fast: $(INSTALLED) ## The tests that are not marked slow, about three minutes
 	$(BIN)/python -m pytest -m "not slow" -n 2 --timeout 300
 
 test-parity: $(INSTALLED) ## Imported networks against transformers; installs PyTorch beside the locked versions
