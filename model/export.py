@@ -36,7 +36,7 @@ class SummarizingModule(tf.Module):
         """
         super().__init__()
         self._tokenizer = tokenizer_with_graph(bundle.tokenizer)
-        self._searcher = Searcher(bundle.network, config=config, special=bundle.special or special_tokens(self._tokenizer))
+        self._searcher = Searcher(bundle.network, config=config, special=special_tokens(self._tokenizer, bundle.special))
         self._strip_boilerplate = strip_boilerplate
         self.weights = [weight.value for weight in bundle.network.weights]  # tracked, so that they are saved
         articles = tf.TensorSpec([None], tf.string, name="articles")

@@ -13,7 +13,7 @@ from model.bundle import load_bundle, open_bundle, read_decoding
 from model.config import DecodingConfig
 from model.errors import JobError, UsageError
 from pipelines.flags import read_flags
-from pipelines.options import EXPORT, ExportOptions
+from pipelines.options import EXPORT, ExportOptions, decode_id
 
 MANIFEST_FILE = "manifest.json"
 PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")
@@ -59,7 +59,7 @@ def export(**flags: Any) -> dict[str, Any]:
     description = {
         "kind": "saved_model",
         "model_id": contents.model_id,
-        "decode_id": files.sha256_json({**dataclasses.asdict(decoding), "precision": options.precision})[:16],  # as in rows of summaries
+        "decode_id": decode_id(decoding, options.precision),
         "decoding": dataclasses.asdict(decoding),
         "strip_boilerplate": options.strip_boilerplate,
         "precision": options.precision,

@@ -2,10 +2,16 @@
 
 import dataclasses
 
+from model import files
 from model.config import PRECISIONS, SIZES, DecodingConfig, TrainingConfig, flag, required
 from model.errors import UsageError
 from model.tokenizer import RESERVED_TOKENS
 from pipelines.corpus.source import CorpusOptions
+
+
+def decode_id(decoding: DecodingConfig, precision: str) -> str:
+    """Names a search in every row it writes and in every graph that was exported with it: 16 hexadecimal digits."""
+    return files.sha256_json({**dataclasses.asdict(decoding), "precision": precision})[:16]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

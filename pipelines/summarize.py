@@ -31,7 +31,7 @@ from pipelines.corpus.document import Document, Task, Unreadable
 from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 from pipelines.flags import option_names, read_flags
-from pipelines.options import SUMMARIZE, SummarizeOptions
+from pipelines.options import SUMMARIZE, SummarizeOptions, decode_id
 from pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
 from pipelines.tasks import Job
@@ -109,8 +109,7 @@ def _model_ids(options: SummarizeOptions, decoding: DecodingConfig) -> dict[str,
     """What names the model and the search in every row; None without a bundle."""
     if not options.bundle:
         return {"model_id": None, "decode_id": None}
-    settings = {**dataclasses.asdict(decoding), "precision": options.precision}
-    return {"model_id": read_manifest(options.bundle)["model_id"], "decode_id": files.sha256_json(settings)[:16]}
+    return {"model_id": read_manifest(options.bundle)["model_id"], "decode_id": decode_id(decoding, options.precision)}
 
 
 def _without_processes_of_workers(options: SummarizeOptions, beam_options: PipelineOptions) -> SummarizeOptions:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 BATCH_BEAM_TOKENS = 25_600
 # Documents times beams, so that the logits of many short documents fit as well.
 MAX_BATCH_HYPOTHESES = 256
-# oneDNN prepares every product anew for shapes that it has not seen, which takes longer than the product. Sources of every length from 1 to
-# 512 make 512 shapes, padded up to a multiple of this they make 32, for 2 % more tokens at 400.
+# oneDNN prepares every product anew for shapes that it has not seen. Sources of every length from 1 to 512 make 512 shapes, padded up to a
+# multiple of this they make 32, for 2 % more tokens at 400.
 LENGTH_STEP = 16
 
 

@@ -50,15 +50,10 @@ def load_searcher(search: Search) -> "Searcher":
     from model.bundle import load_bundle
     from model.decoding.searcher import Searcher
     from model.decoding.summarizer import special_tokens
-    from model.tokenizer import Tokenizer
 
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search, bundle.model_id)
-    special = bundle.special
-    if special is None:
-        assert isinstance(bundle.tokenizer, Tokenizer)
-        special = special_tokens(bundle.tokenizer)
-    return Searcher(bundle.network, config=search.config, special=special)
+    return Searcher(bundle.network, config=search.config, special=special_tokens(bundle.tokenizer, bundle.special))
 
 
 def check_model(search: Search, found: str) -> None:

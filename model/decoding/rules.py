@@ -90,9 +90,10 @@ def _forbidden(tokens: Any, index: Any, config: DecodingConfig, special: Decodin
     """Places of the logits that must not win, int32 [N, 3], and what they are lowered to [N]: infinity where a place is free after all."""
     batch, beams = ops.shape(tokens)[:2]
     ids, values = [], []  # [B, K, M] each
-    for token in special.suppressed:
-        ids.append(ops.full((batch, beams, 1), token, dtype="int32"))
-        values.append(ops.full((batch, beams, 1), LOWEST_SCORE, dtype="float32"))
+    if special.suppressed:
+        shape = (batch, beams, len(special.suppressed))
+        ids.append(ops.broadcast_to(ops.convert_to_tensor(special.suppressed, dtype="int32"), shape))
+        values.append(ops.full(shape, LOWEST_SCORE, dtype="float32"))
     if config.min_summary_tokens:
         ids.append(ops.full((batch, beams, 1), special.end_id, dtype="int32"))
         lowered = ops.where(index < config.min_summary_tokens, LOWEST_SCORE, float("inf"))
@@ -121,9 +122,9 @@ def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
       ^ a b c a b
             True: "a b c" stands there, and "a b" was written last
     """
-    places = ops.arange(ops.shape(tokens)[2])
+    at = ops.arange(ops.shape(tokens)[2])
     # same[..., j]: the n - 1 tokens before place j are the last n - 1 tokens.
-    same = ops.broadcast_to(ops.logical_and(places >= order - 1, places <= index), ops.shape(tokens))
+    same = ops.broadcast_to(ops.logical_and(at >= order - 1, at <= index), ops.shape(tokens))
     for back in range(1, order):
         recent = ops.take(tokens, ops.maximum(index + 1 - back, 0), axis=2)[..., None]  # [B, K, 1]
         same = ops.logical_and(same, ops.equal(ops.roll(tokens, back, axis=2), recent))

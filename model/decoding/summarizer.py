@@ -40,7 +40,7 @@ class Summarizer:
     ) -> None:
         """Takes what a bundle holds; without `special`, the tokenizer is one of our own and says itself what the special tokens are."""
         self.network, self.tokenizer = network, tokenizer
-        self.searcher = Searcher(network, config=config, special=special or special_tokens(cast(Tokenizer, tokenizer)))
+        self.searcher = Searcher(network, config=config, special=special_tokens(tokenizer, special))
         self.max_source_tokens = self.searcher.max_source_tokens
 
     def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
@@ -62,7 +62,10 @@ def distinct_summaries(ranked: Sequence[Found], tokenizer: Tokenizer | ForeignTo
     return [Summary(text, score) for text, score in summaries.items()]
 
 
-def special_tokens(tokenizer: Tokenizer) -> DecodingTokens:
-    """The ids that a search with a network of our own needs: padding, unknown and start are never written."""
+def special_tokens(tokenizer: Tokenizer | ForeignTokenizer, stated: DecodingTokens | None = None) -> DecodingTokens:
+    """The ids that a search needs: those a bundle states, or those of our own tokenizer: padding, unknown and start are never written."""
+    if stated is not None:
+        return stated
+    tokenizer = cast(Tokenizer, tokenizer)
     suppressed = tuple(sorted({tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id}))
     return DecodingTokens(start_id=tokenizer.start_id, end_id=tokenizer.end_id, pad_id=tokenizer.pad_id, suppressed=suppressed)

@@ -127,8 +127,8 @@ def mix(generate: Any, vocabulary: Any, copy: Any, source: Any) -> Any:
     """
     batch, steps, length = ops.shape(copy)
     rows = ops.broadcast_to(ops.arange(batch)[:, None], (batch, length))  # [B, S]
-    places = ops.reshape(ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2))
+    targets = ops.reshape(ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2))
     # All steps of a source position go to one row of the vocabulary axis, so the scatter moves whole rows of T values.
     mass = ops.reshape(ops.swapaxes((1.0 - generate) * copy, 1, 2), (batch * length, steps))
-    copied = ops.swapaxes(ops.scatter(places, mass, (batch, vocabulary.shape[-1], steps)), 1, 2)  # [B, T, V]
+    copied = ops.swapaxes(ops.scatter(targets, mass, (batch, vocabulary.shape[-1], steps)), 1, 2)  # [B, T, V]
     return ops.log(ops.maximum(generate * vocabulary + copied, LOWEST_PROBABILITY))

@@ -144,7 +144,7 @@ class Transformer(keras.Model):
         )
         return Cache(forget_size(ops.full((batch, beams, length * beams), MASKED, dtype="float32"), axis=2), shared)
 
-    def grow(self, cache: Cache, *, written: int, more: int) -> Cache:
+    def grow(self, cache: Cache, *, written: Any, more: int) -> Cache:
         """The cache after `written` tokens with room for `more`."""
         readable, shared = cache
         batch, beams, _ = ops.shape(readable)
