@@ -33,6 +33,49 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """The shape of a Transformer encoder; the fields are those of `NetworkConfig`."""
+
+    vocabulary_size: int  # V, pieces of the tokenizer
+    pad_id: int  # the id that fills short rows; it is never read
+    encoder_layers: int
+    width: int  # D
+    feed_forward: int  # F, the inner width of the position-wise network
+    heads: int  # H; each has D / H of the width
+    dropout: float = 0.1  # share of values set to zero while training
+    max_source_tokens: int = 512  # the longest row that it reads
+    positions: str = "sinusoidal"  # one of POSITIONS
+    activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
+    scaled_embedding: bool = True  # embeddings times sqrt(D)
+    embedding_norm: bool = False  # a LayerNorm after the positions are added (BERT)
+    norm_epsilon: float = 1e-6  # of every LayerNorm
+
+    def __post_init__(self) -> None:
+        _check_encoder(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractorConfig:
+    """The shape of the network that scores sentences."""
+
+    vector_width: int = 0  # D of the sentence vectors; 0 reads the features alone
+    width: int = 128
+    layers: int = 2
+    feed_forward: int = 512
+    heads: int = 4
+    dropout: float = 0.1
+    max_sentences: int = 48  # N that it reads at once; a longer document is read in windows
+    activation: str = "gelu"
+    norm_epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check_at_least_one(self, "width", "layers", "feed_forward", "heads", "max_sentences")
+        _check_heads(self.width, self.heads)
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"dropout is a share from 0 to below 1, not {self.dropout}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
     """The shape of a Transformer encoder-decoder."""
 
@@ -58,31 +101,45 @@ class NetworkConfig:
     decoder_heads: int | None = None  # H of the decoder where it is another
 
     def __post_init__(self) -> None:
-        for name in (
-            "vocabulary_size",
-            "encoder_layers",
-            "decoder_layers",
-            "width",
-            "feed_forward",
-            "heads",
-            "max_source_tokens",
-            "max_target_tokens",
-        ):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for heads in (self.heads, self.decoder_heads or self.heads):
-            if self.width % heads:
-                raise UsageError(
-                    f"the width must be a multiple of the number of heads, but {self.width} is not one of {heads}; "
-                    f"take {self.width // heads * heads or heads} or another number of heads"
-                )
-        for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
-            if getattr(self, name) not in choices:
-                raise UsageError(f"{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
-        if self.width % 2 and self.positions == "sinusoidal":
-            raise UsageError(f"the width must be even for sinusoidal positions, not {self.width}")
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout is a share from 0 to below 1, not {self.dropout}")
+        _check_at_least_one(self, "decoder_layers", "max_target_tokens")
+        _check_encoder(self)
+        _check_heads(self.width, self.decoder_heads or self.heads)
+
+    @property
+    def encoder(self) -> EncoderConfig:
+        """The shape of the encoder alone."""
+        return EncoderConfig(**{field.name: getattr(self, field.name) for field in dataclasses.fields(EncoderConfig)})
+
+
+def _check_encoder(config: EncoderConfig | NetworkConfig) -> None:
+    """Refuses an encoder that cannot be.
+
+    Raises:
+      UsageError: a field out of its range, or two that contradict each other.
+    """
+    _check_at_least_one(config, "vocabulary_size", "encoder_layers", "width", "feed_forward", "heads", "max_source_tokens")
+    _check_heads(config.width, config.heads)
+    for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
+        if getattr(config, name) not in choices:
+            raise UsageError(f"{name} is one of {', '.join(choices)}, not {getattr(config, name)!r}")
+    if config.width % 2 and config.positions == "sinusoidal":
+        raise UsageError(f"the width must be even for sinusoidal positions, not {config.width}")
+    if not 0 <= config.dropout < 1:
+        raise UsageError(f"dropout is a share from 0 to below 1, not {config.dropout}")
+
+
+def _check_at_least_one(config: Any, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) < 1:
+            raise UsageError(f"{name} must be at least 1, not {getattr(config, name)}")
+
+
+def _check_heads(width: int, heads: int) -> None:
+    if width % heads:
+        raise UsageError(
+            f"the width must be a multiple of the number of heads, but {width} is not one of {heads}; "
+            f"take {width // heads * heads or heads} or another number of heads"
+        )
 
 
 def named_network(size: str, **settings: Any) -> NetworkConfig:
@@ -189,6 +246,40 @@ class DecodingTokens:
     last_id: int | None = None  # written at the last place where a summary reaches the maximum length; costs no probability
 
 
+# Extractive methods that others are measured against: their sentences are taken as they are.
+BASELINES = ("lead", "random", "oracle")
+REDUNDANCY = ("none", "trigrams", "mmr")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SelectionConfig:
+    """Selection"""
+
+    sentences: int = flag(3, "sentences of an extractive summary, at most")
+    max_words: int = flag(0, "words of an extractive summary, at most: sentences that do not fit any more are passed over; 0 sets no limit")
+    redundancy: str = flag(
+        "trigrams",
+        "what keeps an extractive summary from saying things twice: trigrams takes no sentence that shares three words in a row with one "
+        "taken before, mmr weighs score against similarity (maximal marginal relevance), none takes the best scores",
+        choices=REDUNDANCY,
+    )
+    mmr_lambda: float = flag(0.7, "weight of the score in maximal marginal relevance, from 0 to 1; the rest weighs similarity")
+
+    def __post_init__(self) -> None:
+        if self.sentences < 1:
+            raise UsageError(f"--sentences must be at least 1, not {self.sentences}")
+        if self.max_words < 0:
+            raise UsageError(f"--max_words must not be negative, but is {self.max_words}; 0 sets no limit")
+        if self.redundancy not in REDUNDANCY:
+            raise UsageError(f"--redundancy is one of {', '.join(REDUNDANCY)}, not {self.redundancy!r}")
+        if not 0 <= self.mmr_lambda <= 1:
+            raise UsageError(f"--mmr_lambda must lie between 0 and 1, not be {self.mmr_lambda}")
+
+    def for_method(self, method: str) -> "SelectionConfig":
+        """The selection for a method by name: a baseline's sentences are taken whatever they repeat."""
+        return dataclasses.replace(self, redundancy="none") if method in BASELINES else self
+
+
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
 
@@ -232,3 +323,30 @@ class TrainingConfig:
             raise UsageError(
                 "validation needs --validation_documents and --validation_beam_width of at least 1; --validation_steps 0 turns it off"
             )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractiveTraining:
+    """Training with --task extractive"""
+
+    encoder: str = flag(
+        "", "bundle whose encoder reads the sentences, of `precis import` or `precis train`; without one features alone decide"
+    )
+    vector_precision: str = flag("mixed_bfloat16", "number format of that encoder's layers", choices=PRECISIONS)
+    epochs: int = flag(6, "passes through the records")
+    window_sentences: int = flag(
+        48, "sentences of an article that are read together; training reads the first so many, a longer article is scored in windows"
+    )
+    batch_documents: int = flag(64, "articles of one step")
+    learning_rate: float = flag(0.0, "the highest learning rate; 0 takes 0.002")
+    dropout: float = flag(0.1, "share of values set to zero while training")
+    seed: int = flag(17, "seed of weights, dropout and the order of documents")
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_documents", "window_sentences"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.learning_rate < 0:
+            raise UsageError(f"--learning_rate must not be negative, but is {self.learning_rate}")
+        if self.vector_precision not in PRECISIONS:
+            raise UsageError(f"--vector_precision is one of {', '.join(PRECISIONS)}, not {self.vector_precision!r}")

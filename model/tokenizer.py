@@ -44,7 +44,10 @@ class Tokenizer:
       vocabulary: the pieces, in the order of their ids. The reserved tokens come first.
       lower_case: whether text is lower-cased before it is cut; decoding then gives lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
+      around: the ids of the special tokens that `encode` puts before a text and behind it: none.
     """
+
+    around: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     def __init__(self, vocabulary: Sequence[str], *, lower_case: bool = False) -> None:
         self.vocabulary = tuple(vocabulary)
@@ -76,6 +79,10 @@ class Tokenizer:
         tokens = self._cut(tf.constant(visible))
         values, splits = tokens.flat_values.numpy(), tokens.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
+
+    def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The same as `encode`, which is so for this tokenizer and not for an imported one."""
+        return self.encode(texts)
 
     def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """`encode` as TensorFlow operations, for input pipelines and exported graphs.

@@ -1,12 +1,14 @@
 """`precis import`: checkpoint -> bundle. Thin: the work is in `model.foreign`, and no part of it needs Beam."""
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from model import files
 from model.bundle import save_bundle
+from model.encoder_bundle import save_encoder_bundle
 from model.errors import UsageError
-from model.foreign.checkpoint import CONFIG_FILE, GENERATION_FILE, load_checkpoint, read_settings
+from model.foreign.checkpoint import CONFIG_FILE, ENCODERS, GENERATION_FILE, load_checkpoint, load_encoder, read_settings
 from model.foreign.tensors import weight_files
 from model.foreign.tokenizer import read_tokenizer, tokenizer_files
 from pipelines.flags import read_flags
@@ -14,7 +16,7 @@ from pipelines.options import IMPORT
 
 
 def import_checkpoint(**flags: Any) -> str:
-    """Turns a checkpoint in the layout of Hugging Face into a bundle.
+    """Turns a checkpoint in the layout of Hugging Face into a bundle: of a network that writes, or of an encoder.
 
     Args:
       **flags: the fields of `ImportOptions`.
@@ -32,16 +34,27 @@ def import_checkpoint(**flags: Any) -> str:
         raise UsageError(f"--output {options.output} is the checkpoint itself, whose files the bundle would replace; name another folder")
     settings = read_settings(folder)
     names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
+    if settings["model_type"] in ENCODERS:
+        return save_encoder_bundle(
+            options.output,
+            encoder=load_encoder(folder),
+            tokenizer=read_tokenizer(folder, settings),
+            provenance=_provenance(folder, settings, names),
+        )
     if files.exists(files.join(folder, GENERATION_FILE)):
         names.append(GENERATION_FILE)
     checkpoint = load_checkpoint(folder)
-    tokenizer = read_tokenizer(folder, settings)
-    checksums = {name: files.sha256_file(files.join(folder, name)) for name in sorted(names)}
     return save_bundle(
         options.output,
         network=checkpoint.network,
-        tokenizer=tokenizer,
-        provenance={"model_type": settings["model_type"], "checkpoint": folder, "checkpoint_sha256": checksums},
+        tokenizer=read_tokenizer(folder, settings),
+        provenance=_provenance(folder, settings, names),
         decoding=checkpoint.decoding,
         special=checkpoint.special,
     )
+
+
+def _provenance(folder: str, settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """What was imported: the architecture, the folder, and the sha256 of each of the files that were read."""
+    checksums = {name: files.sha256_file(files.join(folder, name)) for name in sorted(names)}
+    return {"model_type": settings["model_type"], "checkpoint": folder, "checkpoint_sha256": checksums}

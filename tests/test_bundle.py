@@ -1,5 +1,6 @@
 """Bundles: what is saved comes back, in this process and a fresh one; what was changed since is refused."""
 
+import dataclasses
 import hashlib
 import json
 import subprocess
@@ -9,7 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.bundle import load_bundle, read_manifest, save_bundle
+from model.bundle import (
+    load_bundle,
+    open_bundle,
+    open_files,
+    open_tokenizer,
+    open_weights,
+    read_decoding,
+    read_manifest,
+    save_bundle,
+    save_files,
+)
 from model.config import NetworkConfig
 from model.errors import DataError, UsageError
 from model.network.build import build_network
@@ -136,3 +147,80 @@ def test_a_bundle_loads_in_a_fresh_process(bundle, network, tmp_path):
     )
     subprocess.run([sys.executable, "-c", program, str(bundle), str(tmp_path / "logits.npy")], check=True, capture_output=True, timeout=120)
     assert np.array_equal(np.load(tmp_path / "logits.npy"), logits_of(network))
+
+
+WEIGHTS = {"a": np.arange(6, dtype="float32").reshape(2, 3), "b/c": np.ones(2, "float32")}
+
+
+def save_kind(folder: Path, kind: str, tokenizer=None) -> str:
+    return save_files(str(folder), kind=kind, config={"x": 3}, weights=WEIGHTS, provenance={"step": 1}, tokenizer=tokenizer)
+
+
+@pytest.mark.parametrize("has_tokenizer", [True, False])
+def test_a_bundle_of_any_kind_comes_back(has_tokenizer, tokenizer, tmp_path):
+    model_id = save_kind(tmp_path / "b", "extractive", tokenizer if has_tokenizer else None)
+    found = open_files(str(tmp_path / "b"), "keyphrases", "extractive")
+    assert found == ("extractive", {"format_version": 1, "kind": "extractive", "x": 3}, model_id)
+    weights = open_weights(str(tmp_path / "b"))
+    assert weights.keys() == WEIGHTS.keys() and all(np.array_equal(weights[name], WEIGHTS[name]) for name in WEIGHTS)
+    manifest = read_manifest(str(tmp_path / "b"))
+    assert (manifest["kind"], manifest["model_id"], manifest["provenance"]) == ("extractive", model_id, {"step": 1})
+    assert (tmp_path / "b" / "tokenizer").exists() == ("tokenizer_fingerprint" in manifest) == has_tokenizer
+    if has_tokenizer:
+        assert open_tokenizer(str(tmp_path / "b")).fingerprint == tokenizer.fingerprint
+
+
+def test_the_kind_and_the_tokenizer_count_for_the_model_id(tokenizer, tmp_path):
+    ids = {save_kind(tmp_path / str(n), kind, own) for n, (kind, own) in enumerate([("encoder", None), ("extractive", None)])}
+    assert len(ids | {save_kind(tmp_path / "t", "encoder", tokenizer)}) == 3
+
+
+def test_the_files_of_an_abstractive_bundle_are_as_they_always_were(bundle, network, tokenizer):
+    """A bundle of today has the model_id that its content always had: of the first format, which knew no kinds."""
+    config = json.loads((bundle / "config.json").read_text())
+    assert config == {"format_version": 1, "network": dataclasses.asdict(network.config)}
+    checksums = {name: hashlib.sha256((bundle / name).read_bytes()).hexdigest() for name in ("config.json", "weights.safetensors")}
+    content = json.dumps({**checksums, "tokenizer": tokenizer.fingerprint}, sort_keys=True, separators=(",", ":"))
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    assert manifest["model_id"] == hashlib.sha256(content.encode()).hexdigest()[:16] and manifest["kind"] == "abstractive"
+    del manifest["kind"]
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    assert load_bundle(str(bundle)).model_id == manifest["model_id"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "taker"),
+    [
+        ("encoder", "`precis train --task extractive --encoder` takes it"),
+        ("extractive", "`precis summarize --extractive_bundle` takes it"),
+        ("keyphrases", "`precis summarize --keyphrase_bundle` takes it"),
+        ("dreaming", "only a newer precis knows it"),
+    ],
+)
+def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
+    save_kind(tmp_path / "b", kind, tokenizer)
+    for load in (load_bundle, open_bundle, read_decoding):
+        with pytest.raises(UsageError, match=f"b: this bundle is of the kind {kind}, and abstractive is asked for here; {taker}"):
+            load(str(tmp_path / "b"))
+
+
+def test_an_abstractive_bundle_is_refused_where_another_kind_is_asked_for(bundle):
+    with pytest.raises(
+        UsageError, match="kind abstractive, and extractive or keyphrases is asked for here; `precis summarize --bundle` takes it"
+    ):
+        open_files(str(bundle), "extractive", "keyphrases")
+
+
+def test_what_was_changed_is_refused_whatever_the_kind(tokenizer, tmp_path):
+    folder = tmp_path / "b"
+    save_kind(folder, "keyphrases", tokenizer)
+    for name, open_part in (("config.json", lambda folder: open_files(folder, "keyphrases")), ("weights.safetensors", open_weights)):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        with pytest.raises(DataError, match=f"{name}: missing, or its checksum differs"):
+            open_part(str(folder))
+        (folder / name).write_bytes(content)
+    save_kind(tmp_path / "without", "keyphrases")
+    (folder / "manifest.json").write_bytes((tmp_path / "without" / "manifest.json").read_bytes())
+    with pytest.raises(DataError, match="not the tokenizer that manifest.json names"):
+        open_tokenizer(str(folder))

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
+from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from model.bundle import load_tokenizer
 from model.errors import DataError, UsageError
@@ -61,6 +62,71 @@ def test_nothing_stands_behind_a_text_where_the_definition_puts_nothing(folder):
     assert plain.cut(ids, 2).tolist() == ids[:2].tolist()
 
 
+def test_a_text_without_its_special_tokens(tokenizer):
+    texts = [*TEXTS, ""]
+    assert tokenizer.around == ((0,), (2,))
+    assert [[0, *ids, 2] for ids in tokenizer.encode_bare(texts)] == [ids.tolist() for ids in tokenizer.encode(texts)]
+    assert all(ids.dtype == "int32" for ids in tokenizer.encode_bare(texts)) and tokenizer.encode_bare([]) == []
+
+
+def test_a_tokenizer_of_our_own_puts_nothing_around_a_text():
+    own = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+    assert own.around == ((), ()) and [ids.tolist() for ids in own.encode_bare(["a b", "b"])] == [[4, 5], [5]]
+
+
+def pieces_of(rows) -> list[str]:
+    return [" ".join(PIECES[token] for token in ids) for ids in rows]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (None, ["[CLS] rain fell on mon ##day . [SEP]", "[CLS] cafe ##s ' e - b ! [SEP]", "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]"]),
+        (
+            {"do_lower_case": False},  # accents stay too
+            ["[CLS] [UNK] fell on [UNK] . [SEP]", "[CLS] [UNK] ' e - b ! [SEP]", "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]"],
+        ),
+        (
+            {"do_lower_case": False, "strip_accents": True, "tokenize_chinese_chars": False, "mask_token": {"content": "town"}},
+            ["[CLS] [UNK] fell on [UNK] . [SEP]", "[CLS] cafe ##s ' e - b ! [SEP]", "[CLS] [UNK] 1 ##2 [UNK] [UNK] [UNK] [UNK] [SEP]"],
+        ),
+        (
+            {"cls_token": "nobody", "sep_token": {"content": "came"}, "strip_accents": False},
+            ["nobody rain fell on mon ##day . came", "nobody [UNK] ' e - b ! came", "nobody 東 京 1 ##2 [UNK] [MASK] came"],
+        ),
+    ],
+)
+def test_word_pieces_by_hand(settings, expected, tmp_path):
+    tokenizer = read_tokenizer(write_pieces(tmp_path, settings), BERT)
+    texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
+    assert pieces_of(tokenizer.encode(texts)) == expected
+    assert tokenizer.around == ((PIECES.index(expected[0].split()[0]),), (PIECES.index(expected[0].split()[-1]),))
+    assert pieces_of(tokenizer.encode_bare(texts)) == [" ".join(one.split()[1:-1]) for one in expected]
+
+
+def test_a_word_of_more_than_a_hundred_letters_is_unknown(tmp_path):
+    tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
+    assert pieces_of(tokenizer.encode_bare(["a" * 100, "a" * 101])) == [" ".join(["a", *["##a"] * 99]), "[UNK]"]
+
+
+def test_word_pieces_are_put_together_again(tmp_path):
+    tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
+    assert tokenizer.decode(tokenizer.encode(["Rain fell on Monday, it was cold."])) == ["rain fell on monday, it was cold."]
+    assert tokenizer.vocabulary_size == len(PIECES) and tokenizer.cut(tokenizer.encode(["rain fell on"])[0], 3).tolist() == [3, 6, 4]
+
+
+def test_truncation_and_padding_of_a_definition_are_switched_off(tmp_path):
+    from tokenizers import Tokenizer as Definition
+
+    definition = Definition.from_str(read_tokenizer(write_pieces(tmp_path), BERT)._tokenizer.to_str())
+    definition.enable_truncation(5)
+    definition.enable_padding(length=9)
+    definition.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = read_tokenizer(str(tmp_path), BERT)
+    assert pieces_of(tokenizer.encode(["rain", "rain fell on the town"])) == ["[CLS] rain [SEP]", "[CLS] rain fell on the town [SEP]"]
+    assert pieces_of(tokenizer.encode_bare(["rain", "rain fell on the town ."])) == ["rain", "rain fell on the town ."]
+
+
 def test_what_is_saved_comes_back(tokenizer, tmp_path):
     tokenizer.save(str(tmp_path))
     loaded = load_tokenizer(str(tmp_path))
@@ -91,7 +157,7 @@ def test_a_mask_in_the_vocabulary_is_a_special_token(tmp_path):
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
     with pytest.raises(
-        UsageError, match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt; download it into the"
+        UsageError, match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor vocab.txt; download it into the"
     ):
         read_tokenizer(str(tmp_path), SETTINGS)
 
@@ -102,6 +168,8 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
         ({"tokenizer.json": "{}"}, r"tokenizer.json: the tokenizers library cannot read this tokenizer \(.*\); restore the file"),
         ({"vocab.json": "{", "merges.txt": ""}, "vocab.json: "),
         ({"vocab.json": '{"a": 0}', "merges.txt": "x y"}, r"vocab.json: no vocabulary for the merges of merges.txt \(.*\); download both"),
+        ({"vocab.txt": "[UNK]\n[CLS]\na\n"}, r"vocab.txt: it does not hold \[SEP\], the sep_token of tokenizer_config.json; download both"),
+        ({"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"}, r"vocab.txt: "),
         ({"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""}, "vocab.json: it holds no token 2, which config.json puts around a text"),
     ],
 )

@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, precis, said, write_jsonl
+from command_line import contents, exit_code, precis, said, write_jsonl
 from small_checkpoint import SETTINGS, TEXTS, tensors, write_checkpoint, write_tokenizer
+from small_encoder_checkpoint import write_encoder, write_pieces
 
 from model.bundle import load_bundle, read_decoding, read_manifest
 from model.config import DecodingConfig
 from model.decoding.searcher import Searcher
-from model.errors import DataError
-from model.foreign.checkpoint import load_checkpoint
+from model.encoder_bundle import load_encoder_bundle
+from model.errors import DataError, UsageError
+from model.foreign.checkpoint import load_checkpoint, load_encoder
 from model.foreign.tokenizer import read_tokenizer
 from pipelines.cli import main
 from pipelines.import_checkpoint import import_checkpoint
@@ -48,7 +50,7 @@ def corpus(tmp_path_factory) -> str:
 
 def run(folder: Path, **flags) -> tuple[list[dict], dict]:
     """The rows and the manifest of a run of `precis summarize`."""
-    assert precis("summarize", output=folder, **flags) == 0
+    assert precis("summarize", output=folder, min_source_words=0, **flags) == 0
     rows = [row for part in sorted(folder.glob("summaries/*.parquet")) for row in pq.read_table(part).to_pylist()]
     return rows, json.loads((folder / "manifest.json").read_text())
 
@@ -128,3 +130,44 @@ def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(checkpoint, t
     with pytest.raises(DataError, match="lacks decoder.layers.0.fc1.bias, encoder.layers.0.fc1.bias, encoder.layers.1.fc1.bias, which"):
         import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
     assert not (tmp_path / "b").exists()
+
+
+@pytest.fixture(scope="module")
+def encoder_checkpoint(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder")
+    write_encoder(folder, "distilbert")
+    write_pieces(folder, {"do_lower_case": True})
+    return folder
+
+
+def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, tmp_path, capsys):
+    assert main(["import", str(encoder_checkpoint), "--output", str(tmp_path / "b")]) == 0
+    found = load_encoder_bundle(str(tmp_path / "b"))
+    assert capsys.readouterr().out == f"model {found.model_id}\nwrote {tmp_path / 'b'}\n"
+    ids = found.tokenizer.encode(["Rain fell on Monday.", "It was cold."])
+    assert [len(row) for row in ids] == [8, 6]
+    for row in ids:
+        np.testing.assert_array_equal(found.encoder(row[None]), load_encoder(str(encoder_checkpoint))(row[None]))
+    names = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+    assert read_manifest(str(tmp_path / "b"))["provenance"] == {
+        "model_type": "distilbert",
+        "checkpoint": str(encoder_checkpoint),
+        "checkpoint_sha256": {name: hashlib.sha256((encoder_checkpoint / name).read_bytes()).hexdigest() for name in names},
+    }
+
+
+@pytest.mark.parametrize("command", ["summarize", "export"])
+def test_an_encoder_writes_no_summaries(command, encoder_checkpoint, tmp_path, capsys):
+    bundle = str(tmp_path / "b")
+    import_checkpoint(checkpoint=encoder_checkpoint, output=bundle)
+    named = ["--corpus", "sample:20", "--bundle", bundle] if command == "summarize" else [bundle]
+    assert exit_code(command, *named, "--output", str(tmp_path / "run")) == 2
+    line = said(capsys.readouterr().err, command)[0]
+    assert "b: this bundle is of the kind encoder, and abstractive is asked for here; `precis train --task extractive" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_checkpoint_of_another_architecture_is_refused(tmp_path):
+    write_encoder(tmp_path, settings={"model_type": "mpnet"})
+    with pytest.raises(UsageError, match="model_type is 'mpnet', and what can be imported is bart, bert, distilbert, roberta; take such"):
+        import_checkpoint(checkpoint=tmp_path, output=tmp_path / "b")

@@ -4,25 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from model.config import NetworkConfig
-from model.errors import DataError
-from model.foreign.architecture import Architecture
-
-# What the activations are called in config.json and here.
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
+from model.foreign.architecture import Architecture, activation
 
 
 def network_config(settings: Mapping[str, Any]) -> NetworkConfig:
     """The network that a config.json describes."""
-    activation = settings.get("activation_function", "gelu")
-    if activation not in ACTIVATIONS:
-        raise DataError(f"config.json: activation_function {activation!r} is not one of {', '.join(ACTIVATIONS)}; it cannot be imported")
     is_tied, positions = settings.get("tie_word_embeddings", True), settings["max_position_embeddings"]
     return NetworkConfig(
         vocabulary_size=settings["vocab_size"],
@@ -40,7 +26,7 @@ def network_config(settings: Mapping[str, Any]) -> NetworkConfig:
         max_source_tokens=positions,
         max_target_tokens=positions - 1,  # the start token takes a position
         positions="learned",
-        activation=ACTIVATIONS[activation],
+        activation=activation(settings, "activation_function"),
         scaled_embedding=settings.get("scale_embedding", False),
         embedding_norm=True,
         logits_bias=is_tied,  # an output layer of its own has a bias already

@@ -1,23 +1,28 @@
-"""A checkpoint in the layout of Hugging Face as a network of ours: config.json, generation_config.json, model.safetensors."""
+"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours: config.json, generation_config.json, model.safetensors."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from model import files
-from model.config import DecodingConfig, DecodingTokens
+from model.config import DecodingConfig, DecodingTokens, EncoderConfig, NetworkConfig
 from model.errors import DataError, UsageError
-from model.foreign.architecture import Architecture, tensor_name
+from model.foreign.architecture import Architecture, current_name, tensor_name
 from model.foreign.bart import BART
+from model.foreign.bert import BERT, DISTILBERT, ROBERTA
 from model.foreign.generation import read_generation
 from model.foreign.tensors import Tensor, read_tensors
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be read is refused without it.
+    from model.network.encoder import Encoder
     from model.network.transformer import Transformer
 
 CONFIG_FILE, GENERATION_FILE = "config.json", "generation_config.json"
-ARCHITECTURES: Mapping[str, Architecture] = {"bart": BART}
+# By model_type: what writes summaries, and what only reads.
+ENCODER_DECODERS: Mapping[str, Architecture[NetworkConfig]] = {"bart": BART}
+ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {"bert": BERT, "distilbert": DISTILBERT, "roberta": ROBERTA}
 
 
 class Checkpoint(NamedTuple):
@@ -33,11 +38,15 @@ class Checkpoint(NamedTuple):
     special: DecodingTokens
 
 
-def read_settings(folder: str) -> dict[str, Any]:
+def read_settings(folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)) -> dict[str, Any]:
     """The config.json of a checkpoint that can be imported.
 
+    Args:
+      folder: the checkpoint.
+      among: the model_types that it may have.
+
     Raises:
-      UsageError: the folder is no checkpoint, or one of an architecture that is not known.
+      UsageError: the folder is no checkpoint, or one of another model_type.
       DataError: config.json is damaged.
     """
     if not files.exists(folder):
@@ -45,15 +54,13 @@ def read_settings(folder: str) -> dict[str, Any]:
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name the folder that holds {CONFIG_FILE} and the weights")
     settings = _read_object(files.join(folder, CONFIG_FILE))
-    if (kind := settings.get("model_type")) not in ARCHITECTURES:
-        raise UsageError(
-            f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(ARCHITECTURES)}; take such a checkpoint"
-        )
+    if (kind := settings.get("model_type")) not in among:
+        raise UsageError(f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(among)}; take such a checkpoint")
     return settings
 
 
 def load_checkpoint(folder: str, *, precision: str = "float32") -> Checkpoint:
-    """Reads the network of a checkpoint and its generation settings; its tokenizer is not needed.
+    """Reads the network of a checkpoint that writes, and its generation settings; its tokenizer is not needed.
 
     Args:
       folder: the checkpoint.
@@ -63,52 +70,93 @@ def load_checkpoint(folder: str, *, precision: str = "float32") -> Checkpoint:
       UsageError: the folder is no checkpoint that can be imported.
       DataError: a file is damaged, a tensor missing, unexpected or of another shape, or a setting not supported.
     """
-    settings = read_settings(folder)
-    architecture = ARCHITECTURES[settings["model_type"]]
-    generation = files.join(folder, GENERATION_FILE)
-    try:
+    settings = read_settings(folder, among=ENCODER_DECODERS)
+    architecture, path = ENCODER_DECODERS[settings["model_type"]], files.join(folder, GENERATION_FILE)
+    generation = _read_object(path) if files.exists(path) else None
+    with _naming(folder):
         config = architecture.network(settings)
-        decoding, special = read_generation(settings, _read_object(generation) if files.exists(generation) else None)
-    except KeyError as error:
-        raise DataError(f"{folder}/{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again") from error
-    except (DataError, UsageError) as error:
-        raise DataError(f"{folder}: {error}") from error
+        decoding, special = read_generation(settings, generation)
     tensors = read_tensors(folder)
     from model.network.build import build_network
 
     network = build_network(config, precision=precision)
-    try:
-        _assign(network, tensors, architecture)
-    except DataError as error:
-        raise DataError(f"{folder}: {error}") from error
+    _assign(network, folder, tensors, architecture)
     return Checkpoint(network, decoding, special)
 
 
-def _assign(network: "Transformer", tensors: Mapping[str, Tensor], architecture: Architecture) -> None:
-    """Puts every tensor in its place."""
-    found = {name.removeprefix(architecture.prefix): tensor for name, tensor in tensors.items()}
+def load_encoder(folder: str, *, precision: str = "float32") -> "Encoder":
+    """Reads the encoder of a checkpoint of the BERT type; its tokenizer is not needed.
+
+    Args:
+      folder, precision: as in `load_checkpoint`.
+
+    Raises:
+      UsageError, DataError: as there.
+    """
+    settings = read_settings(folder, among=ENCODERS)
+    architecture = ENCODERS[settings["model_type"]]
+    with _naming(folder):
+        config = architecture.network(settings)
+    tensors = read_tensors(folder)
+    from model.network.build import build_encoder
+
+    encoder = build_encoder(config, precision=precision)
+    _assign(encoder, folder, tensors, architecture)
+    return encoder
+
+
+@contextlib.contextmanager
+def _naming(folder: str) -> Iterator[None]:
+    """Names the folder in what is wrong with its settings."""
+    try:
+        yield
+    except KeyError as error:
+        raise DataError(f"{folder}/{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again") from error
+    except (DataError, UsageError) as error:
+        raise DataError(f"{folder}: {error}") from error
+
+
+def _assign(network: "Transformer | Encoder", folder: str, tensors: Mapping[str, Tensor], architecture: Architecture[Any]) -> None:
+    """Puts every tensor of the folder in its place."""
+    found = {current_name(name, architecture): tensor for name, tensor in tensors.items()}
     needed = {weight.path: tensor_name(weight.path.split("/", 1)[1], architecture) for weight in network.weights}
-    table, *repeats = architecture.embedding
-    others = [name for name in repeats if name in found and name not in needed.values()]
-    if others and not (network.config.tied_output and table in found):
-        found[table] = found[others[0]]
-    if not network.config.tied_output and any(found[name] != found[table] for name in others):
-        raise DataError(f"{' and '.join(others)} differ, and a network here has one embedding for source and target; it cannot be imported")
-    missing = set(needed.values()) - found.keys() - set(architecture.optional)
-    if missing:
+    try:
+        _check_names(found, {*needed.values(), *architecture.added.values()}, network.config, architecture)
+        for weight in network.weights:
+            name = needed[weight.path]
+            if name in found:
+                weight.assign(_laid_out(weight, name, found, architecture))
+            else:
+                weight.assign(np.zeros(weight.shape, "float32"))
+    except DataError as error:
+        raise DataError(f"{folder}: {error}") from error
+
+
+def _check_names(
+    found: dict[str, Tensor], needed: set[str], config: NetworkConfig | EncoderConfig, architecture: Architecture[Any]
+) -> None:
+    """Refuses a checkpoint with other tensors than a network needs; one that stands under another of its names is put under its first."""
+    repeats = []
+    if isinstance(config, NetworkConfig):
+        table, *names = architecture.embedding
+        repeats = [name for name in names if name in found and name not in needed]
+        if repeats and not (config.tied_output and table in found):
+            found[table] = found[repeats[0]]
+        if not config.tied_output and any(found[name] != found[table] for name in repeats):
+            raise DataError(
+                f"{' and '.join(repeats)} differ, and a network here has one embedding for source and target; it cannot be imported"
+            )
+    if missing := needed - found.keys() - set(architecture.optional):
         raise DataError(f"the checkpoint lacks {_listed(missing)}, which config.json asks for; download both again")
-    if unexpected := found.keys() - set(needed.values()) - {*others, *architecture.optional, *architecture.ignored}:
-        raise DataError(f"the checkpoint holds {_listed(unexpected)}, which no network of this kind has; take one for text generation")
-    for weight in network.weights:
-        name = needed[weight.path]
-        if name in found:
-            _assign_one(weight, name, found[name], architecture)
-        else:
-            weight.assign(np.zeros(weight.shape, "float32"))
+    others = found.keys() - needed - {*repeats, *architecture.optional}
+    if unexpected := [name for name in others if not name.startswith(architecture.ignored)]:
+        raise DataError(
+            f"the checkpoint holds {_listed(unexpected)}, which no network of this kind has; take one of the plain architecture"
+        )
 
 
-def _assign_one(weight: Any, name: str, tensor: Tensor, architecture: Architecture) -> None:
-    """Lays a tensor out as its weight: linear layers are stored [out, in], some position tables begin with rows that are never read."""
+def _laid_out(weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]) -> np.ndarray:
+    """A tensor as its weight: linear layers are stored [out, in], some position tables begin with rows that are never read."""
     leaf, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
     expected, skipped = shape, 0
     if leaf == "kernel":
@@ -118,15 +166,23 @@ def _assign_one(weight: Any, name: str, tensor: Tensor, architecture: Architectu
         expected = (shape[0] + skipped, shape[1])
     elif name in architecture.optional:
         expected = (1, *shape)
+    numbers = _numbers(name, found[name], expected)
+    if name in architecture.added:
+        other = architecture.added[name]
+        numbers = numbers + _numbers(other, found[other], (found[other].shape[0], *expected[1:]))[0]
+    return numbers.T if leaf == "kernel" else numbers[skipped:].reshape(shape)
+
+
+def _numbers(name: str, tensor: Tensor, expected: tuple[int, ...]) -> np.ndarray:
+    """A tensor's values, float32, if it has the shape that is expected."""
     if tensor.shape != expected:
         raise DataError(f"{name} has the shape {list(tensor.shape)}, and config.json asks for {list(expected)}; download both again")
     try:
-        numbers = tensor.numbers()
+        return tensor.numbers()
     except ValueError as error:
         raise DataError(
             f"{name}: {error}, and only floating-point weights of 16, 32 or 64 bits are read; take the checkpoint in one"
         ) from error
-    weight.assign(numbers.T if leaf == "kernel" else numbers[skipped:].reshape(shape))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -61,7 +61,8 @@ def weight_files(folder: str) -> list[str]:
     if files.glob(files.join(folder, "pytorch_model*.bin")):
         raise UsageError(
             f"{folder}: the weights are a pickle (pytorch_model.bin), which may run any program and is not read; convert it once where you "
-            "trust it: transformers' AutoModelForSeq2SeqLM.from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
+            "trust it: transformers' AutoModelForSeq2SeqLM, or AutoModel for an encoder, .from_pretrained(DIR).save_pretrained(NEW, "
+            "safe_serialization=True)"
         )
     raise UsageError(f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a folder that a checkpoint was downloaded to")
 

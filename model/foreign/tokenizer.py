@@ -16,8 +16,9 @@ from model.errors import DataError, UsageError
 
 FORMAT_VERSION = 1
 DEFINITION_FILE = "tokenizers.json"  # in a bundle; the files of a tokenizer of our own have other names
-# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE.
+# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE, or those of WordPiece, the second of which may lack.
 TOKENIZER_FILE, VOCABULARY_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
+PIECES_FILE, SETTINGS_FILE = "vocab.txt", "tokenizer_config.json"
 
 
 class ForeignTokenizer:
@@ -55,9 +56,23 @@ class ForeignTokenizer:
         """The token ids of texts, int32 [S] each, with the special tokens that the network expects around them."""
         return [np.array(encoding.ids, "int32") for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
+    def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The token ids of texts, int32 [S] each, without special tokens around them."""
+        return [np.array(encoding.ids, "int32") for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    @functools.cached_property
+    def around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids of the special tokens before a text and of those behind it: ([CLS],) and ([SEP],) for BERT."""
+        encoding = self._tokenizer.encode("a")
+        mask = encoding.special_tokens_mask
+        if 0 not in mask:
+            return (), ()
+        first, last = mask.index(0), len(mask) - mask[::-1].index(0)
+        return tuple(encoding.ids[:first]), tuple(encoding.ids[last:])
+
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
         """At most `limit` of the ids of a text, from its beginning, and the special tokens that end it still at the end."""
-        kept = min(self._tokens_behind, limit)
+        kept = min(len(self.around[1]), limit)
         return ids if len(ids) <= limit else np.concatenate([ids[: limit - kept], ids[len(ids) - kept :]])
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
@@ -89,12 +104,6 @@ class ForeignTokenizer:
             raise DataError(f"{path}: {error}") from error
 
     @functools.cached_property
-    def _tokens_behind(self) -> int:
-        """The number of special tokens behind a text."""
-        mask = self._tokenizer.encode("a").special_tokens_mask
-        return mask[::-1].index(0) if 0 in mask else 0
-
-    @functools.cached_property
     def _bytes(self) -> bytes:
         content = {"format_version": FORMAT_VERSION, "definition": json.loads(self._tokenizer.to_str())}
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
@@ -106,11 +115,11 @@ def tokenizer_files(folder: str) -> list[str]:
     Raises:
       UsageError: there are none.
     """
-    for names in ([TOKENIZER_FILE], [VOCABULARY_FILE, MERGES_FILE]):
+    for names in ([TOKENIZER_FILE], [VOCABULARY_FILE, MERGES_FILE], [PIECES_FILE, SETTINGS_FILE], [PIECES_FILE]):
         if all(files.exists(files.join(folder, name)) for name in names):
             return names
     raise UsageError(
-        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor {VOCABULARY_FILE} and {MERGES_FILE}; "
+        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor {VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE}; "
         "download it into the folder, beside the weights"
     )
 
@@ -129,7 +138,11 @@ def read_tokenizer(folder: str, settings: Mapping[str, Any]) -> ForeignTokenizer
     name, *_ = tokenizer_files(folder)
     path = files.join(folder, name)
     try:
-        tokenizer = ForeignTokenizer(files.read_bytes(path).decode() if name == TOKENIZER_FILE else _byte_level_bpe(folder, settings))
+        if name == TOKENIZER_FILE:
+            definition = files.read_bytes(path).decode()
+        else:
+            definition = _byte_level_bpe(folder, settings) if name == VOCABULARY_FILE else _word_pieces(folder)
+        tokenizer = ForeignTokenizer(definition)
     except (DataError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size > settings["vocab_size"]:
@@ -161,3 +174,34 @@ def _byte_level_bpe(folder: str, settings: Mapping[str, Any]) -> str:
     special = {tokens[first], tokens[last], tokens.get(settings.get("pad_token_id", 1)), "<unk>", "<mask>"} & vocabulary.keys()
     tokenizer.add_special_tokens(sorted(special))
     return tokenizer.to_str()
+
+
+def _word_pieces(folder: str) -> str:
+    """The definition of the tokenizer of BERT, from its pieces, one a line, and its settings (Devlin et al. 2019, section 3)."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    lines = files.read_bytes(files.join(folder, PIECES_FILE)).decode().removesuffix("\n").split("\n")
+    vocabulary = {piece.rstrip("\r"): token for token, piece in enumerate(lines)}
+    path = files.join(folder, SETTINGS_FILE)
+    settings = files.read_json(path) if files.exists(path) else {}
+    special = {name: _token(settings.get(f"{name}_token"), f"[{name.upper()}]") for name in ("unk", "sep", "pad", "cls", "mask")}
+    for name in ("unk", "sep", "cls"):
+        if special[name] not in vocabulary:
+            raise DataError(f"it does not hold {special[name]}, the {name}_token of {SETTINGS_FILE}; download both again")
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk"], max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    sep, cls = ((special[name], vocabulary[special[name]]) for name in ("sep", "cls"))
+    tokenizer.post_processor = processors.BertProcessing(sep, cls)
+    tokenizer.add_special_tokens([token for token in special.values() if token in vocabulary])
+    return tokenizer.to_str()
+
+
+def _token(setting: Any, default: str) -> str:
+    """A special token as a setting names it: by itself, or as the content of an object."""
+    return (setting["content"] if isinstance(setting, dict) else setting) or default

@@ -1,9 +1,17 @@
 """Makes a network from its configuration."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import keras
 
-from model.config import NetworkConfig
+from model.config import EncoderConfig, ExtractorConfig, NetworkConfig
+from model.network.encoder import Encoder
+from model.network.extractor import Extractor
+from model.network.layers import BlockConfig
 from model.network.transformer import Transformer
+
+Network = TypeVar("Network", bound=keras.Model)
 
 
 def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "float32") -> Transformer:
@@ -14,11 +22,25 @@ def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "flo
       seed: of the weights and of dropout.
       precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16. Weights, softmax, norms and logits are float32.
     """
+    return _build(Transformer, config, name="transformer", seed=seed, precision=precision)
+
+
+def build_encoder(config: EncoderConfig, *, seed: int = 0, precision: str = "float32") -> Encoder:
+    """An encoder with fresh weights; the arguments are those of `build_network`."""
+    return _build(Encoder, config, name="encoder", seed=seed, precision=precision)
+
+
+def build_extractor(config: ExtractorConfig, *, seed: int = 0) -> Extractor:
+    """A network that scores sentences, with fresh weights; in float32, as it is small."""
+    return _build(Extractor, config, name="extractor", seed=seed, precision="float32")
+
+
+def _build(make: Callable[..., Network], config: BlockConfig, *, name: str, seed: int, precision: str) -> Network:
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
         keras.utils.set_random_seed(seed)
-        network = Transformer(config, name="transformer")
+        network = make(config, name=name)
         network.build()
     finally:
         keras.config.set_dtype_policy(before)

@@ -9,11 +9,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from model.config import NetworkConfig
+from model.config import EncoderConfig, ExtractorConfig, NetworkConfig
 from model.network.backend import add_bias
 
 # What a masked score becomes before the softmax. Finite, so that a row with nothing to read stays free of NaN.
 MASKED = -1e9
+
+BlockConfig = EncoderConfig | ExtractorConfig | NetworkConfig
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "relu": ops.relu,
@@ -137,7 +139,7 @@ class TokenEmbedding(keras.layers.Layer):
 class PositionedInput(keras.layers.Layer):
     """What enters the first block: embeddings plus positions, normed if so configured, then dropout. Always float32."""
 
-    def __init__(self, *, config: NetworkConfig, max_tokens: int, **kwargs: Any) -> None:
+    def __init__(self, *, config: EncoderConfig | NetworkConfig, max_tokens: int, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.config, self.max_tokens = config, max_tokens
         self.norm = layer_norm(config, name="norm") if config.embedding_norm else None
@@ -201,7 +203,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.output_projection(ops.reshape(ops.swapaxes(heads, 1, 2), (batch, length, self.width)))  # [B, T, D]
 
 
-def layer_norm(config: NetworkConfig, **kwargs: Any) -> keras.layers.LayerNormalization:
+def layer_norm(config: BlockConfig, **kwargs: Any) -> keras.layers.LayerNormalization:
     """A LayerNorm (Ba et al. 2016) over the width, in float32."""
     return keras.layers.LayerNormalization(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
 
@@ -209,7 +211,7 @@ def layer_norm(config: NetworkConfig, **kwargs: Any) -> keras.layers.LayerNormal
 class Residual(keras.layers.Layer):
     """What surrounds each sublayer of a post-norm block: LayerNorm(x + dropout(sublayer(x))). Always float32."""
 
-    def __init__(self, *, config: NetworkConfig, **kwargs: Any) -> None:
+    def __init__(self, *, config: BlockConfig, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.dropout = keras.layers.Dropout(config.dropout, name="dropout", dtype="float32")
         self.norm = layer_norm(config, name="norm")
@@ -246,7 +248,7 @@ class FeedForward(keras.layers.Layer):
 class EncoderBlock(keras.layers.Layer):
     """Self-attention, then the feed-forward network."""
 
-    def __init__(self, *, config: NetworkConfig, **kwargs: Any) -> None:
+    def __init__(self, *, config: BlockConfig, **kwargs: Any) -> None:
         # Not cast on the way in: under mixed precision the residual stream would lose its float32.
         super().__init__(autocast=False, **kwargs)
         self.width = config.width

@@ -1,0 +1,75 @@
+"""The network that scores sentences in the manner of BertSumExt (Liu and Lapata 2019, section 3.2).
+
+Sentence vectors and features become states, inter-sentence Transformer layers let each sentence see the others, and a linear layer says how
+likely the sentence belongs to the oracle. The vectors come from an encoder that is trained elsewhere and not changed here.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from model.config import ExtractorConfig
+from model.extractive.features import COUNT
+from model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, layer_norm
+
+_LARGEST = 6.0  # scaled features are cut there: those of a document unlike the training's stay within reach
+
+
+class Extractor(keras.Model):
+    """Vectors and features of sentences in, one logit a sentence out. Always float32.
+
+    Attributes:
+      config: its shape.
+      feature_mean, feature_scale: float32 [F]; features are shifted and multiplied by them. Set once, from the training articles.
+    """
+
+    def __init__(self, config: ExtractorConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        self.activation = ACTIVATION_FUNCTIONS[config.activation]
+        self.feature_inner = Linear(config.width, name="feature_inner")
+        self.feature_outer = Linear(config.width, name="feature_outer")
+        self.vector_input = Linear(config.width, name="vector_input") if config.vector_width else None
+        self.vector_dropout = keras.layers.Dropout(config.dropout, name="vector_dropout")
+        self.norm = layer_norm(config, name="norm")
+        self.blocks = [EncoderBlock(config=config, name=f"block_{i}") for i in range(config.layers)]
+        self.output_layer = Linear(1, name="output_layer")
+
+    def build(self, _: Any = None) -> None:
+        width = self.config.width
+        self.feature_mean = self.add_weight(name="feature_mean", shape=(COUNT,), initializer="zeros", trainable=False)
+        self.feature_scale = self.add_weight(name="feature_scale", shape=(COUNT,), initializer="ones", trainable=False)
+        self.positions = self.add_weight(
+            name="positions", shape=(self.config.max_sentences, width), initializer=keras.initializers.RandomNormal(stddev=0.02)
+        )
+        self.feature_inner.build((None, None, COUNT))
+        self.feature_outer.build((None, None, width))
+        if self.vector_input is not None:
+            self.vector_input.build((None, None, self.config.vector_width))
+        parts: list[keras.layers.Layer] = [self.norm, *self.blocks, self.output_layer]
+        for part in parts:
+            part.build((None, None, width))
+        self.built = True
+
+    def call(self, vectors: Any, features: Any, places: Any, training: bool = False) -> Any:
+        """The logit of each sentence.
+
+        Args:
+          vectors: float32 [B, N, D]; D may be 0.
+          features: float32 [B, N, F].
+          places: int32 [B, N], the sentence's position in its document; -1 at padding.
+          training: whether dropout is on.
+
+        Returns:
+          float32 [B, N].
+        """
+        scaled = ops.clip((features - self.feature_mean) * self.feature_scale, -_LARGEST, _LARGEST)
+        states = self.feature_outer(self.activation(self.feature_inner(scaled)))
+        if self.vector_input is not None:
+            states = states + self.vector_input(self.vector_dropout(vectors, training=training))
+        states = self.norm(states + ops.take(self.positions, ops.clip(places, 0, self.config.max_sentences - 1), axis=0))
+        mask = (places >= 0)[:, None, None, :]
+        for block in self.blocks:
+            states = block(states, mask, training=training)
+        return self.output_layer(states)[..., 0]

