@@ -32,7 +32,12 @@ EXTRAS = {
     # Paths on gs://.
     "gcs": ["gcsfs>=2026.9"],
 }
-DEVELOPMENT = ["build", "duckdb>=1.5", "mypy>=2.4", "pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8", "ruff>=0.16"]
+DEVELOPMENT = [
+    *("build", "mypy>=2.4", "ruff>=0.16"),
+    *("pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8"),
+    # What results are compared with.
+    *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
+]
 
 setup(
     name="precis",
@@ -48,13 +53,12 @@ setup(
     install_requires=[
         "fsspec>=2026.9",
         "google-crc32c>=1.9",
-        "nltk>=3.10",
         "numpy>=2.4",
         "orjson>=3.12",
-        "rouge-score>=0.1.2",
         "scipy>=1.16",
         "sentencex>=1.0.32",
         "snowballstemmer>=3.1",
+        "threadpoolctl>=3.6",
         "tqdm>=4.67",
     ],
     extras_require={

@@ -1,57 +1,34 @@
-"""`precis evaluate`: Parquet -> ROUGE of every system against the references, with bootstrap intervals."""
+"""`precis evaluate`: Parquet -> ROUGE of every system against the references, in one table and in every row."""
 
+import os
+import re
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.portability.api import beam_provision_api_pb2
+from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
 
-from model import files, rouge
+from model import files
 from model.errors import UsageError
-from pipelines import progress
+from pipelines.evaluation_table import as_markdown, as_text, combine, unsplit_notes
 from pipelines.flags import option_names, read_flags
 from pipelines.options import EVALUATE, EvaluateOptions
-from pipelines.runner import pipeline_options, run_pipeline
+from pipelines.rows import RowRange, has_reference, is_pattern, list_ranges, parquet_files, read_rows
+from pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from pipelines.score import ABSTRACTIVE, NEEDED_COLUMNS, REFERENCE, SCORES_FOLDER, RangeScores, score_rows, system_texts
 
-ABSTRACTIVE = "abstractive"
-_SCORED_COLUMNS = ["reference_summary", "extractive", "abstractive_summary", "truncated"]
-_SHOWN_COLUMNS = ["document_id", "reference_summary", "extractive_method", "extractive_summary", "abstractive_summary"]
-
-
-class RowGroup(NamedTuple):
-    """One task: a row group of a Parquet file, and how many rows it has."""
-
-    path: str
-    row_group: int
-    rows: int
-
-
-class RowGroupScores(NamedTuple):
-    """What one task yields.
-
-    Attributes:
-      group: the task, by which results are ordered.
-      rows: rows read; without_reference: rows that were skipped for want of one.
-      judged, truncated: scored rows that a network read, and those of them that it did not read to the end.
-      most_sentences: for each extractive method, how many sentences it chose at most.
-      scores: for each system a float64 array [N, 3]: ROUGE-1, ROUGE-2 and ROUGE-Lsum of the rows with a reference, in order;
-          NaN where the system has no summary.
-    """
-
-    group: RowGroup
-    rows: int
-    without_reference: int
-    judged: int
-    truncated: int
-    most_sentences: dict[str, int]
-    scores: dict[str, np.ndarray]
+RESULT_FILES = ("rouge.json", "rouge.md")
+_SHOWN_COLUMNS = ("document_id", "reference_summary", "extractive_method", "extractive_summary", "abstractive_summary")
+# Starting worker processes takes about as long as scoring this many rows of ten systems.
+_ROWS_FOR_PROCESSES = 16_384
 
 
 def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
-    """Scores the summaries of a run, writes rouge.json and rouge.md, and prints the table.
+    """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and prints the table.
 
     Args:
       beam_args: flags for Beam itself.
@@ -61,33 +38,37 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       The content of rouge.json.
 
     Raises:
-      UsageError: a flag, an input that is no finished run, or one without a single reference.
+      UsageError: a flag, an input that is no finished run, one without a single reference, or a baseline that it does not have.
     """
     (options,) = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
     folder = output_folder(options)
-    result_path = files.join(folder, "rouge.json")
-    paths = parquet_files(options.input)
-    groups = list_row_groups(paths)
-    pipeline = beam.Pipeline(options=beam_options)
-    build(pipeline, groups, options)
-    for name in ("rouge.json", "rouge.md"):  # a result of other rows must not pass for this one's if it fails
+    ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
+    if options.baseline:
+        check_baseline(options.baseline, ranges)
+    rows = sum(own.rows for own in ranges)
+    pipeline = beam.Pipeline(_runner(rows, beam_options, beam_args), options=beam_options)
+    build(pipeline, ranges, options)
+    for name in (*RESULT_FILES, SCORES_FOLDER):  # a result of other rows must not pass for this one's, nor stay beside it
         files.remove(files.join(folder, name))
-    run_pipeline(pipeline, label="evaluate", size=sum(group.rows for group in groups))
-    result: dict[str, Any] = files.read_json(result_path)
-    for document in shown_documents(paths, options.show):
+    run_pipeline(pipeline, label="evaluate", size=rows)
+    result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
+    for document in shown_documents(ranges, options.show):
         print(document)
-    print(as_table(result))
-    print(f"\nwrote {result_path} and {files.join(folder, 'rouge.md')}")
+    print(as_text(result))
+    for warning in unsplit_notes(result) if not options.split_sentences else []:
+        print(f"precis evaluate: {warning}", file=sys.stderr)
+    print(f"\nwrote {', '.join(files.join(folder, name) for name in RESULT_FILES)} and {files.join(folder, SCORES_FOLDER)}")
     return result
 
 
-def build(pipeline: beam.Pipeline, groups: Sequence[RowGroup], options: EvaluateOptions) -> None:
-    """Adds the evaluation to a pipeline: row groups -> scores -> rouge.json and rouge.md."""
+def build(pipeline: beam.Pipeline, ranges: Sequence[RowRange], options: EvaluateOptions) -> None:
+    """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays -> rouge.json and rouge.md."""
+    settings = {"tasks": len(ranges), "folder": output_folder(options), "split_sentences": options.split_sentences}
     _ = (
         pipeline
-        | "ListRowGroups" >> beam.Create(groups)
-        | "ScoreRowGroups" >> beam.Map(score_row_group)
+        | "ListRanges" >> beam.Create(ranges)
+        | "ScoreRows" >> beam.Map(score_rows, **settings)
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options)
     )
@@ -95,218 +76,88 @@ def build(pipeline: beam.Pipeline, groups: Sequence[RowGroup], options: Evaluate
 
 def output_folder(options: EvaluateOptions) -> str:
     """Where the result goes."""
-    if not options.output and _is_pattern(options.input):
+    if not options.output and is_pattern(options.input):
         raise UsageError("--output is needed where --input is a pattern of files")
     return options.output or files.join(options.input, "evaluation")
 
 
-def parquet_files(source: str) -> list[str]:
-    """The Parquet files of a finished run or of a pattern, sorted.
+def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
+    """Looks for a row that has a summary of the baseline, usually the first.
 
     Raises:
-      UsageError: no such files, no run, or a run that has not finished.
+      UsageError: no row has one.
     """
-    pattern = source if _is_pattern(source) else files.join(source, "summaries", "*.parquet")
-    if not _is_pattern(source):
-        if not files.exists(source):
-            raise UsageError(f"{source} does not exist; give the --output of `precis summarize`")
-        if not files.exists(files.join(source, "summaries")):
-            raise UsageError(f"{source} is no run: it has no folder `summaries`; give the --output of `precis summarize`")
-        if not files.exists(files.join(source, "_SUCCESS")):
-            raise UsageError(
-                f"the run {source} has not finished: it has no _SUCCESS; run the same `precis summarize` again to finish it, "
-                f"or score what there is with --input '{pattern}' --output DIR"
-            )
-    found = files.glob(pattern)
-    if not found:
-        raise UsageError(f"no file matches {pattern}")
-    return found
+    systems: set[str] = set()
+    for own in ranges:
+        systems.update(*(system_texts(row) for row in read_rows(own, [*NEEDED_COLUMNS, "summary"]) if has_reference(row)))
+        if baseline_system(baseline) in systems - {REFERENCE}:
+            return
+    raise UsageError(f"--baseline: there is no system {baseline!r}; there are {', '.join(sorted(systems - {REFERENCE})) or 'none'}")
 
 
-def list_row_groups(paths: Iterable[str]) -> list[RowGroup]:
-    """The tasks, in order.
-
-    Raises:
-      UsageError: a file that is not Parquet, or not Parquet of summaries.
-    """
-    groups = []
-    for path in paths:
-        with files.open_read(path) as file:
-            try:
-                parquet = pq.ParquetFile(file)
-            except pa.ArrowInvalid as error:
-                raise UsageError(f"{path} is no Parquet file: {error}") from error
-            missing = [name for name in _SCORED_COLUMNS if name not in parquet.schema_arrow.names]
-            if missing:
-                raise UsageError(f"{path} has no column {missing[0]!r}; give files written by `precis summarize`")
-            groups += [RowGroup(path, index, parquet.metadata.row_group(index).num_rows) for index in range(parquet.num_row_groups)]
-    return groups
+def baseline_system(baseline: str) -> str:
+    """The system behind a name of the table: `lead` for `lead-3`."""
+    return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
 
 
-def score_row_group(group: RowGroup) -> RowGroupScores:
-    """Reads a row group and scores each system's summaries."""
-    rows = _read_row_group(group, _SCORED_COLUMNS)
-    scored = [row for row in rows if has_reference(row)]
-    extractive = [extractive_summaries(row["extractive"] or ()) for row in scored]
-    methods = sorted({method for summaries in extractive for method in summaries})
-    systems: dict[str, list[str | None]] = {method: [summaries.get(method) for summaries in extractive] for method in methods}
-    systems[ABSTRACTIVE] = [row["abstractive_summary"] for row in scored]
-    references = [row["reference_summary"] for row in scored]
-    progress.advance(len(rows), len(rows))
-    judged = [row["truncated"] for row in scored if row["truncated"] is not None]
-    return RowGroupScores(
-        group=group,
-        rows=len(rows),
-        without_reference=len(rows) - len(scored),
-        judged=len(judged),
-        truncated=sum(judged),
-        most_sentences={m: max(s[m].count("\n") + 1 for s in extractive if m in s) for m in methods},
-        scores={system: _score(references, summaries) for system, summaries in systems.items()},
-    )
+def _runner(rows: int, options: PipelineOptions, beam_args: Sequence[str]) -> FnApiRunner | None:
+    """A runner with a worker process on every core, where many rows are scored on this machine and no flag says how; else None."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    is_local = options.view_as(StandardOptions).runner == LOCAL_RUNNER
+    if rows < _ROWS_FOR_PROCESSES or cores == 1 or not is_local or any(argument.startswith("--direct_") for argument in beam_args):
+        return None
+    direct = options.view_as(DirectOptions)
+    direct.direct_num_workers, direct.direct_running_mode = cores, "multi_processing"
+    # Workers of a local run get no options but these; without one each writes forty lines of log.
+    info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused")
+    info.pipeline_options.update({"beam:option:default_sdk_harness_log_level:v1": "ERROR"})
+    return FnApiRunner(provision_info=ExtendedProvisionInfo(info))
 
 
-def has_reference(row: Mapping[str, Any]) -> bool:
-    """Whether a row can be scored."""
-    return bool((row["reference_summary"] or "").strip())
-
-
-def extractive_summaries(sentences: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Each method's summary: its sentences in document order, one a line."""
-    lines: dict[str, list[str]] = {}
-    for sentence in sorted(sentences, key=lambda sentence: sentence["start"]):
-        # A sentence may run over a line break of the article, which would cut it in two for ROUGE-Lsum.
-        lines.setdefault(sentence["method"], []).append(" ".join(sentence["text"].split()))
-    return {method: "\n".join(own) for method, own in lines.items()}
-
-
-def _score(references: Sequence[str], summaries: Sequence[str | None]) -> np.ndarray:
-    matrix = np.full((len(references), len(rouge.MEASURES)), np.nan)
-    present = [row for row, summary in enumerate(summaries) if summary is not None]
-    found = rouge.scores([references[row] for row in present], [summaries[row] or "" for row in present])
-    for column, measure in enumerate(rouge.MEASURES):
-        matrix[present, column] = found[measure]
-    return matrix
-
-
-def publish(parts: Sequence[RowGroupScores], options: EvaluateOptions) -> None:
+def publish(parts: Sequence[RangeScores], options: EvaluateOptions) -> None:
     """Writes rouge.json and rouge.md.
 
     Raises:
       UsageError: no row has a reference.
     """
-    if sum(part.rows - part.without_reference for part in parts) == 0:
+    if not any(part.scored for part in parts):
         raise UsageError(
             f"no row of {options.input} has a reference summary; run `precis summarize` on a corpus with highlights "
             "(name their field with --highlights_field)"
         )
-    result = combine(parts, resamples=options.resamples, confidence=options.confidence)
+    result = combine(
+        parts,
+        resamples=options.resamples,
+        confidence=options.confidence,
+        baseline=baseline_system(options.baseline),
+        split_sentences=options.split_sentences,
+    )
     folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
     files.write_json(files.join(folder, "rouge.json"), result)
 
 
-def combine(parts: Sequence[RowGroupScores], *, resamples: int, confidence: float) -> dict[str, Any]:
-    """The result of all row groups, the same in whatever order they come."""
-    parts = sorted(parts, key=lambda part: part.group)
-    systems = []
-    for system in _in_order({system for part in parts for system in part.scores}):
-        matrix = np.concatenate([part.scores[system] for part in parts if system in part.scores])
-        matrix = matrix[~np.isnan(matrix[:, 0])]
-        if len(matrix):
-            name = f"lead-{max(part.most_sentences.get('lead', 0) for part in parts)}" if system == "lead" else system
-            figures = {
-                measure: _figure(matrix[:, column], resamples=resamples, confidence=confidence)
-                for column, measure in enumerate(rouge.MEASURES)
-            }
-            systems.append({"system": name, "rows": len(matrix), **figures})
-    rows, without_reference = sum(part.rows for part in parts), sum(part.without_reference for part in parts)
-    judged, truncated = sum(part.judged for part in parts), sum(part.truncated for part in parts)
-    return {
-        "variant": rouge.VARIANT,
-        "confidence": confidence,
-        "resamples": resamples,
-        "rows": rows,
-        "rows_scored": rows - without_reference,
-        "rows_without_reference": without_reference,
-        "truncated_share": truncated / judged if judged else None,
-        "systems": systems,
-    }
-
-
-def _figure(values: np.ndarray, *, resamples: int, confidence: float) -> dict[str, float]:
-    low, high = rouge.bootstrap_interval(values, resamples=resamples, confidence=confidence)
-    return {"mean": float(values.mean()), "low": low, "high": high}
-
-
-def _in_order(systems: Iterable[str]) -> list[str]:
-    """The baseline first, the network last."""
-    return sorted(systems, key=lambda system: (system == ABSTRACTIVE, system != "lead", system))
-
-
-def as_table(result: Mapping[str, Any]) -> str:
-    """The result as aligned text."""
-    cells = _cells(result)
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join([*lines, "", *_notes(result)])
-
-
-def as_markdown(result: Mapping[str, Any]) -> str:
-    """The result as a Markdown table."""
-    head, *rows = ["| " + " | ".join(row) + " |" for row in _cells(result)]
-    return "\n".join([head, "|---|---:|---|---|---|", *rows, "", "  \n".join(_notes(result)), ""])
-
-
-def _cells(result: Mapping[str, Any]) -> list[list[str]]:
-    cells = [["system", "rows", *rouge.MEASURES.values()]]
-    for system in result["systems"]:
-        figures = [system[measure] for measure in rouge.MEASURES]
-        texts = [f"{100 * f['mean']:.1f} [{100 * f['low']:.1f}, {100 * f['high']:.1f}]" for f in figures]
-        cells.append([system["system"], str(system["rows"]), *texts])
-    return cells
-
-
-def _notes(result: Mapping[str, Any]) -> list[str]:
-    share = result["truncated_share"]
-    return [
-        f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals from {result['resamples']} bootstrap samples",
-        f"rows scored: {result['rows_scored']}; without a reference: {result['rows_without_reference']}",
-        "truncated: no network ran" if share is None else f"truncated: {100 * share:.1f} % of the documents were cut for the network",
-    ]
-
-
-def shown_documents(paths: Iterable[str], count: int) -> Iterator[str]:
+def shown_documents(ranges: Iterable[RowRange], count: int) -> Iterator[str]:
     """Some documents with a reference, from all over the run, each with both summaries, as text to print."""
-    groups = list_row_groups(paths) if count else []
-    scored = [
-        [row for row, values in enumerate(_read_row_group(group, ["reference_summary"])) if has_reference(values)] for group in groups
-    ]
+    ranges = list(ranges) if count else []
+    scored = [[place for place, row in enumerate(read_rows(own, ["reference_summary"])) if has_reference(row)] for own in ranges]
     total = sum(map(len, scored))
     # The middles of `count` equal stretches of the rows that have a reference.
     wanted = {(2 * number + 1) * total // (2 * count) for number in range(count)} if total else set()
     position = 0
-    for group, own in zip(groups, scored, strict=True):
+    for rows, own in zip(ranges, scored, strict=True):
         chosen = [row for place, row in enumerate(own, start=position) if place in wanted]
         position += len(own)
         if chosen:
-            rows = _read_row_group(group, _SHOWN_COLUMNS)
-            yield from (_shown(rows[row]) for row in chosen)
-
-
-def _read_row_group(group: RowGroup, columns: Sequence[str]) -> list[dict[str, Any]]:
-    with files.open_read(group.path) as file:
-        return pq.ParquetFile(file).read_row_group(group.row_group, columns=list(columns)).to_pylist()
+            read = read_rows(rows, _SHOWN_COLUMNS)
+            yield from (_shown(read[row]) for row in chosen)
 
 
 def _shown(row: Mapping[str, Any]) -> str:
     parts = [
-        ("reference", row["reference_summary"]),
+        (REFERENCE, row["reference_summary"]),
         (row["extractive_method"], row["extractive_summary"]),
         (ABSTRACTIVE, row["abstractive_summary"] or "(none)"),
     ]
     texts = [f"{name}\n{textwrap.indent(text, '  ')}" for name, text in parts]
     return "\n".join([f"document {row['document_id']}", *texts, ""])
-
-
-def _is_pattern(source: str) -> bool:
-    return source.endswith(".parquet") or any(character in source for character in "*?[")

@@ -1,8 +1,6 @@
 """Tests of the evaluation and of the flags for Beam."""
 
-import datetime
 import json
-import random
 
 import apache_beam as beam
 import numpy as np
@@ -10,79 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, SetupOptions, StandardOptions
-from rouge_score import rouge_scorer
+from summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from model.errors import UsageError
-from pipelines import schema
-from pipelines.evaluate import EvaluateOptions, RowGroup, combine, evaluate, extractive_summaries, parquet_files, score_row_group
+from pipelines import evaluate as evaluation
+from pipelines.evaluate import EvaluateOptions, evaluate
 from pipelines.runner import pipeline_options
-
-WORDS = ["the", "mayor", "opened", "a", "new", "bridge", "on", "Monday", "after", "years", "of", "delay", "and", "cost"]
-NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-
-
-def sentence(generator):
-    return " ".join(generator.choices(WORDS, k=generator.randint(3, 8))) + "."
-
-
-def item(method, rank, start, text):
-    return {"method": method, "rank": rank, "score": 1.0 / rank, "start": start, "end": start + len(text), "text": text}
-
-
-def make_row(number, *, network=True, reference=True):
-    generator = random.Random(number)
-    sentences = [sentence(generator) for _ in range(6)]
-    starts = [sum(len(s) + 1 for s in sentences[:n]) for n in range(6)]
-    count = 3 if number else 2
-    extractive = [item("lead", n + 1, starts[n], sentences[n]) for n in range(count)]
-    extractive += [item("frequency", 1, starts[5], sentences[5]), item("frequency", 2, starts[1], sentences[1])]
-    abstract = sentence(generator)
-    return {
-        "document_id": f"d{number}",
-        "split": "test",
-        "content_sha256": "0" * 64,
-        "source_tokens": 12 if network else None,
-        "seen_tokens": 10 if network else None,
-        "truncated": number % 4 == 0 if network else None,
-        "article_words": 9,
-        "extractive_summary": "\n".join(sentences[:count]),
-        "extractive_method": "lead",
-        "extractive": extractive,
-        "abstractive_summary": abstract if network else None,
-        "abstractive": [{"rank": 1, "score": -0.5, "text": abstract}] if network else None,
-        "reference_summary": f"{sentence(generator)}\n{sentence(generator)}" if reference else [None, "", " \n"][number % 3],
-        "model_id": "m" if network else None,
-        "decode_id": "k" if network else None,
-        "run_id": "r",
-        "schema_version": 1,
-        "created_at": NOW,
-    }
-
-
-def write_run(folder, files_of_row_groups):
-    """A run with the given rows: a list of files, each a list of row groups, each a list of rows."""
-    (folder / "summaries").mkdir(parents=True)
-    total = len(files_of_row_groups)
-    for number, groups in enumerate(files_of_row_groups):
-        path = folder / "summaries" / f"part-{number:05d}-of-{total:05d}.parquet"
-        schema.write_parquet(str(path), map(schema.summary_table, groups), schema.SUMMARY_SCHEMA)
-    (folder / "manifest.json").write_text("{}")
-    (folder / "_SUCCESS").write_text("")
-    return str(folder)
-
-
-def rows_of(numbers, **settings):
-    return [make_row(number, **settings) for number in numbers]
-
-
-def direct_mean(rows, summary_of, measure):
-    scorer = rouge_scorer.RougeScorer([measure], use_stemmer=True)
-    return np.mean([scorer.score(row["reference_summary"], summary_of(row))[measure].fmeasure for row in rows])
-
-
-def lines_of(row, method):
-    chosen = sorted((s["start"], s["text"]) for s in row["extractive"] if s["method"] == method)
-    return "\n".join(text for _, text in chosen)
 
 
 @pytest.fixture
@@ -91,40 +22,67 @@ def run(tmp_path):
     return write_run(tmp_path / "run", [[rows_of(range(0, 5)), rows_of(range(5, 7))], [skipped + rows_of(range(7, 16))]])
 
 
+SUMMARIES = {
+    "lead-3": lambda row: lines_of(row, "lead"),
+    "frequency": lambda row: lines_of(row, "frequency"),
+    "abstractive": lambda row: row["abstractive_summary"],
+}
+
+
 def test_figures_agree_with_a_direct_use_of_rouge_score(run):
     result = evaluate(input=run, resamples=50)
     rows = rows_of(range(16))
-    summaries = {
-        "lead-3": lambda row: lines_of(row, "lead"),
-        "frequency": lambda row: lines_of(row, "frequency"),
-        "abstractive": lambda row: row["abstractive_summary"],
-    }
-    assert [system["system"] for system in result["systems"]] == list(summaries)
+    assert [system["system"] for system in result["systems"]] == list(SUMMARIES)
     for system in result["systems"]:
         assert system["rows"] == 16
-        for measure in ("rouge1", "rouge2", "rougeLsum"):
-            expected = direct_mean(rows, summaries[system["system"]], measure)
-            assert system[measure]["mean"] == pytest.approx(expected, abs=1e-9)
+        for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum"):
+            expected = np.mean([direct(measure, row["reference_summary"], SUMMARIES[system["system"]](row)) for row in rows])
+            assert system[measure]["mean"] == pytest.approx(expected, abs=1e-12)
             assert system[measure]["low"] < system[measure]["mean"] < system[measure]["high"]
     assert (result["rows"], result["rows_scored"], result["rows_without_reference"]) == (21, 16, 5)
     assert result["truncated_share"] == 4 / 16
 
 
+def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(tmp_path):
+    from pipelines.corpus.sample.generator import document
+    from pipelines.summarize import summarize
+
+    summarize(corpus="sample:60", output=str(tmp_path / "run"), extractive="frequency,lead")
+    result = evaluate(input=str(tmp_path / "run"), resamples=10)
+    (lead,) = (system for system in result["systems"] if system["system"] == "lead-3")
+    rows = pq.read_table(tmp_path / "run" / "summaries").to_pylist()
+    assert lead["rows"] == len(rows) == 60
+    by_id = {row["document_id"]: row for row in rows}
+    articles = {document(index).document_id: document(index) for index in range(60)}
+    assert by_id.keys() == articles.keys()
+    for measure in ("rouge1", "rouge2", "rougeLsum"):
+        found = [direct(measure, articles[name].highlights, lines_of(row, "lead")) for name, row in by_id.items()]
+        assert 100 * lead[measure]["mean"] == pytest.approx(100 * np.mean(found), abs=0.01)
+
+
 def test_output_and_printed_table(run, tmp_path, capsys):
     result = evaluate(input=run, output=str(tmp_path / "out"), resamples=200, confidence=0.9)
     assert json.loads((tmp_path / "out" / "rouge.json").read_text()) == result
-    printed = capsys.readouterr().out.splitlines()
+    captured = capsys.readouterr()
+    printed = captured.out.splitlines()
     lead = result["systems"][0]["rouge1"]
     cell = f"{100 * lead['mean']:.1f} [{100 * lead['low']:.1f}, {100 * lead['high']:.1f}]"
-    assert printed[0].split() == ["system", "rows", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
+    assert printed[0].split() == ["system", "rows", "ROUGE-1", "ROUGE-2", "unsplit", "ROUGE-L", "ROUGE-Lsum"]
     assert printed[1].startswith("lead-3       16    " + cell)
     assert [line.index("[") for line in printed[1:4]] == [printed[1].index("[")] * 3
-    notes = "\n".join(printed[4:])
-    assert "rougeLsum split at line breaks; x100, 90 % intervals from 200 bootstrap samples" in notes
+    assert printed[4] == "" and printed[5].split() == ["minus", "lead-3", "rows", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
+    gain = result["differences"][0]["rouge1"]
+    difference = f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
+    assert printed[6].startswith(f"frequency     16    {difference}")
+    notes = "\n".join(printed[8:])
+    assert "ROUGE-Lsum split at line breaks; x100, 90 % intervals from 200 bootstrap samples" in notes
+    assert "unsplit ROUGE-L: each text as one sequence of words" in notes
     assert "rows scored: 16; without a reference: 5" in notes
     assert "truncated: 25.0 % of the documents" in notes
+    assert "warning" not in notes and "precis evaluate:" not in captured.err
     markdown = (tmp_path / "out" / "rouge.md").read_text()
-    assert f"| lead-3 | 16 | {cell} |" in markdown and "rougeLsum split" in markdown
+    assert f"| lead-3 | 16 | {cell} |" in markdown and f"| frequency | 16 | {difference}" in markdown and "ROUGE-Lsum split" in markdown
+    assert "| minus lead-3 | rows | ROUGE-1 | ROUGE-2 | ROUGE-Lsum |\n|---|---:|---|---|---|\n" in markdown
 
 
 def test_result_goes_into_the_run_unless_told_otherwise(run, tmp_path):
@@ -135,6 +93,57 @@ def test_result_goes_into_the_run_unless_told_otherwise(run, tmp_path):
 def test_confidence_widens_the_interval(run):
     narrow, wide = (evaluate(input=run, confidence=c)["systems"][0]["rouge1"] for c in (0.5, 0.99))
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
+
+
+def test_another_baseline_by_either_of_its_names(run):
+    by_lead, by_name, by_frequency = (evaluate(input=run, resamples=20, baseline=name) for name in ("", "lead-3", "frequency"))
+    assert by_lead["baseline"] == by_name["baseline"] == "lead-3" and by_frequency["baseline"] == "frequency"
+    assert by_lead["differences"] == by_name["differences"]
+    assert [system["system"] for system in by_frequency["differences"]] == ["lead-3", "abstractive"]
+    assert by_frequency["differences"][0]["rouge1"]["mean"] == pytest.approx(-by_lead["differences"][0]["rouge1"]["mean"])
+
+
+def test_a_baseline_that_no_row_has_is_refused_before_anything_is_removed(run, tmp_path):
+    evaluate(input=run, output=str(tmp_path / "out"), resamples=1)
+    with pytest.raises(UsageError, match="--baseline: there is no system 'leed'; there are abstractive, frequency, lead"):
+        evaluate(input=run, output=str(tmp_path / "out"), baseline="leed")
+    assert (tmp_path / "out" / "rouge.json").exists()
+    with pytest.raises(UsageError, match="there is no system 'reference'; there are abstractive, frequency, lead"):
+        evaluate(input=run, baseline="reference")
+
+
+def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
+    one_line = "Rain fell on the coast. Roads were closed. Nobody was hurt."
+    rows = rows_of(range(1, 4)) + [
+        make_row(4, reference_summary=one_line),
+        make_row(5, abstractive_summary="The roads were closed. Rain fell."),
+    ]
+    rows.append(make_row(6, reference_summary=one_line, abstractive_summary="Nobody was hurt. Rain fell on the coast."))
+    run = write_run(tmp_path / "run", [[rows]])
+    plain = evaluate(input=run, resamples=10)
+    counts = "several sentences on one line (reference 2, abstractive 2); --split_sentences cuts them"
+    warning = f"warning: ROUGE-Lsum of 3 of 6 rows is ROUGE-L of unsplit text and reads low: {counts}"
+    captured = capsys.readouterr()
+    assert warning in captured.out.splitlines() and f"precis evaluate: {warning}" in captured.err.splitlines()
+    assert warning in (tmp_path / "run" / "evaluation" / "rouge.md").read_text()
+    assert (plain["unsplit"], plain["unsplit_rows"]) == ({"reference": 2, "abstractive": 2, "summary": 0}, 3)
+    split = evaluate(input=run, resamples=10, split_sentences=True)
+    captured = capsys.readouterr()
+    assert (
+        "warning" not in captured.out
+        and "precis evaluate:" not in captured.err
+        and "3 of 6 rows had texts with several sentences on one line, which were cut" in captured.out
+    )
+    assert split["variant"] == plain["variant"] + ", unsplit texts cut into sentences" and split["split_sentences"]
+
+    def expected(cut):
+        texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
+        return np.mean([direct("rougeLsum", *(text.replace(". ", ".\n") if cut else text for text in pair)) for pair in texts])
+
+    for result, cut in ((plain, False), (split, True)):
+        (found,) = (system for system in result["systems"] if system["system"] == "abstractive")
+        assert found["rougeLsum"]["mean"] == pytest.approx(expected(cut))
+    assert expected(True) > expected(False)
 
 
 def test_show_prints_documents_with_a_reference(tmp_path, capsys):
@@ -157,29 +166,33 @@ def test_run_without_a_network_has_no_abstractive_system(tmp_path, capsys):
     assert "truncated: no network ran" in printed and "abstractive\n  (none)" in printed
 
 
-def test_rows_that_a_system_has_no_summary_of_do_not_count_for_it(tmp_path):
-    run = write_run(tmp_path / "run", [[rows_of([1, 2]) + rows_of([3], network=False)]])
-    rows = {system["system"]: system["rows"] for system in evaluate(input=run, resamples=10)["systems"]}
-    assert rows == {"lead-3": 3, "frequency": 3, "abstractive": 2}
-
-
-def test_result_does_not_depend_on_the_order_of_the_parts(run):
-    paths = parquet_files(run)
-    parts = [score_row_group(group) for group in (RowGroup(paths[0], 0, 2), RowGroup(paths[0], 1, 2), RowGroup(paths[1], 0, 2))]
-    expected = combine(parts, resamples=100, confidence=0.95)
-    assert combine(parts[::-1], resamples=100, confidence=0.95) == expected
-    assert evaluate(input=run, resamples=100) == expected
-
-
 def test_result_does_not_depend_on_the_number_of_workers(run):
     alone = evaluate(input=run, resamples=100)
     together = evaluate(input=run, resamples=100, beam_args=["--direct_num_workers=2", "--direct_running_mode=multi_threading"])
     assert together == alone
 
 
-def test_sentences_are_joined_in_document_order_one_a_line():
-    sentences = [item("lead", 1, 9, "Second\n one."), item("lead", 2, 0, "First."), item("other", 1, 5, "Else.")]
-    assert extractive_summaries(sentences) == {"lead": "First.\nSecond one.", "other": "Else."}
+@pytest.mark.slow
+def test_many_rows_are_scored_in_processes_and_the_result_is_the_same(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run", [[rows_of(range(1, 2500))]])
+    alone = evaluate(input=run, output=str(tmp_path / "alone"), resamples=20)
+    monkeypatch.setattr(evaluation, "_ROWS_FOR_PROCESSES", 2000)
+    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    assert evaluation._runner(2499, pipeline_options([]), []) is not None
+    assert evaluate(input=run, output=str(tmp_path / "together"), resamples=20) == alone
+    parts = [sorted(path.name for path in (tmp_path / name / "scores").iterdir()) for name in ("alone", "together")]
+    assert parts[0] == parts[1] == [f"part-{number:05d}-of-00003.parquet" for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments", "cores"),
+    [(100, [], {0, 1}), (10**6, [], {0}), (10**6, ["--direct_num_workers", "1"], {0, 1}), (10**6, ["--runner=FlinkRunner"], {0, 1})],
+)
+def test_no_processes_for_few_rows_one_core_or_where_flags_say_how(monkeypatch, rows, arguments, cores):
+    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: cores, raising=False)
+    options = pipeline_options(arguments)
+    assert evaluation._runner(rows, options, arguments) is None
+    assert options.view_as(DirectOptions).direct_running_mode == "in_memory"
 
 
 def test_a_pattern_of_files(run, tmp_path):
@@ -192,10 +205,13 @@ def test_a_pattern_of_files(run, tmp_path):
 
 def test_no_reference_at_all(run, tmp_path):
     evaluate(input=run, output=str(tmp_path / "out"), resamples=10)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"rouge.json", "rouge.md", "scores"}
     bare = write_run(tmp_path / "bare", [[rows_of(range(20, 23), reference=False)]])
     with pytest.raises(UsageError, match="no row of .*bare has a reference summary; run `precis summarize` on a corpus with highlights"):
         evaluate(input=bare, output=str(tmp_path / "out"))
     assert list((tmp_path / "out").iterdir()) == [], "the result of an earlier evaluation must not stay"
+    with pytest.raises(UsageError, match="--baseline: there is no system 'lead'; there are none"):
+        evaluate(input=bare, output=str(tmp_path / "out"), baseline="lead")
 
 
 def test_a_run_without_rows(tmp_path):
@@ -216,7 +232,7 @@ def test_inputs_that_are_no_finished_run(run, tmp_path):
 
 
 def test_files_that_are_no_summaries(tmp_path):
-    pq.write_table(pa.table({"reference_summary": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"document_id": ["d"], "run_id": ["r"], "reference_summary": ["a"]}), tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_text("text")
     with pytest.raises(UsageError, match="a.parquet has no column 'extractive'"):
         evaluate(input=str(tmp_path / "a.parquet"), output=str(tmp_path / "out"))

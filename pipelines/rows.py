@@ -1,0 +1,99 @@
+"""Rows of Parquet files as tasks: which files there are, how they are cut, and reading one task."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from model import files
+from model.errors import UsageError
+
+_ROWS_A_TASK = 1_024
+_TASKS_A_ROW_GROUP = 8  # Each of them reads the row group anew.
+
+
+class RowRange(NamedTuple):
+    """One task: rows of a Parquet file, and its position among the tasks."""
+
+    number: int
+    path: str
+    first: int
+    rows: int
+
+
+def is_pattern(source: str) -> bool:
+    """Whether an input names Parquet files and not the folder of a run."""
+    return source.endswith(".parquet") or any(character in source for character in "*?[")
+
+
+def parquet_files(source: str) -> list[str]:
+    """The Parquet files of a finished run or of a pattern, sorted.
+
+    Raises:
+      UsageError: no such files, no run, or a run that has not finished.
+    """
+    pattern = source if is_pattern(source) else files.join(source, "summaries", "*.parquet")
+    if not is_pattern(source):
+        if not files.exists(source):
+            raise UsageError(f"{source} does not exist; give the --output of `precis summarize`")
+        if not files.exists(files.join(source, "summaries")):
+            raise UsageError(f"{source} is no run: it has no folder `summaries`; give the --output of `precis summarize`")
+        if not files.exists(files.join(source, "_SUCCESS")):
+            raise UsageError(
+                f"the run {source} has not finished: it has no _SUCCESS; run the same `precis summarize` again to finish it, "
+                f"or score what there is with --input '{pattern}' --output DIR"
+            )
+    found = files.glob(pattern)
+    if not found:
+        raise UsageError(f"no file matches {pattern}")
+    return found
+
+
+def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
+    """The tasks, in order: about a thousand rows each, so that one large file is still spread over workers.
+
+    Args:
+      paths: Parquet files.
+      needed: columns that each must have.
+
+    Raises:
+      UsageError: a file that is not Parquet, or not Parquet of summaries.
+    """
+    ranges: list[RowRange] = []
+    for path in paths:
+        with files.open_read(path) as file:
+            try:
+                parquet = pq.ParquetFile(file)
+            except pa.ArrowInvalid as error:
+                raise UsageError(f"{path} is no Parquet file: {error}") from error
+            missing = [name for name in needed if name not in parquet.schema_arrow.names]
+            if missing:
+                raise UsageError(f"{path} has no column {missing[0]!r}; give files written by `precis summarize`")
+            total = parquet.metadata.num_rows
+            size = max(_ROWS_A_TASK, -(-max(_row_group_sizes(parquet), default=0) // _TASKS_A_ROW_GROUP))
+        for first in range(0, total, size):
+            ranges.append(RowRange(len(ranges), path, first, min(size, total - first)))
+    return ranges
+
+
+def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a task, with those of the columns that the file has."""
+    with files.open_read(rows.path) as file:
+        parquet = pq.ParquetFile(file)
+        ends = np.cumsum(_row_group_sizes(parquet))
+        first_group, last_group = np.searchsorted(ends, [rows.first, rows.first + rows.rows - 1], side="right").tolist()
+        own = [name for name in columns if name in parquet.schema_arrow.names]
+        table = parquet.read_row_groups(list(range(first_group, last_group + 1)), columns=own)
+    start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
+    return table.slice(start, rows.rows).to_pylist()
+
+
+def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:
+    return [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
+
+
+def has_reference(row: Mapping[str, Any]) -> bool:
+    """Whether a row can be scored."""
+    return bool((row["reference_summary"] or "").strip())

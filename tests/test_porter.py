@@ -1,0 +1,58 @@
+"""Tests of the stemmer against NLTK's."""
+
+import random
+
+from nltk.stem.porter import PorterStemmer
+
+from model.porter import stem
+from model.text import words
+from pipelines.corpus.sample.generator import document
+
+SUFFIXES = (
+    "sses ies ss s ied eed ed ing y ational tional enci anci izer bli abli alli entli eli ousli ization ation ator alism iveness fulness "
+    "ousness aliti iviti biliti fulli logi icate ative alize iciti ical ful ness al ance ence er ic able ible ant ement ment ent sion tion "
+    "ion ou ism ate iti ous ive ize e ll at bl iz"
+).split()
+
+
+def test_stems_by_hand():
+    # The examples of Porter (1980), each with what all steps together leave of it.
+    examples = dict(
+        pair.split(":")
+        for pair in (
+            "caresses:caress ponies:poni cats:cat feed:feed agreed:agre plastered:plaster motoring:motor sing:sing conflated:conflat "
+            "hopping:hop falling:fall filing:file happy:happi relational:relat conditional:condit rational:ration operator:oper "
+            "hopefulness:hope electrical:electr replacement:replac adoption:adopt probate:probat rate:rate cease:ceas "
+            "controlling:control rolls:roll"
+        ).split()
+    )
+    assert {word: stem(word) for word in examples} == examples
+
+
+def test_what_nltk_does_otherwise():
+    expected = {
+        "ties": "tie",
+        "tied": "tie",
+        "dying": "die",
+        "skies": "sky",
+        "news": "news",
+        "enjoy": "enjoy",
+        "flies": "fli",
+        "fly": "fli",
+    }
+    assert {word: stem(word) for word in expected} == expected
+
+
+def test_words_of_the_built_in_corpus_have_the_stems_of_nltk():
+    known = {word for index in range(0, 2000, 5) for word in words(document(index).article) if word.isascii() and word.isalnum()}
+    assert len(known) > 1500
+    theirs = PorterStemmer()
+    assert {word: stem(word) for word in known} == {word: theirs.stem(word) for word in known}
+
+
+def test_made_up_words_have_the_stems_of_nltk():
+    generator, theirs = random.Random(5), PorterStemmer()
+    made_up = ["".join(generator.choices("aeioubcdlstzywx1", k=generator.randint(0, 5))) for _ in range(20_000)]
+    made_up = [start + "".join(generator.choices(SUFFIXES, k=generator.randint(0, 3))) for start in made_up]
+    different = [(word, stem(word), theirs.stem(word)) for word in made_up if stem(word) != theirs.stem(word)]
+    assert different == []
