@@ -45,7 +45,7 @@ class SummarizingModule(tf.Module):
     def _summarize(self, articles: tf.Tensor) -> dict[str, tf.Tensor]:
         bodies = body_tensor(articles, strip_boilerplate=self._strip_boilerplate)
         tokens = self._tokenizer.encode_tensor(bodies)[:, : self._searcher.max_source_tokens]
-        found, scores, is_one = self._searcher.search_batch(tokens.to_tensor(self._searcher.special.pad_id))
+        found, scores, is_one, *_ = self._searcher.search_batch(tokens.to_tensor(self._searcher.special.pad_id))
         texts = normalise_tensor(tf.reshape(self._tokenizer.decode_tensor(found), [-1]))
         is_one = tf.logical_and(is_one, (bodies != "")[:, None])  # an article without text has no summary
         summaries, scores = keep_distinct(tf.reshape(texts, tf.shape(scores)), scores, is_one)

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 
 from model import files
 from model.errors import DataError
+from model.quality.flags import FLAGS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def _column(name: str, kind: pa.DataType, description: str, *, nullable: bool = False) -> pa.Field:
@@ -19,6 +20,8 @@ def _column(name: str, kind: pa.DataType, description: str, *, nullable: bool = 
 def _list_of(*fields: pa.Field) -> pa.ListType:
     return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
 
+
+_STRINGS = pa.list_(pa.field("element", pa.string(), nullable=False))
 
 _RUN_ID = _column("run_id", pa.string(), "the run that wrote the row")
 
@@ -37,22 +40,90 @@ _CANDIDATE = _list_of(
     _column("text", pa.string(), "the summary, one sentence a line"),
 )
 
+_KEYPHRASE = _list_of(
+    _column("method", pa.string(), "classifier, or frequency: the baseline, only where there is a reference"),
+    _column("phrase", pa.string(), "the phrase, as the document writes it most often"),
+    _column("score", pa.float64(), "probability by the classifier, or one over the rank by frequency"),
+)
+
+# What is measured of every summary; `model.quality` says how, and where from.
+_MEASURES = (
+    _column("words", pa.int32(), "length of the summary in words"),
+    *(
+        _column(
+            f"novel_{n}grams_percent",
+            pa.float64(),
+            f"{n}-grams of the summary's sentences that the article does not have (See et al. 2017); null where there are none",
+            nullable=True,
+        )
+        for n in (1, 2, 3, 4)
+    ),
+    _column(
+        "coverage", pa.float64(), "share of the words within an extractive fragment (Grusky et al. 2018); null without words", nullable=True
+    ),
+    _column(
+        "density", pa.float64(), "mean squared length of the fragments, by words (Grusky et al. 2018); null without words", nullable=True
+    ),
+    _column("compression", pa.float64(), "words of the article over words of the summary; null without words", nullable=True),
+    _column("length_ratio", pa.float64(), "words of the summary over words of the article; null where the article has none", nullable=True),
+    _column("repetition_rate", pa.float64(), "share of the trigrams that the summary has written before"),
+    _column("unsupported_numbers", _STRINGS, "numbers that the article does not hold, whatever their form"),
+    _column("unsupported_dates", _STRINGS, "weekdays, months and days of a month that the article does not hold"),
+    _column(
+        "unsupported_names",
+        _STRINGS,
+        "capitalised names that the article does not hold; null where the summary has no capital letter",
+        nullable=True,
+    ),
+)
+_OF_NETWORKS = (
+    _column("mean_log_prob", pa.float32(), "mean log-probability of the tokens with the end token"),
+    _column("beam_margin", pa.float32(), "score of the best hypothesis less that of the second; null with beam width 1", nullable=True),
+)
+_FLAGS = _column("flags", _STRINGS, "what the measures warn of; the names stand below")
+
 SUMMARY_SCHEMA = pa.schema(
     [
         _column("document_id", pa.string(), "the source's own id, unique if the source's ids are, or the sha256 of the normalised article"),
         _column("split", pa.string(), "train, validation, test, or another name that the source uses"),
         _column("content_sha256", pa.string(), "sha256 of the normalised article, in hexadecimal"),
-        _column("source_tokens", pa.int32(), "length of the article in tokens; null without a network", nullable=True),
-        _column("seen_tokens", pa.int32(), "tokens that the network read; null without a network", nullable=True),
-        _column("truncated", pa.bool_(), "seen_tokens < source_tokens; null without a network", nullable=True),
+        _column("source_tokens", pa.int32(), "length of the article in tokens; null where no network read it", nullable=True),
+        _column("seen_tokens", pa.int32(), "tokens that the network read; null where none did", nullable=True),
+        _column("truncated", pa.bool_(), "seen_tokens < source_tokens; null where no network read it", nullable=True),
         _column("article_words", pa.int32(), "length of the article in words"),
+        _column("summary", pa.string(), "the text to show, one sentence a line; never longer than the article, in words"),
+        _column(
+            "summary_method", pa.string(), "abstractive, the name of an extractive method, or source where the article is its own summary"
+        ),
+        _column("quality_flags", _STRINGS, "what is to be said against `summary`; the names stand below"),
         _column("extractive_summary", pa.string(), "sentences of extractive_method in document order, one a line"),
         _column("extractive_method", pa.string(), "name of the method behind extractive_summary"),
         _column("extractive", _SENTENCE, "the sentences that every method chose"),
-        _column("abstractive_summary", pa.string(), "the best candidate; null without a network", nullable=True),
-        _column("abstractive", _CANDIDATE, "the candidates, best first; null without a network", nullable=True),
+        _column("abstractive_summary", pa.string(), "the best candidate; null where no network read the article", nullable=True),
+        _column("abstractive", _CANDIDATE, "the candidates, best first; null where no network read the article", nullable=True),
+        _column("extractive_quality", pa.struct([*_MEASURES, _FLAGS]), "measures of extractive_summary"),
+        _column(
+            "abstractive_quality",
+            pa.struct([*_MEASURES, *_OF_NETWORKS, _FLAGS]),
+            "measures of abstractive_summary; null where there is none",
+            nullable=True,
+        ),
+        _column(
+            "keyphrases",
+            _KEYPHRASE,
+            "phrases that say what the article is about, each method's best first; null without a bundle for them",
+            nullable=True,
+        ),
+        _column(
+            "reference_keyphrases",
+            _STRINGS,
+            "candidates of the article that its reference names, as stems; null without a bundle for keyphrases or a reference",
+            nullable=True,
+        ),
         _column("reference_summary", pa.string(), "the highlights, one sentence a line; null if none", nullable=True),
         _column("model_id", pa.string(), "fingerprint of the bundle; null without a network", nullable=True),
+        _column("extractive_model_id", pa.string(), "fingerprint of the bundle behind the method neural; null without one", nullable=True),
+        _column("keyphrase_model_id", pa.string(), "fingerprint of the bundle behind keyphrases; null without one", nullable=True),
         _column("decode_id", pa.string(), "fingerprint of the decoding settings; null without a network", nullable=True),
         _RUN_ID,
         _column("schema_version", pa.int32(), "version of this schema"),
@@ -135,9 +206,11 @@ def _check_keys(values: Any, fields: Iterable[pa.Field], row: int, within: str =
     for name, kind in kinds.items():
         if name not in values:
             raise DataError(f"row {row}: column {within + name!r} is missing")
-        if pa.types.is_list(kind) and isinstance(values[name], list | tuple):
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type) and isinstance(values[name], list | tuple):
             for item in values[name]:
                 _check_keys(item, kind.value_type, row, f"{within}{name}.")
+        elif pa.types.is_struct(kind) and values[name] is not None:
+            _check_keys(values[name], kind, row, f"{within}{name}.")
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
@@ -155,8 +228,17 @@ def _columns_with_forbidden_nulls(array: pa.Array, field: pa.Field, name: str) -
         yield name
     if pa.types.is_list(field.type):
         items = array.flatten()
-        for child in field.type.value_type:
-            yield from _columns_with_forbidden_nulls(items.field(child.name), child, f"{name}.{child.name}")
+        if items.null_count:
+            yield f"{name}[]"
+        if pa.types.is_struct(items.type):
+            yield from _nulls_within(items, name)
+    elif pa.types.is_struct(field.type):
+        yield from _nulls_within(array.drop_null(), name)
+
+
+def _nulls_within(structs: pa.StructArray, name: str) -> Iterator[str]:
+    for child in structs.type:
+        yield from _columns_with_forbidden_nulls(structs.field(child.name), child, f"{name}.{child.name}")
 
 
 def as_markdown() -> str:
@@ -171,16 +253,26 @@ def as_markdown() -> str:
         ("Dead letters: `dead_letters/part-*.parquet`", DEAD_LETTER_SCHEMA),
     ):
         lines += ["", f"## {title}", "", "| column | type | |", "|---|---|---|", *_schema_rows(schema)]
+    lines += ["", "## Flags", "", "In `quality_flags` and in `flags` of both qualities, in this order.", "", "| flag | |", "|---|---|"]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in FLAGS.items()]
     return "\n".join(lines) + "\n"
 
 
 def _schema_rows(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
     for field in fields:
-        kind = "list" if pa.types.is_list(field.type) else str(field.type)
         description = field.metadata[b"description"].decode()
-        yield f"| `{within}{field.name}` | {kind}{', nullable' if field.nullable else ''} | {description} |"
-        if pa.types.is_list(field.type):
+        yield f"| `{within}{field.name}` | {_kind(field.type)}{', nullable' if field.nullable else ''} | {description} |"
+        if pa.types.is_struct(field.type):
+            yield from _schema_rows(field.type, f"{within}{field.name}.")
+        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
             yield from _schema_rows(field.type.value_type, f"{within}{field.name}[].")
+
+
+def _kind(kind: pa.DataType) -> str:
+    """The name of a type; the fields of a struct have rows of their own."""
+    if pa.types.is_list(kind):
+        return "list" if pa.types.is_struct(kind.value_type) else f"list of {kind.value_type}"
+    return "struct" if pa.types.is_struct(kind) else str(kind)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import summarize_runs
+from command_line import precis, write_jsonl
 
 from model import files, record
 from model.record import DatasetInfo, Example, Shard, load_dataset, shard_name, summarise_lengths
@@ -79,3 +82,56 @@ def copy_records(records_folder: str) -> Callable[[Path], str]:
         return shutil.copytree(records_folder, folder)
 
     return copy
+
+
+# What the tests of `precis summarize` share; `summarize_runs` says what is in the corpus.
+@pytest.fixture
+def one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows say when the run began."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The `--corpus` of lines of every kind."""
+    return write_jsonl(tmp_path_factory.mktemp("corpus") / "news.jsonl", [line for line, _ in summarize_runs.LINES])
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    """The tokenizer of `bundle`."""
+    return summarize_runs.learn_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network that has learned nothing."""
+    folder = tmp_path_factory.mktemp("bundle")
+    summarize_runs.save_network(folder, tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def flags(corpus: str, bundle: Path) -> dict[str, Any]:
+    """The flags of the run `undisturbed`, in which no document is its own summary."""
+    sizes = {"task_bytes": 4_000, "window_documents": 5, "min_source_words": 0}
+    return {"corpus": corpus, "bundle": bundle, "beam_width": 3, "n_best": 2, **sizes}
+
+
+@pytest.fixture(scope="session")
+def undisturbed(flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a network."""
+    return _run(tmp_path_factory.mktemp("undisturbed") / "run", **flags)
+
+
+@pytest.fixture(scope="session")
+def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without a network."""
+    return _run(tmp_path_factory.mktemp("extractive") / "run", corpus=corpus, task_bytes=4_000, min_source_words=0)
+
+
+def _run(folder: Path, **flags: Any) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        assert precis("summarize", output=folder, **flags) == 0
+    return folder

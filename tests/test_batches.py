@@ -27,7 +27,7 @@ def test_batches_hold_every_document_once_longest_first():
 
 
 def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
-    found = [[Found([7] * length, -1.0), Found([8] * 50, -2.0)] for length in lengths]
+    found = [[Found([7] * length, -1.0, -4.0, 1.0), Found([8] * 50, -2.0, -9.0, None)] for length in lengths]
     return Searched(found, source_tokens, padded_tokens, started, ended)
 
 

@@ -15,6 +15,24 @@ from pipelines import schema
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)
 
 
+MEASURES = {
+    "words": 2,
+    "novel_1grams_percent": 0.0,
+    "novel_2grams_percent": 50.0,
+    "novel_3grams_percent": None,
+    "novel_4grams_percent": None,
+    "coverage": 1.0,
+    "density": 2.0,
+    "compression": 4.5,
+    "length_ratio": 0.25,
+    "repetition_rate": 0.0,
+    "unsupported_numbers": ["two"],
+    "unsupported_dates": [],
+    "unsupported_names": None,
+    "flags": ["unsupported_number"],
+}
+
+
 def summary_row(**changes):
     row = {
         "document_id": "d1",
@@ -24,6 +42,9 @@ def summary_row(**changes):
         "seen_tokens": 10,
         "truncated": True,
         "article_words": 9,
+        "summary": "One.\nTwo.",
+        "summary_method": "lead",
+        "quality_flags": ["too_short"],
         "extractive_summary": "One.\nTwo.",
         "extractive_method": "lead",
         "extractive": [
@@ -32,11 +53,17 @@ def summary_row(**changes):
         ],
         "abstractive_summary": "Both.",
         "abstractive": [{"rank": 1, "score": -0.5, "text": "Both."}],
+        "extractive_quality": MEASURES,
+        "abstractive_quality": {**MEASURES, "mean_log_prob": -0.5, "beam_margin": None},
+        "keyphrases": [{"method": "classifier", "phrase": "one", "score": 0.5}],
+        "reference_keyphrases": ["one"],
         "reference_summary": "One and two.",
         "model_id": "m",
+        "extractive_model_id": "e",
+        "keyphrase_model_id": "p",
         "decode_id": "k",
         "run_id": "r",
-        "schema_version": 1,
+        "schema_version": 2,
         "created_at": NOW,
     }
     return row | changes
@@ -59,10 +86,11 @@ def dead_letter(**changes):
 
 def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
     path = str(tmp_path / "a.parquet")
-    without_network = dict.fromkeys(
-        ["source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "reference_summary", "model_id", "decode_id"]
-    )
-    rows = [summary_row(), summary_row(document_id="d2", **without_network), summary_row(document_id="d3", extractive=[], abstractive=[])]
+    of_network = ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "abstractive_quality")
+    ids = ("model_id", "extractive_model_id", "keyphrase_model_id", "decode_id")
+    without_network = dict.fromkeys([*of_network, *ids, "reference_summary", "keyphrases", "reference_keyphrases"])
+    empty = {"extractive": [], "abstractive": [], "quality_flags": [], "keyphrases": []}
+    rows = [summary_row(), summary_row(document_id="d2", **without_network), summary_row(document_id="d3", **empty)]
     assert schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA) == 3
     assert pq.read_table(path).to_pylist() == rows
     assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
@@ -79,9 +107,9 @@ def test_every_column_is_described_in_the_file(tmp_path):
     path = str(tmp_path / "a.parquet")
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
-    assert stored.names[:2] == ["document_id", "split"] and len(stored) == 18
+    assert stored.names[:2] == ["document_id", "split"] and len(stored) == 27
     assert all(field.metadata[b"description"] for field in stored)
-    assert stored.metadata[b"precis.schema_version"] == b"1"
+    assert stored.metadata[b"precis.schema_version"] == b"2"
 
 
 def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
@@ -94,6 +122,17 @@ def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
     columns = [metadata.row_group(0).column(column) for column in range(metadata.num_columns)]
     assert {column.compression for column in columns} == {"ZSTD"}
     assert "extractive.list.element.start" in [column.path_in_schema for column in columns]
+
+
+def test_duckdb_holds_rows_back_by_their_flags(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    rows = [summary_row(), summary_row(document_id="d2", quality_flags=[])]
+    schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA)
+    assert duckdb.sql(f"SELECT document_id FROM '{path}' WHERE NOT list_contains(quality_flags, 'too_short')").fetchall() == [("d2",)]
+    (found,) = duckdb.sql(
+        f"SELECT extractive_quality.unsupported_numbers, abstractive_quality.mean_log_prob FROM '{path}' LIMIT 1"
+    ).fetchall()
+    assert found == (["two"], -0.5)
 
 
 def test_equal_rows_are_equal_bytes(tmp_path):
@@ -131,6 +170,13 @@ NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
         ({"article_words": "many"}, "column 'article_words' is no int32"),
         ({"article_words": 2**31}, "column 'article_words' is no int32"),
         ({"split": 7}, "column 'split' is no string"),
+        ({"quality_flags": ["too_short", None]}, r"column 'quality_flags\[\]' is null"),
+        ({"extractive_quality": None}, "column 'extractive_quality' is null"),
+        ({"extractive_quality": MEASURES | {"words": None}}, "column 'extractive_quality.words' is null"),
+        ({"extractive_quality": MEASURES | {"flags": [None]}}, r"column 'extractive_quality.flags\[\]' is null"),
+        ({"extractive_quality": MEASURES | {"colour": 1}}, "row 1: column 'extractive_quality.colour' is not in the schema; known: words"),
+        ({"abstractive_quality": MEASURES}, "row 1: column 'abstractive_quality.mean_log_prob' is missing"),
+        ({"extractive_quality": 7}, "row 1: column 'extractive_quality' holds a int where a mapping is needed"),
     ],
 )
 def test_a_wrong_row_is_refused(changes, message):
@@ -152,5 +198,7 @@ def test_a_batch_of_another_schema_leaves_no_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_documentation_has_every_column():
+def test_the_documentation_has_every_column_and_flag():
+    for name in ("`extractive_quality.unsupported_names` | list of string, nullable", "`extractive[].start`", "`longer_than_source`"):
+        assert name in schema.as_markdown()
     assert Path("docs/SCHEMA.md").read_text(encoding="utf-8") == schema.as_markdown()

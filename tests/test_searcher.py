@@ -1,5 +1,8 @@
 """The searcher: ids come back in the order of the documents, whatever the batches; lengths and special ids reach the search."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 
@@ -86,6 +89,28 @@ def test_what_cannot_be_written_is_no_hypothesis(network):
     """Two hypotheses of one token are all there is, though four were asked for."""
     searcher = Searcher(network, config=DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1), special=only(END, 7))
     assert [sorted(ranked) for ranked in tokens_of(searcher.search(SOURCES[:2]))] == [[[END], [7]]] * 2
+
+
+def test_log_probability_and_margin_are_those_of_the_beam(network):
+    """The penalty is `n^1`, so the score is the mean; the margin is there although only the best is kept."""
+    config = DecodingConfig(beam_width=4, n_best=4, length_penalty_form="average")
+    ranked = Searcher(network, config=config, special=SPECIAL).search(SOURCES)
+    (best, *_) = zip(*Searcher(network, config=dataclasses.replace(config, n_best=1), special=SPECIAL).search(SOURCES), strict=True)
+    assert len({len(found.tokens) for hypotheses in ranked for found in hypotheses}) > 1
+    for hypotheses, one in zip(ranked, best, strict=True):
+        for found, after in itertools.pairwise(hypotheses):
+            assert found.margin == pytest.approx(found.score - after.score, abs=1e-6)
+        assert hypotheses[-1].margin is None and one.margin == pytest.approx(hypotheses[0].margin, abs=1e-6)
+        for found in (*hypotheses, one):
+            assert found.log_prob / len(found.tokens) == pytest.approx(found.score, rel=1e-5) and found.log_prob < 0
+
+
+def test_there_is_no_margin_to_a_hypothesis_that_is_none(network):
+    (greedy,) = Searcher(network, config=DecodingConfig(beam_width=1), special=SPECIAL).search(SOURCES[:1])
+    assert greedy[0].margin is None
+    searcher = Searcher(network, config=DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1), special=only(END, 7))
+    (two,) = searcher.search(SOURCES[:1])
+    assert [found.margin is None for found in two] == [False, True]
 
 
 def test_the_special_ids_reach_the_search(network):

@@ -62,7 +62,16 @@ def test_summaries_differ_in_more_than_white_space(network, monkeypatch):
     summarizer = Summarizer(network, TOKENIZER, DecodingConfig(beam_width=4, n_best=4))
     a, b, space, line, end = 6, 7, 4, 5, TOKENIZER.end_id
     assert [TOKENIZER.vocabulary[piece] for piece in (space, line, a, b)] == ["▁", "▁␤", "▁a", "▁b"]
-    found = [Found([a, b, end], -0.1), Found([space, a, b, end], -0.2), Found([b, end], -0.3), Found([b, space, end], -0.4)]
-    other = [Found([end], -0.5), Found([line, end], -0.6), Found([a, end], -0.7)]
+    found = [
+        Found([a, b, end], -0.1, -6.0, 0.1),
+        Found([space, a, b, end], -0.2, -7.0, 0.1),
+        Found([b, end], -0.3, -3.0, 0.1),
+        Found([b, space, end], -0.4, -9.0, None),
+    ]
+    other = [Found([end], -0.5, -0.25, 0.1), Found([line, end], -0.6, -0.8, 0.1), Found([a, end], -0.7, -1.0, None)]
     monkeypatch.setattr(summarizer.searcher, "search", lambda sources: [found, other])
-    assert summarizer.summarize(SOURCES[:2]) == [[("a b", -0.1), ("b", -0.3)], [("", -0.5), ("a", -0.7)]]
+    # The mean is over the tokens with the end token.
+    assert summarizer.summarize(SOURCES[:2]) == [
+        [("a b", -0.1, -2.0, 0.1), ("b", -0.3, -1.5, 0.1)],
+        [("", -0.5, -0.25, 0.1), ("a", -0.7, -0.5, None)],
+    ]

@@ -14,10 +14,20 @@ LENGTH_STEP = 16
 
 
 class Found(NamedTuple):
-    """One hypothesis for a document: its tokens up to and with the end token, and its score."""
+    """One hypothesis for a document.
+
+    Attributes:
+      tokens: up to and with the end token.
+      score: what hypotheses are ranked by, its log-probability over the length penalty.
+      log_prob: the sum of its tokens' log-probabilities.
+      margin: its score less that of the next one in the beam; None where there is no next one. Below zero where the next one scores more
+        and is ranked behind for want of an end.
+    """
 
     tokens: list[int]
     score: float
+    log_prob: float
+    margin: float | None
 
 
 class Searched(NamedTuple):

@@ -1,6 +1,7 @@
 """Token ids of documents in, ranked hypotheses as token ids out: searches batches of documents of similar length."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 
@@ -22,7 +23,8 @@ class Searcher:
       config: the search, its lengths cut at what the network can write.
       special: the ids of special tokens.
       max_source_tokens: what the network reads of a document.
-      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B, N], whether there is such a summary bool [B, N].
+      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B, N], whether there is such a summary bool [B, N],
+        log_probs float32 [B, N], margins float32 [B, N], NaN where no hypothesis is behind.
     """
 
     def __init__(self, network: Transformer, *, config: DecodingConfig, special: DecodingTokens) -> None:
@@ -49,17 +51,22 @@ class Searcher:
         padded = np.full((len(sources), padded_length(lengths, self.max_source_tokens)), self.special.pad_id, "int32")
         for row, source in enumerate(sources):
             padded[row, : len(source)] = source
-        ranked = zip(*(part.numpy().tolist() for part in self.search_batch(tf.constant(padded))), strict=True)
-        found = [[self._found(tokens, score) for tokens, score, is_one in zip(*parts, strict=True) if is_one] for parts in ranked]
+        tokens, scores, is_one, log_probs, margins = (part.numpy().tolist() for part in self.search_batch(tf.constant(padded)))
+        ranked = zip(is_one, tokens, scores, log_probs, margins, strict=True)
+        found = [[self._found(*one) for is_one, *one in zip(*parts, strict=True) if is_one] for parts in ranked]
         return Searched(found, sum(lengths), padded.size, started, time.monotonic())
 
-    def _found(self, tokens: list[int], score: float) -> Found:
+    def _found(self, tokens: list[int], score: float, log_prob: float, margin: float) -> Found:
         end = self.special.end_id
-        return Found(tokens[: tokens.index(end) + 1] if end in tokens else tokens, score)
+        return Found(tokens[: tokens.index(end) + 1] if end in tokens else tokens, score, log_prob, None if math.isnan(margin) else margin)
 
-    def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
         search = greedy_search if self.config.beam_width == 1 else beam_search
         batch, memory = tf.shape(source)[0], self._network.encode(source)
         found = search(self._network, memory, batch=batch, config=self.config, special=self.special)
-        count = self.config.n_best
-        return found.tokens[:, :count], found.scores[:, :count], is_possible(found.log_probs[:, :count])
+        # Behind the last hypothesis there is none, and nothing behind one that cannot be.
+        next_scores = tf.pad(found.scores[:, 1:], [[0, 0], [0, 1]])
+        is_next = tf.pad(is_possible(found.log_probs[:, 1:]), [[0, 0], [0, 1]])
+        margins = tf.where(is_next, found.scores - next_scores, float("nan"))
+        is_one = is_possible(found.log_probs)
+        return tuple(part[:, : self.config.n_best] for part in (found.tokens, found.scores, is_one, found.log_probs, margins))

@@ -15,10 +15,20 @@ from model.tokenizer import Tokenizer
 
 
 class Summary(NamedTuple):
-    """One hypothesis for a document: the text, one sentence a line, and its score."""
+    """One hypothesis for a document.
+
+    Attributes:
+      text: one sentence a line.
+      score: its log-probability after the length penalty.
+      mean_log_prob: the mean log-probability of its tokens with the end token. As in the search, what is given costs nothing, and
+        probabilities that a rule took away are shared out to nobody.
+      margin: its score less that of the next hypothesis in the beam; None where there is none.
+    """
 
     text: str
     score: float
+    mean_log_prob: float
+    margin: float | None
 
 
 class Summarizer:
@@ -56,10 +66,10 @@ class Summarizer:
 def distinct_summaries(ranked: Sequence[Found], tokenizer: Tokenizer | ForeignTokenizer) -> list[Summary]:
     """The summaries of one document, best first, without those that differ from a better one in white space only."""
     texts = tokenizer.decode([found.tokens for found in ranked])
-    summaries: dict[str, float] = {}
+    distinct: dict[str, Found] = {}
     for text, found in zip(texts, ranked, strict=True):
-        summaries.setdefault(normalise(text), found.score)
-    return [Summary(text, score) for text, score in summaries.items()]
+        distinct.setdefault(normalise(text), found)
+    return [Summary(text, found.score, found.log_prob / max(1, len(found.tokens)), found.margin) for text, found in distinct.items()]
 
 
 def special_tokens(tokenizer: Tokenizer | ForeignTokenizer, stated: DecodingTokens | None = None) -> DecodingTokens:

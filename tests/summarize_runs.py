@@ -1,0 +1,68 @@
+"""A corpus of every kind of line, and what `precis summarize` wrote of it."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from model.bundle import save_bundle
+from model.config import NetworkConfig
+from model.text import body, content_sha256, normalise
+from model.tokenizer import Tokenizer
+from model.vocabulary import count_words, learn
+from pipelines.corpus.sample import generator
+
+MAX_SOURCE_TOKENS = 40  # two length buckets
+FIRST = len(generator.hand_written())
+
+
+def story(index, **changes):
+    document = generator.document(FIRST + index)
+    return {"id": f"d{index:02}", "article": document.article, "highlights": document.highlights, **changes}
+
+
+SHORT = "Rain fell on Monday.\r\n\n \tNobody   came,\u00a0it was cold.  \u201cWhy?\u201d she asked."
+# In the order of the corpus: each line and whether it is written.
+LINES = [
+    (story(0), True),
+    ({"id": "short", "article": SHORT}, True),
+    ({"article": "(CNN) -- " + SHORT, "highlights": None}, True),
+    ("{broken", False),
+    ({"id": "marks", "article": "?! \u2026 --", "highlights": ""}, True),
+    ({"id": "empty", "article": " \n"}, False),
+    ({"id": "credit", "article": "(CNN) -- "}, False),
+    *[(story(index), True) for index in range(1, 12)],
+    (b'{"id": "x", "article": "caf\xe9"}', False),
+    *[({"id": f"{number:02} words", "article": "rain " * number + "fell ."}, True) for number in range(1, 9)],
+    (story(0), True),  # summaries are not made once for equal documents: rows in are rows out
+]
+WRITTEN = [line for line, is_written in LINES if is_written]
+
+
+def id_of(line):
+    return line.get("id") or content_sha256(line["article"])
+
+
+def rows_of(folder):
+    parts = sorted((Path(folder) / "summaries").glob("*.parquet"))
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
+def manifest_of(folder):
+    return json.loads((Path(folder) / "manifest.json").read_bytes())
+
+
+def learn_tokenizer():
+    """The tokenizer of the corpus and of some more stories."""
+    texts = [body(SHORT), *(text for index in range(20) for text in (body(story(index)["article"]), normalise(story(index)["highlights"])))]
+    return Tokenizer(learn(count_words(texts), size=500))
+
+
+def save_network(folder, tokenizer):
+    """Writes a bundle with a network of one layer that has learned nothing."""
+    from model.network.build import build_network  # TensorFlow takes seconds: not for every test that reads this file.
+
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
+    limits = {"max_source_tokens": MAX_SOURCE_TOKENS, "max_target_tokens": 8}
+    config = NetworkConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
+    save_bundle(str(folder), network=build_network(config, seed=5), tokenizer=tokenizer, provenance={})

@@ -1,0 +1,100 @@
+"""Numbers, dates and names that a source does not hold."""
+
+import pytest
+
+from model.quality.facts import read_facts, unsupported_facts
+from model.text import words
+
+SOURCE = (
+    "LONDON (CNN) -- The U.S. ambassador, Jane O'Neill, met Amélie Duroc's team on Monday, March 3. They may meet again on Tues. "
+    "The Anglo-American group, founded in the 1980s, paid $4.5m to 35-year-old Russians. "
+    "The F.B.I. said that officials killed the plan in April."
+)
+FACTS = read_facts(words(SOURCE))
+
+
+def unsupported(summary, facts=FACTS):
+    lines = summary.splitlines()
+    return unsupported_facts(lines, [words(line) for line in lines], facts)
+
+
+@pytest.mark.parametrize(
+    ("summary", "numbers"),
+    [
+        ("It paid 4.5 million.", []),
+        ("It paid 4,500,000 in the '80s.", []),
+        ("It paid 4.5 billion.", ["4.5 billion"]),
+        ("A thirty-five-year-old was paid $5m.", ["5m"]),
+        ("A 36-year-old and twenty-two others.", ["36", "twenty two"]),
+    ],
+)
+def test_numbers(summary, numbers):
+    assert unsupported(summary).numbers == numbers
+
+
+@pytest.mark.parametrize(
+    ("summary", "dates"),
+    [
+        ("They met on Monday, and on Tuesday.", []),
+        ("They met on Friday's eve.", ["friday"]),
+        ("They met on March 3rd.", []),
+        ("They met on 3 March 2014.", []),
+        ("They met on March 4.", ["march 4"]),
+        ("they met on 4 march.", ["4 march"]),
+        ("They met in March and in April.", []),
+        ("They met in June and in Sept.", ["june", "sept"]),
+        ("June was hot.", ["june"]),
+        ("They may march in.", []),
+        ("They met in May.", []),  # `may` stands in the source, as a verb
+        ("They met on May 5.", ["may 5"]),
+    ],
+)
+def test_dates(summary, dates):
+    assert unsupported(summary).dates == dates
+
+
+def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
+    facts = read_facts(words("Nothing happened."))
+    assert unsupported("they may march on", facts).dates == [] and unsupported("they met in march", facts).dates == ["march"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "names"),
+    [
+        ("Jane O'Neill met Duroc.", []),
+        ("The US met Amélie in London, CNN says.", []),
+        ("Jane’s ambassador met O’Neill.", []),
+        ("An American met Anglo-Americans and a Russian in Russia.", []),
+        ("Mr. Smith met Duroc.", ["Smith"]),
+        ("John Smith met Jane Smith and Smith-Jones.", ["John Smith", "Smith", "Smith-Jones"]),
+        ("Duroc met Zoë Ångström.", ["Zoë Ångström"]),
+        ("I met Duroc on Friday.", []),  # a date
+        # First words of sentences.
+        ("Smith met Duroc.", ["Smith"]),
+        ("An official said so. Official Duroc. Killing it, he said.", []),
+        ("Meanwhile, authorities met.\nAuthorities met.", []),
+        ("Pandas met pandas. “Bears met Pandas,” she said.", ["Bears", "Pandas"]),
+        ("BREAKING news", ["BREAKING"]),
+        ("KILL met Duroc.", ["KILL"]),  # no word begins like this for its place only
+        ("The FBI met with élan.", []),
+    ],
+)
+def test_names(summary, names):
+    assert unsupported(summary).names == names
+
+
+def test_names_that_are_shortened_to_letters():
+    facts = read_facts(words("The British met the European Commission in the United States."))
+    assert unsupported("The UK met the E.U. in the US.", facts).names == []
+    assert unsupported("The UN met the FBI.", facts).names == ["UN", "FBI"]
+
+
+def test_names_in_lower_case_cannot_be_told_but_numbers_can():
+    found = unsupported("john smith paid 7 on friday")
+    assert found.names is None and found.numbers == ["7"] and found.dates == ["friday"]
+    assert unsupported("").names == [] and unsupported("John").names == ["John"]
+
+
+def test_every_sentence_of_a_source_is_supported():
+    for sentence in SOURCE.split(". "):
+        assert unsupported(sentence) == ([], [], [])

@@ -1,0 +1,82 @@
+"""Numbers by their value, whatever form they have."""
+
+from decimal import Decimal
+
+import pytest
+
+from model.quality.numerals import MAX_DIGITS, all_values, stated_numbers
+
+
+def stated(text):
+    return [number.values for number in stated_numbers(text.split())]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,200", [(1200,)]),
+        ("1200", [(1200,)]),
+        ("4.50", [(Decimal("4.5"),)]),
+        ("4.5m", [(Decimal("4.5"), 4_500_000)]),
+        ("4.5 million", [(4_500_000,)]),
+        ("9million", [(9_000_000,)]),
+        ("2bn", [(2 * 10**9,)]),
+        ("10k", [(10, 10_000)]),
+        ("3rd", [(3,)]),
+        ("third", [(3,)]),
+        ("1990s", [(1990, 90)]),
+        ("007", [(7,)]),
+        ("2012,300", [(2012,), (300,)]),
+        ("mh370", [(370,)]),
+        ("35 year old", [(35,)]),
+        ("twenty five", [(25,)]),
+        ("twenty fifth", [(25,)]),
+        ("forty thousand", [(40_000,)]),
+        ("two hundred and fifty thousand", [(250_000,)]),
+        ("two thousand five hundred", [(2500,)]),
+        ("a hundred", [(100,)]),
+        ("two dozen", [(24,)]),
+        ("one million", [(1_000_000,)]),
+        ("three two", [(3,), (2,)]),
+        ("two and three", [(2,), (3,)]),
+        ("for the second time", [(2,)]),
+        # More words than numbers, and units.
+        ("one of the first", []),
+        ("a 10 second delay", [(10,)]),
+        ("thousands of don't", []),
+    ],
+)
+def test_what_a_text_states(text, values):
+    assert stated(text) == values
+
+
+def test_where_a_number_stands():
+    words = "some two hundred and five of 3".split()
+    assert [(number.start, number.end) for number in stated_numbers(words)] == [(1, 5), (6, 7)]
+
+
+def test_a_source_holds_every_reading():
+    assert all_values("two hundred".split()) == {2, 100, 200}
+    assert all_values("$ 4.5m".split()) == {Decimal("4.5"), 4_500_000}
+    assert all_values("1.5 million".split()) == {Decimal("1.5"), 1_500_000, 1_000_000}
+    assert all_values("the 21st".split()) == {21}
+
+
+@pytest.mark.parametrize("text", ["4 to 5 million", "4 and 5 million", "4 5 million", "four or five million"])
+def test_the_scale_of_a_range_is_that_of_both_ends(text):
+    assert {4, 5, 4_000_000, 5_000_000} <= all_values(text.split())
+
+
+def test_whatever_is_cut_out_of_a_source_is_supported_by_it():
+    words = "in 1990 two hundred and twenty five thousand 4.5 million the third of 3rd and 2 dozen".split()
+    known = all_values(words)
+    for start in range(len(words)):
+        for end in range(start + 1, len(words) + 1):
+            for number in stated_numbers(words[start:end]):
+                assert known & set(number.values), words[start:end]
+
+
+def test_a_number_of_any_length_is_read_up_to_its_limit():
+    digits = "1" * 20_000
+    ((value,),) = stated(f"{digits} million")
+    assert value == Decimal("1" * MAX_DIGITS) * 10**6 and all_values([digits])
