@@ -6,6 +6,11 @@
     source_tokens     int64 [1]   length before the cut
     highlights        bytes [1]   the reference, one sentence a line
 
+and, where the records were prepared with oracle labels,
+
+    sentences         bytes [N]   all sentences of the article, each on one line
+    oracle            int64 [K]   positions of the sentences that make the best extractive summary, in the order of the greedy search
+
 Records are written without TensorFlow: the wire format is a page long, and writing token ids as one array is faster.
 https://protobuf.dev/programming-guides/encoding and tensorflow/core/example/{example,feature}.proto define it.
 """
@@ -23,6 +28,7 @@ from model.errors import DataError, UsageError
 from model.tokenizer import Tokenizer
 
 FEATURES = {"document_id": "bytes", "source": "int64", "target": "int64", "source_tokens": "int64", "highlights": "bytes"}
+ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 FORMAT_VERSION = 1
 DATASET_FILE, TOKENIZER_FOLDER, SUCCESS_FILE = "dataset.json", "tokenizer", "_SUCCESS"
@@ -41,6 +47,7 @@ class Example(NamedTuple):
       target: int [T], token ids of the reference summary.
       source_tokens: length of the article in tokens before it was cut at the network's source length.
       highlights: the reference summary as text, one sentence a line.
+      labelled: the article's sentences with their oracle labels, if they were asked for.
     """
 
     document_id: str
@@ -48,13 +55,24 @@ class Example(NamedTuple):
     target: np.ndarray
     source_tokens: int
     highlights: str
+    labelled: "LabelledSentences | None" = None
+
+
+class LabelledSentences(NamedTuple):
+    """The sentences of an article, and the positions of those that the oracle takes, in the order it takes them."""
+
+    sentences: tuple[str, ...]
+    oracle: tuple[int, ...]
 
 
 def serialise(example: Example) -> bytes:
     """The example as a serialised `tf.train.Example`; the features are in the order of their names, so equal examples are equal bytes."""
+    labelled = example.labelled
     features = (
         _bytes_feature(b"document_id", example.document_id.encode()),
         _bytes_feature(b"highlights", example.highlights.encode()),
+        _int64_feature(b"oracle", np.asarray(labelled.oracle)) if labelled else b"",
+        _bytes_feature(b"sentences", *(sentence.encode() for sentence in labelled.sentences)) if labelled else b"",
         _int64_feature(b"source", example.source),
         _int64_feature(b"source_tokens", np.asarray([example.source_tokens])),
         _int64_feature(b"target", example.target),
@@ -62,8 +80,8 @@ def serialise(example: Example) -> bytes:
     return _field(_FIELD_1, b"".join(features))
 
 
-def _bytes_feature(name: bytes, value: bytes) -> bytes:
-    return _named(name, _field(_FIELD_1, _field(_FIELD_1, value)))  # Feature.bytes_list.value
+def _bytes_feature(name: bytes, *values: bytes) -> bytes:
+    return _named(name, _field(_FIELD_1, b"".join(_field(_FIELD_1, value) for value in values)))  # Feature.bytes_list.value
 
 
 def _int64_feature(name: bytes, values: np.ndarray) -> bytes:
@@ -157,6 +175,45 @@ def feature_spec() -> dict[str, Any]:
         "source_tokens": tf.io.FixedLenFeature([], tf.int64),
         "highlights": tf.io.FixedLenFeature([], tf.string),
     }
+
+
+def require_oracle(info: "DatasetInfo", folder: str) -> None:
+    """Checks that records hold oracle labels.
+
+    Raises:
+      UsageError: they do not.
+    """
+    if "oracle" not in info.features:
+        raise UsageError(f"{folder}: these records hold no oracle labels; prepare them with --oracle_sentences 5")
+
+
+class LabelledArticle(NamedTuple):
+    """What a training of extractive methods reads of a record.
+
+    Attributes:
+      sentences, oracle: as in `LabelledSentences`.
+      highlights: the reference summary, one sentence a line.
+    """
+
+    sentences: tuple[str, ...]
+    oracle: tuple[int, ...]
+    highlights: str
+
+
+def read_labelled(path: str) -> Iterator[LabelledArticle]:
+    """The articles of a shard with their oracle labels.
+
+    Raises:
+      DataError: the shard is damaged.
+    """
+    import tensorflow as tf
+
+    with files.open_read(path) as file:
+        for frame_ in read_frames(file, name=path):
+            features = tf.train.Example.FromString(frame_).features.feature
+            sentences = tuple(sentence.decode() for sentence in features["sentences"].bytes_list.value)
+            oracle = tuple(features["oracle"].int64_list.value)
+            yield LabelledArticle(sentences, oracle, features["highlights"].bytes_list.value[0].decode())
 
 
 class Shard(NamedTuple):

@@ -117,6 +117,11 @@ def boilerplate(article: str) -> list[Span]:
     return spans
 
 
+def one_line(text: str) -> str:
+    """The text normalised and on one line."""
+    return normalise(text).replace("\n", " ")
+
+
 def _story_start(article: str, strip_boilerplate: bool) -> int:
     spans = boilerplate(article) if strip_boilerplate else []
     return spans[-1].end if spans else 0
@@ -124,7 +129,7 @@ def _story_start(article: str, strip_boilerplate: bool) -> int:
 
 def body(article: str, *, strip_boilerplate: bool = True) -> str:
     """What a network reads: the story without its boilerplate, normalised, on one line."""
-    return normalise(article[_story_start(article, strip_boilerplate) :]).replace("\n", " ")
+    return one_line(article[_story_start(article, strip_boilerplate) :])
 
 
 _MAX_PIECE_CHARACTERS = 100_000
@@ -268,7 +273,7 @@ def _closing_length(gap: str, position: int, quotes: _QuoteParity) -> int:
     return len(gap)
 
 
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*")
+WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*")
 
 
 def words(text: str) -> list[str]:
@@ -279,4 +284,4 @@ def words(text: str) -> list[str]:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("’", "'")
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())

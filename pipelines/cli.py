@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stop
 
 import argparse
 import importlib.metadata
+import itertools
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "prepare": Command("corpus -> vocabulary -> TFRecord shards", options.PREPARE, True),
-    "train": Command("records -> bundle", options.TRAIN, False),
+    "train": Command("records -> bundle", tuple(dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))), False),
     "import": Command("checkpoint of another project -> bundle", options.IMPORT, False),
     "summarize": Command("corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True),
     "export": Command("bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False),
@@ -119,6 +120,9 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
 
         manifest = summarize(beam_args=beam_args, **values)
         print(f"documents: {_listed(manifest['counts'])}")
+        print(f"summaries: {_listed(manifest['summary_methods'])}")
+        if manifest["fallbacks"]:
+            print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
         if manifest["search"]:
             print(in_one_line(manifest["search"]))
         print(f"run {manifest['run_id']}, model {manifest['model_id']}\nwrote {values['output']}")

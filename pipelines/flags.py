@@ -20,12 +20,15 @@ __all__ = ["add_flags", "flag", "read_flags", "required"]
 
 
 def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None:
-    """Adds a flag for every field of the given dataclasses."""
+    """Adds a flag for every field of the given dataclasses; of one that two have, as alternatives may, the first."""
+    known: set[str] = set()
     for concern in concerns:
         group = parser.add_argument_group((concern.__doc__ or concern.__name__).splitlines()[0].rstrip("."))
         hints = typing.get_type_hints(concern)
         for field in dataclasses.fields(concern):
-            _add_flag(group, field, hints[field.name])
+            if field.name not in known:
+                _add_flag(group, field, hints[field.name])
+                known.add(field.name)
 
 
 def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:

@@ -3,10 +3,14 @@
 import dataclasses
 
 from model import files
-from model.config import PRECISIONS, SIZES, DecodingConfig, TrainingConfig, flag, required
+from model.config import PRECISIONS, SIZES, DecodingConfig, ExtractiveTraining, SelectionConfig, TrainingConfig, flag, required
 from model.errors import UsageError
+from model.gate import GateConfig
+from model.quality.flags import QualityConfig
 from model.tokenizer import RESERVED_TOKENS
 from pipelines.corpus.source import CorpusOptions
+
+TASKS = ("abstractive", "extractive", "keyphrases")
 
 
 def decode_id(decoding: DecodingConfig, precision: str) -> str:
@@ -36,9 +40,16 @@ class PrepareOptions:
     reserved_tokens: str = flag("", "further tokens of the learned vocabulary, with commas between them")
     max_source_tokens: int = flag(512, "longer articles are cut; their full length is kept in source_tokens")
     max_target_tokens: int = flag(128, "longer highlights are cut")
+    oracle_sentences: int = flag(
+        0,
+        "also keep each article's sentences and which of them, at most so many, make its best extractive summary; `precis train` needs "
+        "them for --task extractive and keyphrases, 5 is usual; 0 keeps none",
+    )
 
     def __post_init__(self) -> None:
         _check_output(self.output)
+        if self.oracle_sentences < 0:
+            raise UsageError(f"--oracle_sentences must not be negative, but is {self.oracle_sentences}; 0 keeps none")
         for name in ("max_source_tokens", "max_target_tokens"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
@@ -59,10 +70,24 @@ class PrepareOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Network"""
+    """Task"""
 
+    task: str = flag(
+        "abstractive", "what to train: a network that writes, one that picks sentences, or a classifier of phrases", choices=TASKS
+    )
     records: str = required("folder that `precis prepare` wrote")
     output: str = required("folder for the bundle, and for checkpoints and logs in training/ below it")
+
+    def __post_init__(self) -> None:
+        _check_output(self.output)
+        if self.task not in TASKS:
+            raise UsageError(f"--task is one of {', '.join(TASKS)}, not {self.task!r}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """Network"""
+
     network: str = flag("small", "size of the network", choices=tuple(SIZES))
     pointer: bool = flag(True, "copy from the source as well as generate (pointer-generator)")
     tied_output: bool = flag(True, "read the embedding table backwards instead of an output layer of its own")
@@ -70,15 +95,14 @@ class TrainOptions:
     max_source_tokens: int = flag(0, "tokens of the article that the network reads; 0 takes the records' limit")
     max_target_tokens: int = flag(0, "longest summary; 0 takes the records' limit")
 
-    def __post_init__(self) -> None:
-        _check_output(self.output)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImportOptions:
     """Checkpoint"""
 
-    checkpoint: str = required("folder of a BART in the layout of Hugging Face: config.json, weights, tokenizer", argument="DIR")
+    checkpoint: str = required(
+        "folder of a BART or a BERT-type encoder in the layout of Hugging Face: config.json, weights, tokenizer", argument="DIR"
+    )
     output: str = required("folder for the bundle")
 
     def __post_init__(self) -> None:
@@ -91,8 +115,14 @@ class SummarizeOptions:
 
     output: str = required("folder for the summaries, dead letters and manifest")
     bundle: str = flag("", "network, the --output of `precis train` or `precis import`; without it only extractive summaries are written")
-    extractive: str = flag("frequency,lead", "extractive methods with commas between them; the first gives extractive_summary")
-    sentences: int = flag(3, "sentences of an extractive summary")
+    extractive: str = flag(
+        "frequency,lead",
+        "extractive methods with commas between them; the first gives extractive_summary. neural needs --extractive_bundle; oracle, the "
+        "sentences closest to the reference, is the upper bound to evaluate the others with, and first only if it is alone",
+    )
+    extractive_bundle: str = flag("", "network of the method neural, the --output of `precis train --task extractive`")
+    keyphrase_bundle: str = flag("", "classifier of phrases, the --output of `precis train --task keyphrases`; without it there are none")
+    keyphrases: int = flag(10, "keyphrases of a document, at most")
     window_documents: int = flag(512, "documents read ahead, so that those of similar length are searched together")
     search_processes: int = flag(
         0,
@@ -103,7 +133,7 @@ class SummarizeOptions:
 
     def __post_init__(self) -> None:
         _check_output(self.output)
-        for name in ("sentences", "window_documents"):
+        for name in ("keyphrases", "window_documents"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
         if self.search_processes < 0:
@@ -137,7 +167,9 @@ class EvaluateOptions:
     """Evaluation"""
 
     input: str = required("run folder written by `precis summarize`, or a pattern of Parquet files")
-    output: str = flag("", "folder for rouge.json and rouge.md; if empty, `evaluation` in the run folder")
+    output: str = flag("", "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the run folder")
+    baseline: str = flag("", "system that the others are compared with by paired bootstrap; if empty, lead where it is there")
+    split_sentences: bool = flag(False, "cut texts that hold several sentences and no line break into one a line before they are scored")
     show: int = flag(0, "print this many documents with their reference and both summaries")
     resamples: int = flag(1000, "bootstrap samples behind each interval")
     confidence: float = flag(0.95, "share of the bootstrap means within an interval")
@@ -160,8 +192,12 @@ def _check_output(output: str) -> None:
 
 # The options that each job takes, in the order of its --help.
 PREPARE = (CorpusOptions, PrepareOptions, FailureOptions)
-TRAIN = (TrainOptions, TrainingConfig)
+TRAIN = {
+    "abstractive": (TrainOptions, NetworkOptions, TrainingConfig),
+    "extractive": (TrainOptions, ExtractiveTraining),
+    "keyphrases": (TrainOptions,),
+}
 IMPORT = (ImportOptions,)
-SUMMARIZE = (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
+SUMMARIZE = (CorpusOptions, SummarizeOptions, SelectionConfig, QualityConfig, GateConfig, DecodingConfig, FailureOptions)
 EXPORT = (ExportOptions, DecodingConfig)
 EVALUATE = (EvaluateOptions,)

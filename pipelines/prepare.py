@@ -19,8 +19,10 @@ from apache_beam.utils.shared import Shared
 
 from model import files, record
 from model.errors import DataError, UsageError
+from model.extractive.oracle import oracle_sentences
 from model.quiet import import_tensorflow
-from model.record import DatasetInfo, Example, Shard
+from model.record import DatasetInfo, Example, LabelledSentences, Shard
+from model.text import one_line, sentences
 from model.tokenizer import SETTINGS_FILE, Tokenizer
 from pipelines import progress, tasks
 from pipelines.corpus.document import Document, Task, Unreadable
@@ -153,8 +155,16 @@ class EncodeTask(beam.DoFn):
         targets = self._tokenizer.encode(pair.highlights for _, pair in window)
         for (document, pair), source, target in zip(window, sources, targets, strict=True):
             cut = source[: self._options.max_source_tokens], target[: self._options.max_target_tokens]
-            shards.write(document.split, Example(document.document_id, *cut, len(source), pair.highlights), len(target))
+            labelled = self._label(document, pair) if self._options.oracle_sentences else None
+            shards.write(document.split, Example(document.document_id, *cut, len(source), pair.highlights, labelled), len(target))
         bar.advance(len(window), sum(len(document.article) for document, _ in window))
+
+    def _label(self, document: Document, pair: Pair) -> LabelledSentences:
+        """The sentences as `precis summarize` cuts them, and the oracle's."""
+        found = sentences(document.article, strip_boilerplate=self._corpus.strip_boilerplate)
+        texts = tuple(one_line(sentence.text) for sentence in found)
+        picks = oracle_sentences(texts, pair.highlights, self._options.oracle_sentences)
+        return LabelledSentences(texts, tuple(pick.place for pick in picks))
 
 
 class ShardWriter(contextlib.ExitStack):
@@ -201,6 +211,7 @@ def publish_dataset(receipts: list[dict[str, Any]], options: PrepareOptions, cor
             shard = Shard(file=file["file"], records=file["rows"], bytes=file["bytes"], sha256=file["sha256"])
             splits.setdefault(file["split"], []).append(shard)
     info = DatasetInfo(
+        features=record.FEATURES | (record.ORACLE_FEATURES if options.oracle_sentences else {}),
         splits={split: tuple(shards) for split, shards in sorted(splits.items())},
         source_lengths=_lengths(receipts, "source_lengths"),
         target_lengths=_lengths(receipts, "target_lengths"),

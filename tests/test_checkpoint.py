@@ -29,10 +29,10 @@ def save(folder: Path, step: int, **position) -> Path:
 
 
 def test_everything_comes_back(tmp_path):
-    path = save(tmp_path, 7, epoch=2, batch=3, validated_step=6, best_step=4, best_rouge2=0.25)
+    path = save(tmp_path, 7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25)
     variables = make_variables(0)
     position = restore_checkpoint(str(path), variables=variables, fingerprint="f")
-    assert position == Position(step=7, epoch=2, batch=3, validated_step=6, best_step=4, best_rouge2=0.25)
+    assert position == Position(step=7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25)
     assert values_of(variables) == values_of(make_variables(7))
     assert sorted(file.name for file in path.iterdir()) == ["state.json", "state.safetensors"]
 

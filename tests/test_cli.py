@@ -121,7 +121,8 @@ def test_a_command_that_worked_exits_with_0_and_says_what_it_wrote(workplace, ca
     assert precis("summarize", corpus="sample:20", output="out", extractive="lead", max_failed_share=0) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "documents: duplicates 0, failed 0, read 20, skipped 0, truncated 0, written 20"
-    assert shown[1].startswith("run ") and shown[1].endswith(", model None") and shown[2] == "wrote out"
+    assert shown[1] == "summaries: lead 20"
+    assert shown[2].startswith("run ") and shown[2].endswith(", model None") and shown[3] == "wrote out"
 
 
 def test_data_that_fail_the_job_exit_with_1(workplace, capsys):

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from model.config import DecodingConfig, TrainingConfig, flag, required
+from model.config import DecodingConfig, ExtractiveTraining, SelectionConfig, TrainingConfig, flag, required
 from model.errors import UsageError
+from model.gate import GateConfig
+from model.quality.flags import QualityConfig
 from pipelines.cli import COMMANDS
 from pipelines.corpus.source import CorpusOptions
 from pipelines.flags import add_flags, option_names, read_flags
-from pipelines.options import EvaluateOptions, FailureOptions, PrepareOptions, SummarizeOptions, TrainOptions
+from pipelines.options import TRAIN, EvaluateOptions, FailureOptions, NetworkOptions, PrepareOptions, SummarizeOptions, TrainOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,27 @@ def parse(*argv):
     parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
     add_flags(parser, (Paint, House))
     return vars(parser.parse_args(argv))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fence:
+    """Fence
+
+    An alternative to `Paint`: one has a flag that the other has too.
+    """
+
+    coats: int = flag(5, "layers of tar")
+    posts: int = flag(4, "posts")
+
+
+def test_of_a_flag_that_alternatives_share_the_first_is_shown_and_both_take_it():
+    parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
+    add_flags(parser, (Paint, House, Fence))
+    values = vars(parser.parse_args(["--colour", "red", "--coats", "7", "--posts", "9"]))
+    assert values == {"colour": "red", "coats": 7, "posts": 9}
+    shown = parser.format_help()
+    assert shown.count("--coats INT") == 2 and "how often (default: 2)" in shown and "tar" not in shown  # in the usage and in the list
+    assert read_flags((Fence,), {"coats": 7, "posts": 9}) == [Fence(coats=7, posts=9)]
 
 
 def test_only_flags_that_were_given_have_a_value():
@@ -119,9 +142,13 @@ def test_option_names():
     assert option_names((House, Paint)) == ["rooms", "colour", "coats", "litres", "glossy", "safe", "brush", "primer"]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+# What `precis train` takes depends on its task.
+JOBS = {name: command.concerns for name, command in COMMANDS.items() if name != "train"} | {f"train {task}": TRAIN[task] for task in TRAIN}
+
+
+@pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_flag_of_one_name(name):
-    concerns = COMMANDS[name].concerns
+    concerns = JOBS[name]
     names = [field.name for concern in concerns for field in dataclasses.fields(concern)]
     assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(names)
     parser = argparse.ArgumentParser()
@@ -131,9 +158,9 @@ def test_every_field_of_a_job_is_a_flag_of_one_name(name):
         assert all(field.metadata.get("help") for field in dataclasses.fields(concern))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_keyword(name):
-    concerns = COMMANDS[name].concerns
+    concerns = JOBS[name]
     needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i", "checkpoint": "c", "bundle": "b"}
     defaults = {field.name: needed.get(field.name, field.default) for concern in concerns for field in dataclasses.fields(concern)}
     built = read_flags(concerns, defaults)
@@ -158,7 +185,8 @@ RECORDS = {"output": "o"}
         (PrepareOptions, {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"}, "and --reserved_tokens; leave them out"),
         (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
         (SummarizeOptions, {"output": ""}, "--output is empty"),
-        (SummarizeOptions, {"output": "o", "sentences": 0}, "--sentences must be at least 1, not 0"),
+        (SelectionConfig, {"sentences": 0}, "--sentences must be at least 1, not 0"),
+        (SummarizeOptions, {"output": "o", "keyphrases": 0}, "--keyphrases must be at least 1, not 0"),
         (SummarizeOptions, {"output": "o", "window_documents": 0}, "--window_documents must be at least 1, not 0"),
         (SummarizeOptions, {"output": "o", "search_processes": -1}, "--search_processes must not be negative, but is -1; 0 is"),
         (SummarizeOptions, {"output": "o", "precision": "float8"}, "--precision is one of float32, mixed_bfloat16, .*, not 'float8'"),
@@ -179,7 +207,7 @@ def test_options_that_cannot_be_are_refused(concern, values, message):
         (FailureOptions, {"max_failed_share": 0}),
         (FailureOptions, {"max_failed_share": 1}),
         (PrepareOptions, {**RECORDS, "max_source_tokens": 1, "max_target_tokens": 1, "vocabulary_size": 300}),
-        (SummarizeOptions, {"output": "o", "sentences": 1, "window_documents": 1}),
+        (SummarizeOptions, {"output": "o", "keyphrases": 1, "window_documents": 1}),
     ],
 )
 def test_options_at_their_limits_are_taken(concern, values):
@@ -192,15 +220,19 @@ def test_extractive_methods_are_read_from_one_string():
 
 
 def test_the_commands_take_the_options_of_their_jobs():
-    assert COMMANDS["train"].concerns == (TrainOptions, TrainingConfig)
-    assert COMMANDS["summarize"].concerns == (CorpusOptions, SummarizeOptions, DecodingConfig, FailureOptions)
+    assert COMMANDS["train"].concerns == (TrainOptions, NetworkOptions, TrainingConfig, ExtractiveTraining)
+    assert set(TRAIN) == {"abstractive", "extractive", "keyphrases"} and all(concerns[0] is TrainOptions for concerns in TRAIN.values())
+    assert COMMANDS["summarize"].concerns == (
+        *(CorpusOptions, SummarizeOptions, SelectionConfig, QualityConfig, GateConfig),
+        *(DecodingConfig, FailureOptions),
+    )
 
 
 def test_a_value_of_another_type_is_refused():
-    with pytest.raises(UsageError, match=r"sentences takes a value of type int, not '3'"):
-        read_flags([SummarizeOptions], {"output": "out", "sentences": "3"})
-    with pytest.raises(UsageError, match=r"sentences takes a value of type int, not True"):
-        read_flags([SummarizeOptions], {"output": "out", "sentences": True})
+    with pytest.raises(UsageError, match=r"keyphrases takes a value of type int, not '3'"):
+        read_flags([SummarizeOptions], {"output": "out", "keyphrases": "3"})
+    with pytest.raises(UsageError, match=r"keyphrases takes a value of type int, not True"):
+        read_flags([SummarizeOptions], {"output": "out", "keyphrases": True})
     with pytest.raises(UsageError, match=r"output takes a value of type str, not None"):
         read_flags([SummarizeOptions], {"output": None})
     (failures,) = read_flags([FailureOptions], {"max_failed_share": 1})

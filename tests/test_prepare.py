@@ -19,7 +19,9 @@ from command_line import contents, exit_code, precis, said, write_jsonl
 
 from model import vocabulary
 from model.errors import UsageError
-from model.text import body, normalise
+from model.extractive.oracle import oracle_sentences
+from model.record import read_labelled
+from model.text import body, normalise, sentences
 from model.tokenizer import Tokenizer
 from pipelines import prepare as prepare_module
 from pipelines import scan
@@ -117,6 +119,68 @@ def info(folder):
 def split_by_hash(document_id, seed=17, validation=0.2, test=0.2):
     place = int(hashlib.sha256(f"{seed}:{document_id}".encode()).hexdigest()[:16], 16) / 2**64
     return "validation" if place < validation else "test" if place < validation + test else "train"
+
+
+@pytest.fixture(scope="module")
+def labelled(flags, tmp_path_factory):
+    """The same records with oracle labels."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        folder = tmp_path_factory.mktemp("labelled") / "records"
+        assert precis("prepare", output=folder, oracle_sentences=2, **flags) == 0
+    return folder
+
+
+def labels(folder):
+    """The labelled articles of a folder by document id."""
+    ids = [example["id"] for example in all_examples(folder)]
+    rows = [row for path in sorted(Path(folder).glob("*.tfrecord")) for row in read_labelled(str(path))]
+    return dict(zip(ids, rows, strict=True))
+
+
+def test_records_with_oracle_labels_hold_the_sentences_and_which_are_best(labelled):
+    found = labels(labelled)
+    assert len(found) == FATES.count("written")
+    picked = 0
+    for line in (line for line, fate in LINES if fate == "written"):
+        row = found[line["id"]]
+        story_ = [" ".join(sentence.text.split()) for sentence in sentences(line["article"])]
+        assert row.highlights == normalise(line["highlights"]) and list(row.sentences) == story_
+        picks = oracle_sentences(story_, row.highlights, 2)
+        assert list(row.oracle) == [pick.place for pick in picks]
+        picked += len(picks)
+    assert picked > FATES.count("written")
+
+
+def test_labels_leave_the_rest_of_a_record_as_it_is(labelled, undisturbed):
+    assert examples(labelled) == examples(undisturbed)
+    one, other = info(labelled), info(undisturbed)
+    assert one["features"] == {**other["features"], "sentences": "bytes", "oracle": "int64"} and "oracle" not in other["features"]
+    assert one["fingerprint"] != other["fingerprint"] and one["counts"] == other["counts"]
+    assert (labelled / "tokenizer/vocab.txt").read_bytes() == (undisturbed / "tokenizer/vocab.txt").read_bytes()
+
+
+def test_two_runs_with_labels_are_equal_and_so_is_one_that_broke_off(labelled, flags, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        fail_at(patch, 2, [])
+        assert precis("prepare", output=tmp_path / "out", oracle_sentences=2, **flags) == 1
+    assert precis("prepare", output=tmp_path / "out", oracle_sentences=2, **flags) == 0
+    assert contents(tmp_path / "out") == contents(labelled)
+
+
+def test_labels_are_of_the_sentences_that_summarize_cuts(tmp_path):
+    lines = [{"id": "a", "article": "(CNN) -- Rain  fell.\r\nIt was cold.", "highlights": "CNN."}]
+    corpus_ = write_jsonl(tmp_path / "news.jsonl", lines)
+    for strip, expected in ((True, ("Rain fell.", "It was cold.")), (False, ("(CNN) -- Rain fell.", "It was cold."))):
+        out = tmp_path / str(strip)
+        assert precis("prepare", corpus=corpus_, output=out, oracle_sentences=3, strip_boilerplate=strip, validation_share=0, **SMALL) == 0
+        (row,) = labels(out).values()
+        assert row.sentences == expected and row.oracle == (() if strip else (0,))
+
+
+def test_a_negative_number_of_oracle_sentences_is_refused(flags, tmp_path):
+    with pytest.raises(UsageError, match="--oracle_sentences must not be negative, but is -1; 0 keeps none"):
+        prepare(output=str(tmp_path / "out"), oracle_sentences=-1, **flags)
 
 
 def test_the_corpus_is_cut_into_several_tasks(undisturbed):

@@ -21,6 +21,11 @@ EXAMPLES = [
     record.Example("b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""),
     record.Example("ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000),
 ]
+LABELLED = [
+    EXAMPLES[0]._replace(labelled=record.LabelledSentences(("One.", "Two é.", "", "Three " * 3000), (2, 0, 300))),
+    EXAMPLES[1]._replace(labelled=record.LabelledSentences((), ())),
+    EXAMPLES[2]._replace(labelled=record.LabelledSentences(("One.",), ())),
+]
 
 
 def by_tensorflow(example: record.Example) -> tf.train.Example:
@@ -29,8 +34,8 @@ def by_tensorflow(example: record.Example) -> tf.train.Example:
     def integers(values) -> tf.train.Feature:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
-    def text(value: str) -> tf.train.Feature:
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
+    def text(*values: str) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode() for value in values]))
 
     features = {
         "document_id": text(example.document_id),
@@ -39,10 +44,15 @@ def by_tensorflow(example: record.Example) -> tf.train.Example:
         "source_tokens": integers([example.source_tokens]),
         "highlights": text(example.highlights),
     }
+    if example.labelled is not None:
+        features |= {"sentences": text(*example.labelled.sentences), "oracle": integers(example.labelled.oracle)}
     return tf.train.Example(features=tf.train.Features(feature=features))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["edges", "usual", "empty"])
+LABELLED_IDS = ["labelled", "labelled_no_sentence", "labelled_no_oracle"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES + LABELLED, ids=["edges", "usual", "empty", *LABELLED_IDS])
 def test_bytes_are_the_message_of_protobuf(example):
     serialised = record.serialise(example)
     expected = by_tensorflow(example)
@@ -54,6 +64,41 @@ def test_features_are_in_the_order_of_their_names():
     serialised = record.serialise(EXAMPLES[1])
     positions = [serialised.index(name) for name in (b"document_id", b"highlights", b"source\x12", b"source_tokens", b"target")]
     assert positions == sorted(positions)
+    names = (b"document_id", b"highlights", b"oracle", b"sentences", b"source\x12", b"source_tokens", b"target")
+    positions = [record.serialise(LABELLED[0]).index(name) for name in names]
+    assert positions == sorted(positions)
+
+
+def test_labels_are_further_features_of_the_same_record():
+    assert set(record.ORACLE_FEATURES) & set(record.FEATURES) == set()
+    plain, labelled = (tf.io.parse_example([record.serialise(one)], record.feature_spec()) for one in (EXAMPLES[0], LABELLED[0]))
+    assert set(plain) == set(labelled) == set(record.FEATURES)
+    for name in ("source", "target"):
+        assert plain[name].to_list() == labelled[name].to_list()
+    assert all(plain[name].numpy() == labelled[name].numpy() for name in ("document_id", "source_tokens", "highlights"))
+
+
+def test_labelled_articles_read_back(tmp_path):
+    path = str(tmp_path / "train.tfrecord")
+    files.write_bytes(path, b"".join(record.frame(record.serialise(example)) for example in LABELLED))
+    assert list(record.read_labelled(path)) == [
+        record.LabelledArticle(("One.", "Two é.", "", "Three " * 3000), (2, 0, 300), "One.\nTwo é."),
+        record.LabelledArticle((), (), ""),
+        record.LabelledArticle(("One.",), (), "long " * 4000),
+    ]
+
+
+def test_damage_to_labelled_articles_is_found(tmp_path):
+    path = tmp_path / "train.tfrecord"
+    path.write_bytes(record.frame(record.serialise(LABELLED[0])).replace(b"Two", b"Ten"))
+    with pytest.raises(DataError, match=r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"):
+        list(record.read_labelled(str(path)))
+
+
+def test_records_without_labels_are_refused_where_they_are_needed(info):
+    with pytest.raises(UsageError, match="^r: these records hold no oracle labels; prepare them with --oracle_sentences 5$"):
+        record.require_oracle(info, "r")
+    record.require_oracle(dataclasses.replace(info, features=record.FEATURES | record.ORACLE_FEATURES), "r")
 
 
 def test_records_parse_back():

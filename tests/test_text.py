@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from model.text import body, boilerplate, content_sha256, normalise, sentences, words
+from model.text import body, boilerplate, content_sha256, normalise, one_line, sentences, words
 
 AWKWARD = [
     "",
@@ -64,6 +64,11 @@ def test_normalise_removes_what_this_python_knows_as_control_or_format():
     wrong = [hex(ord(mark)) for mark in hidden if not mark.isspace() and normalise(f"a{mark}b") != "ab"]
     assert wrong == []
     assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {"a b", "a\nb"}
+
+
+def test_one_line_is_normalised_and_has_no_line_break():
+    assert one_line(" Rain  fell.\r\n\nIt was\u2028cold.\u200b ") == "Rain fell. It was cold."
+    assert one_line("\n \n") == ""
 
 
 def test_content_hash_is_that_of_the_normalised_article():

@@ -226,7 +226,7 @@ def test_validation_figures(records_folder, tmp_path):
 
         def summarize(self, sources):
             searched.extend(map(len, sources))
-            return [[Summary(text, 0.0)] for text in summaries]
+            return [[Summary(text, 0.0, 0.0, None)] for text in summaries]
 
     trainer.validator._summarizer = Written()
     found = trainer.validator()

@@ -1,17 +1,20 @@
-"""Extractive methods: each gives the sentences of a document one score each, higher is better.
+"""Extractive methods by name: each gives the sentences of a document one score each, higher is better.
 
 score(sentences) -> float64 [N]
+
+A score is a function of the document alone. Methods that read words share `terms.find_terms`.
 """
 
-import functools
-from collections import Counter
+import hashlib
+import random as random_numbers
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import snowballstemmer
 
-from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from model.text import words
+from model.config import BASELINES as BASELINES
+from model.extractive.frequency import centroid, frequency, luhn, sumbasic
+from model.extractive.graph import lexrank, pacsum, textrank
+from model.extractive.lsa import lsa
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
@@ -19,30 +22,22 @@ def lead(sentences: Sequence[str]) -> np.ndarray:
     return np.arange(len(sentences), 0, -1, dtype=np.float64)
 
 
-def frequency(sentences: Sequence[str]) -> np.ndarray:
-    """The summed weights of a sentence's words; a word's weight is its stem's frequency over the highest one in the document.
-
-    Frequencies are summed as whole numbers and divided once, so that scores are exact: of eight words with weights 1, 2/3 (two of
-    them) and 1/3 (five), the sum is 4.0.
-    """
-    stems = [[_stem(word) for word in words(sentence) if _is_content(word)] for sentence in sentences]
-    counts = Counter(stem for sentence in stems for stem in sentence)
-    highest = max(counts.values(), default=1)
-    return np.array([sum(counts[stem] for stem in sentence) for sentence in stems], np.float64) / highest
+def random(sentences: Sequence[str]) -> np.ndarray:
+    """Numbers between 0 and 1, drawn with the sha256 of the text as the seed: the lower baseline, the same in every run."""
+    digest = hashlib.sha256("\n".join(sentences).encode("utf-8", "surrogatepass")).digest()
+    draw = random_numbers.Random(int.from_bytes(digest, "big")).random
+    return np.array([draw() for _ in sentences], np.float64)
 
 
-METHODS: dict[str, Callable[[Sequence[str]], np.ndarray]] = {"lead": lead, "frequency": frequency}
-
-
-def _is_content(word: str) -> bool:
-    """Whether a word counts: no stop word, no rest of one, no number (`12`, `4.5m`, `5th`)."""
-    return word not in STOP_WORDS and word not in TOKENISED_FRAGMENTS and not word[0].isdigit()
-
-
-@functools.lru_cache(maxsize=200_000)
-def _stem(word: str) -> str:
-    """The stem of a word by Porter's algorithm (Porter 1980), of a possessive that of its owner.
-
-    A new stemmer each time: one holds the word it works on, and pipelines call from several threads.
-    """
-    return snowballstemmer.stemmer("porter").stemWord(word.removesuffix("'s"))
+METHODS: dict[str, Callable[[Sequence[str]], np.ndarray]] = {
+    "lead": lead,
+    "random": random,
+    "frequency": frequency,
+    "lexrank": lexrank,
+    "textrank": textrank,
+    "lsa": lsa,
+    "luhn": luhn,
+    "sumbasic": sumbasic,
+    "centroid": centroid,
+    "pacsum": pacsum,
+}

@@ -28,7 +28,7 @@ class Position:
     batch: int = 0  # batches of the present pass that were used
     validated_step: int = 0  # the step of the last validation, 0 before the first
     best_step: int = 0  # the step of the best checkpoint, 0 before the first validation
-    best_rouge2: float = -1.0  # its validation ROUGE-2
+    best_score: float = -1.0  # its validation score, higher is better: ROUGE-2, or minus the loss
 
 
 def checkpoint_path(folder: str, step: int) -> str:

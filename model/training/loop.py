@@ -271,8 +271,8 @@ class Trainer:
         for name, value in found.figures().items():
             tf.summary.scalar(f"validation/{name}", value, step=self.position.step)
         self.position.validated_step = self.position.step
-        if found.rouge["rouge2"] > self.position.best_rouge2:
-            self.position.best_step, self.position.best_rouge2 = self.position.step, found.rouge["rouge2"]
+        if found.rouge["rouge2"] > self.position.best_score:
+            self.position.best_step, self.position.best_score = self.position.step, found.rouge["rouge2"]
         self.reports[-1]["validation"] = found.figures()
         if self.is_chief:
             tqdm.write(f"step {self.position.step}: validation {found}", file=sys.stderr)

@@ -1,0 +1,42 @@
+"""An encoder that reads 24 tokens, its tokenizer, and networks that score sentences: tiny, and no weight of theirs is zero or one."""
+
+from pathlib import Path
+
+import numpy as np
+from plain_network import scramble
+from small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
+
+from model.config import EncoderConfig, ExtractorConfig
+from model.encoder_bundle import EncoderBundle
+from model.extractive.features import COUNT
+from model.foreign.tokenizer import read_tokenizer
+from model.network.build import build_encoder, build_extractor
+from model.network.encoder import Encoder
+from model.network.extractor import Extractor
+
+WIDTH, TOKENS = 8, 24
+
+
+def make_encoder(precision: str = "float32") -> Encoder:
+    shape = {"encoder_layers": 2, "width": WIDTH, "feed_forward": 12, "heads": 2, "dropout": 0.3, "positions": "learned"}
+    config = EncoderConfig(vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=TOKENS, **shape)
+    encoder = build_encoder(config, precision=precision)
+    scramble(encoder, seed=5)
+    return encoder
+
+
+def make_encoder_bundle(folder: Path, precision: str = "float32") -> EncoderBundle:
+    return EncoderBundle(make_encoder(precision), read_tokenizer(write_pieces(folder), BERT), "0123456789abcdef")
+
+
+def extractor_config(**changes) -> ExtractorConfig:
+    shape = {"vector_width": WIDTH, "width": 8, "layers": 2, "feed_forward": 12, "heads": 2, "max_sentences": 6, "dropout": 0.4}
+    return ExtractorConfig(**{**shape, **changes})
+
+
+def make_extractor(**changes) -> Extractor:
+    network = build_extractor(extractor_config(**changes))
+    scramble(network, seed=7)
+    network.feature_mean.assign(np.linspace(-1, 1, COUNT))
+    network.feature_scale.assign(np.linspace(0.5, 2, COUNT))
+    return network

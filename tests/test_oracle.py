@@ -1,0 +1,143 @@
+"""Oracle labels: by hand, against a plain greedy search over fractions, and where the search stops."""
+
+import itertools
+import runpy
+import tracemalloc
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from rouge_score.tokenizers import DefaultTokenizer
+
+from model.extractive.oracle import oracle_sentences
+from model.text import sentences
+from pipelines.corpus.sample.generator import document
+
+REFERENCE = "A flood hit\nthe town."
+STORY = [
+    "Nobody came.",
+    "The town saw the flood.",  # 3 of 5 + 5 words, 1 of 4 + 4 pairs: 6/10 + 2/8
+    "A flood hit!",  # 3 of 3 + 5 words, 2 of 2 + 4 pairs: 6/8 + 4/6
+    "The town",  # 2 of 2 + 5 words, 1 of 1 + 4 pairs: 4/7 + 2/5
+]
+TOKENIZER = DefaultTokenizer(use_stemmer=True)
+
+
+def ngrams(text):
+    words = TOKENIZER.tokenize(text)
+    return [Counter(words), Counter(itertools.pairwise(words))]
+
+
+def value(chosen, reference):
+    """ROUGE-1 F1 + ROUGE-2 F1 of sentences whose n-grams are counted one by one, as an exact fraction."""
+    total = Fraction(0)
+    for kind, own in enumerate(ngrams(reference)):
+        summary = sum((sentence[kind] for sentence in chosen), Counter())
+        if hits := (summary & own).total():
+            total += Fraction(2 * hits, summary.total() + own.total())
+    return total
+
+
+def plain_search(texts, reference, count):
+    grams = [ngrams(text) for text in texts]
+    chosen, best = [], Fraction(0)
+    while len(chosen) < count:
+        found = {place: value([grams[i] for i in (*chosen, place)], reference) for place in range(len(texts)) if place not in chosen}
+        place = max(found, key=lambda place: (found[place], -place), default=None)
+        if place is None or found[place] <= best:
+            break
+        chosen.append(place)
+        best = found[place]
+    return chosen, best
+
+
+def story(index):
+    found = document(index)
+    return [sentence.text for sentence in sentences(found.article)], found.highlights
+
+
+def places(texts, reference, count=5):
+    return [pick.place for pick in oracle_sentences(texts, reference, count)]
+
+
+def test_by_hand():
+    first, second = oracle_sentences(STORY, REFERENCE, 5)
+    assert (first.place, second.place) == (2, 3)
+    assert first.gain == pytest.approx(6 / 8 + 4 / 6)
+    # All 5 words in 5; "hit the" stands across a break, so 3 pairs, of 2 + 1 in the summary and 4 in the reference.
+    assert second.gain == pytest.approx(10 / 10 + 6 / 7 - first.gain)
+
+
+def test_a_word_counts_as_often_as_the_reference_has_it():
+    # "the the" shares one word of 2 + 2; with "rain" it has both, and a second "the" gains nothing.
+    assert places(["the the the", "the", "the", "rain"], "the rain") == [1, 3]
+
+
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_as_a_plain_search_over_fractions(count):
+    taken = 0
+    for index in range(0, 360, 12):
+        texts, reference = story(index)
+        picks = oracle_sentences(texts, reference, count)
+        expected, best = plain_search(texts, reference, count)
+        assert [pick.place for pick in picks] == expected
+        assert sum(pick.gain for pick in picks) == pytest.approx(float(best))
+        taken += len(picks)
+    assert taken >= 30 * min(count, 2)
+
+
+def test_the_search_stops_where_nothing_gains():
+    assert places(["rain fell", "snow fell on the hill", "nobody came"], "rain fell") == [0]
+    assert places(["nobody came", "it was cold"], "rain fell") == []
+    assert all(pick.gain > 0 for pick in oracle_sentences(*story(40), 100))
+
+
+def test_a_sentence_is_taken_once():
+    assert places(["rain", "snow"], "rain rain") == [0]
+
+
+def test_ties_go_to_the_earlier_sentence():
+    assert places(["nobody came", "rain rose", "fell here", "rain rose"], "rain fell", 1) == [1]
+    # 4/8 + 2/6 and 10/12 + 0 are both 5/6, but the second is larger by a rounding error.
+    assert 10 / 12 > 4 / 8 + 2 / 6
+    assert places(["a b x", "e d c b a x y"], "a b c d e", 1) == [0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "reference"),
+    [([], "rain fell"), ([], ""), (["rain fell"], ""), (["rain fell"], "... !"), (["", "..."], "rain fell"), (["", ""], "")],
+)
+def test_nothing_to_find(texts, reference):
+    assert oracle_sentences(texts, reference, 5) == []
+
+
+def test_an_empty_sentence_and_one_word_texts():
+    assert places(["", "rain", "..."], "rain") == [1]
+    (pick,) = oracle_sentences(["", "rain", "..."], "rain", 5)
+    assert pick.gain == 1.0  # a text of one word has no pair, so ROUGE-2 adds nothing
+
+
+def test_at_most_so_many_sentences():
+    texts, reference = story(40)
+    whole = places(texts, reference, 100)
+    assert len(whole) > 2
+    assert [places(texts, reference, count) for count in (0, 1, 2)] == [[], whole[:1], whole[:2]]
+
+
+def test_memory_is_in_proportion_to_the_words():
+    texts = [f"word{number} stands here with word{number + 1}" for number in range(2_000)]
+    tracemalloc.start()
+    assert len(oracle_sentences(texts, " ".join(texts), 2)) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6  # a matrix of sentences by pairs of words would hold 2,000 x 10,000 numbers
+
+
+def test_the_benchmark_prints_rates_and_their_ratio(capsys):
+    benchmark = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "oracle.py"))
+    benchmark["main"](["--documents", "3", "--plain_documents", "1", "--runs", "1"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    figures = {name: float(figure) for name, figure, _ in lines}
+    assert {"article", "oracle_sentences", "plain_search", "ratio", "agreement"} == set(figures)
+    assert figures["ratio"] > 1 and 700 <= figures["article"] < 900 and figures["agreement"] == 100
