@@ -57,13 +57,14 @@ setup(
         "orjson>=3.12",
         "scipy>=1.16",
         "sentencex>=1.0.32",
-        "snowballstemmer>=3.1",
         "threadpoolctl>=3.6",
         "tqdm>=4.67",
     ],
     extras_require={
         **EXTRAS,
-        "all": sorted({requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "minilm", "parity") for requirement in extra}),
+        "all": sorted(
+            {requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "minilm", "parity") for requirement in extra}
+        ),
         "dev": DEVELOPMENT,
     },
     entry_points={"console_scripts": ["precis = pipelines.cli:main"]},

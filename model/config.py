@@ -292,7 +292,9 @@ class TrainingConfig:
     batch_tokens: int = flag(8_192, "padded source and target tokens of one step, over all replicas")
     accumulate: int = flag(1, "pieces that each batch is worked in, one after the other, to save memory; only dropout differs")
     learning_rate: float = flag(
-        0.0, "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017)"
+        0.0,
+        "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017), "
+        "0.002 with --task extractive",
     )
     warmup_steps: int = flag(4_000, "steps of linear warm-up; after them the rate falls with the inverse square root of the step")
     label_smoothing: float = flag(0.1, "share of the target probability spread over all tokens")
@@ -338,7 +340,7 @@ class ExtractiveTraining:
         48, "sentences of an article that are read together; training reads the first so many, a longer article is scored in windows"
     )
     batch_documents: int = flag(64, "articles of one step")
-    learning_rate: float = flag(0.0, "the highest learning rate; 0 takes 0.002")
+    learning_rate: float = flag(0.0, "the highest learning rate, reached after a tenth of the steps; 0 takes 0.002")
     dropout: float = flag(0.1, "share of values set to zero while training")
     seed: int = flag(17, "seed of weights, dropout and the order of documents")
 

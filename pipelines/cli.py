@@ -144,7 +144,8 @@ def _train(values: dict[str, Any]) -> int:
         print(f"precis train: {error}", file=sys.stderr)
         return 143
     scores = ", ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
-    print(f"model {result.model_id} of step {result.step}" + (f": validation {scores}" if scores else "") + f"\nwrote {result.bundle}")
+    step = f" of step {result.step}" if result.step else ""
+    print(f"model {result.model_id}{step}" + (f": validation {scores}" if scores else "") + f"\nwrote {result.bundle}")
     return 0
 
 

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from model.extractive.terms import Terms, find_terms
 
-# In the order of the columns; each is followed by its logarithm, sign(x) log(1 + |x|), further right.
+# In the order of the columns; further right follow their logarithms, log(1 + x).
 NAMES = (
     *("position", "from_end", "relative_position", "sentences"),
     *("words", "relative_words", "words_before", "words_after", "document_words", "lead_words", "previous_words", "next_words"),
@@ -50,7 +50,7 @@ def features(sentences: Sequence[str]) -> np.ndarray:
     terms = find_terms(sentences)
     words = np.maximum(np.bincount(terms.rows, minlength=len(sentences)), 1).astype(np.float64)
     columns = np.stack([*_places(words), *_contents(terms, words), *_surfaces(sentences, words)], axis=1)
-    return np.concatenate([columns, np.sign(columns) * np.log1p(np.abs(columns))], axis=1).astype(np.float32)
+    return np.concatenate([columns, np.log1p(columns)], axis=1).astype(np.float32)
 
 
 def _places(words: np.ndarray) -> list[np.ndarray]:

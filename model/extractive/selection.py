@@ -98,14 +98,14 @@ def _take_best(sentences: Sequence[str], scores: np.ndarray, selection: Selectio
 def _take_diverse(sentences: Sequence[str], scores: np.ndarray, selection: SelectionConfig, skips: Callable[[str], bool]) -> list[int]:
     """Maximal marginal relevance (Carbonell and Goldstein 1998): lambda x relevance - (1 - lambda) x similarity to what is chosen.
 
-    Relevance is the score, moved and scaled to reach from 0 to 1; similarity the highest cosine of tf-idf vectors with a sentence chosen
-    before.
+    Relevance is the score, scaled so that the best and the worst are 1 apart; similarity the highest cosine of tf-idf vectors with a
+    sentence chosen before.
     """
     if not len(scores):
         return []
     terms = find_terms(sentences)
     vectors = terms.matrix(terms.unit_values)
-    relevance = (scores - scores.min()) / ((scores.max() - scores.min()) or 1.0)
+    relevance = scores / (np.ptp(scores) or 1.0)
     similarity = np.zeros(len(scores))
     is_open = np.ones(len(scores), bool)
     chosen: list[int] = []

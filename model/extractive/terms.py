@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
-from nltk.stem.porter import PorterStemmer
 
 from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
 from model.extractive.threads import NEVER_SPLIT
+from model.porter import stem
 from model.text import words
 
 # Up to here a document's matrices are plain ones, at most 8 MB each, and sentences are compared each with each; beyond, they are sparse.
@@ -156,7 +156,8 @@ def _find_terms(sentences: tuple[str, ...]) -> Terms:
     # Equal words lie side by side in the order of their hashes, those of one sentence too.
     order = np.argsort(hashes[places], kind="stable")
     ordered, ordered_rows = hashes[places][order], rows[places][order]
-    is_new_term = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
+    is_new_term = np.ones(len(order), bool)
+    is_new_term[1:] = ordered[1:] != ordered[:-1]
     is_new_cell = is_new_term.copy()
     is_new_cell[1:] |= ordered_rows[1:] != ordered_rows[:-1]
     numbers = np.cumsum(is_new_term) - 1
@@ -183,18 +184,4 @@ def _term(word: str) -> bytes:
     """
     if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
         return _NO_TERM
-    return hashlib.blake2b(stem(word).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-# Of what Porter's algorithm takes off or changes, each ends in one of these.
-_ENDINGS = (
-    *("s", "ed", "ing", "y", "e", "al", "ful", "ll", "er", "ator", "ion", "ism", "ic", "ant", "ent", "ou"),
-    *("iti", "enci", "anci", "alli", "entli", "eli", "ousli", "bli"),
-)
-_STEMMER = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
-
-
-def stem(word: str) -> str:
-    """The stem of a word in lower case by Porter's algorithm (Porter 1980), of a possessive that of its owner."""
-    word = word.removesuffix("'s")
-    return _STEMMER.stem(word, to_lowercase=False) if word.endswith(_ENDINGS) else word
+    return hashlib.blake2b(stem(word.removesuffix("'s")).encode("utf-8", "surrogatepass"), digest_size=8).digest()

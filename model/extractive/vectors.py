@@ -62,9 +62,10 @@ class SentenceEncoder:
         import tensorflow as tf
 
         self.width = encoder.config.width
-        self._encoder, self._tokenizer, self._overlap = encoder, tokenizer, overlap_tokens
+        self._encoder, self._tokenizer = encoder, tokenizer
         self._before, self._behind = tokenizer.around
         self._limit = encoder.config.max_source_tokens - len(self._before) - len(self._behind)
+        self._overlap = min(overlap_tokens, self._limit // 2)
         signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int32)]
         self._pool = tf.function(self._pool_batch, input_signature=signature, autograph=False)
 

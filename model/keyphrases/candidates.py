@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import snowballstemmer
 
 from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
+from model.porter import stem
 from model.text import WORD
 
 MAX_WORDS = 4
@@ -111,7 +111,7 @@ def read_tokens(sentences: Sequence[str]) -> Tokens:
     """The tokens of a document."""
     surface: list[str] = []
     numbers: dict[str, int] = {}
-    stem: list[int] = []
+    stems: list[int] = []
     kind: list[int] = []
     capital: list[bool] = []
     for sentence in sentences:
@@ -121,16 +121,16 @@ def read_tokens(sentences: Sequence[str]) -> Tokens:
             if token_stem == "the" and (not kind or kind[-1] != LINK):
                 token_kind = BREAK
             surface.append(token[:-2] if ends_with_break else token)
-            stem.append(numbers.setdefault(token_stem, len(numbers)))
+            stems.append(numbers.setdefault(token_stem, len(numbers)))
             kind.append(token_kind)
             capital.append(token_kind == TOPIC and token[0].isupper() and not opens)
             opens = opens and not token[0].isalnum()
             if ends_with_break:
                 surface.append("'s")
-                stem.append(numbers.setdefault("'s", len(numbers)))
+                stems.append(numbers.setdefault("'s", len(numbers)))
                 kind.append(BREAK)
                 capital.append(False)
-    return Tokens(surface, list(numbers), np.array(stem, np.int64), np.array(kind, np.int8), np.array(capital, bool))
+    return Tokens(surface, list(numbers), np.array(stems, np.int64), np.array(kind, np.int8), np.array(capital, bool))
 
 
 def normalise_phrase(phrase: str) -> str:
@@ -153,5 +153,4 @@ def analyse(token: str) -> tuple[int, str, bool]:
     if _NUMBER.fullmatch(word):
         return NUMBER, word, False
     possessive = word.endswith("'s")
-    # A new stemmer each time: one holds the word it works on, and pipelines call from several threads.
-    return TOPIC, snowballstemmer.stemmer("porter").stemWord(word[:-2] if possessive else word), possessive
+    return TOPIC, stem(word[:-2] if possessive else word), possessive

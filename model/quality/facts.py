@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import snowballstemmer
-
 from model.extractive.stopwords import STOP_WORDS
+from model.porter import stem
 from model.quality.numerals import SCALES, SMALL, TENS, Value, all_values, stated_numbers
 from model.quality.openings import OPENINGS
 from model.text import words
 
+_stem = functools.lru_cache(maxsize=200_000)(stem)
 _MONTH_FORMS = (
     "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/september sep sept/october oct/november nov/december dec"
 )
@@ -188,7 +188,7 @@ def _is_known(key: str, vocabulary: frozenset[str]) -> bool:
     if len(key) >= _SHORTEST_STEM and any(key + ending in vocabulary for ending in _ENDINGS):
         return True
     return any(
-        key.endswith(ending) and len(stem := key.removesuffix(ending)) >= _SHORTEST_STEM and stem in vocabulary for ending in _ENDINGS
+        key.endswith(ending) and len(rest := key.removesuffix(ending)) >= _SHORTEST_STEM and rest in vocabulary for ending in _ENDINGS
     )
 
 
@@ -201,11 +201,5 @@ def _is_ordinary(word: str, key: str, sentences: Iterable[str], facts: Facts) ->
         return False
     if key in OPENINGS or any(re.search(rf"\b{re.escape(key)}\b", sentence) for sentence in sentences):
         return True
-    stem = _stem(key)
-    return any(other[:2] == key[:2] and _stem(other) == stem for other in facts.vocabulary)
-
-
-@functools.lru_cache(maxsize=200_000)
-def _stem(word: str) -> str:
-    """The stem by Porter's algorithm (Porter 1980), with a stemmer of its own: pipelines call from several threads."""
-    return snowballstemmer.stemmer("porter").stemWord(word)
+    own = _stem(key)
+    return any(other[:2] == key[:2] and _stem(other) == own for other in facts.vocabulary)

@@ -106,6 +106,7 @@ class ExtractorTrainer:
         reading = {"precision": training.vector_precision, "sentences": self.config.max_sentences}
         self.vectors_fingerprint = files.sha256_json({"records": info.fingerprint, "encoder": identity["encoder"], **reading})
         files.remove_leftovers(output)
+        self.sentence_encoder = SentenceEncoder(encoder.encoder, encoder.tokenizer) if encoder else None
         self.staging = tempfile.TemporaryDirectory(prefix="precis-records-")  # removed with this object
         self.articles = list(self._read(records, "train", keep_text=False))
         self.validation = list(itertools.islice(self._read(records, "validation", keep_text=True), _VALIDATION_ARTICLES))
@@ -142,14 +143,13 @@ class ExtractorTrainer:
 
     def _vectors(self, shard: str, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The vectors of a shard's sentences, float16 [N, D] an article."""
-        if self.encoder is None:
+        if self.sentence_encoder is None:
             return [np.zeros((len(document), 0), np.float16) for document in documents]
         path = files.join(self.folder, "vectors", f"{shard.rsplit('/', 1)[-1]}-{self.vectors_fingerprint[:16]}.npy")
         if not files.exists(path):
-            encoder = SentenceEncoder(self.encoder.encoder, self.encoder.tokenizer)
             pieces = [documents[start : start + _ENCODED_AT_ONCE] for start in range(0, len(documents), _ENCODED_AT_ONCE)]
             bar = tqdm(pieces, desc="encode", unit=f"{_ENCODED_AT_ONCE} articles", mininterval=10, leave=False, file=sys.stderr)
-            found = [vectors.astype(np.float16) for piece in bar for vectors in encoder.vectors(piece)]
+            found = [vectors.astype(np.float16) for piece in bar for vectors in self.sentence_encoder.vectors(piece)]
             buffer = io.BytesIO()
             np.save(buffer, np.concatenate([np.zeros((0, self.config.vector_width), np.float16), *found]), allow_pickle=False)
             files.write_bytes(path, buffer.getvalue())
