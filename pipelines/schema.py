@@ -1,4 +1,4 @@
-"""The Arrow schema of a summary row and of a dead letter, and their Parquet files."""
+"""The Arrow schemas of a summary row, of its scores and of a dead letter, and their Parquet files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from model import files
+from model import files, rouge
 from model.errors import DataError
 from model.quality.flags import FLAGS
 
@@ -132,6 +132,19 @@ SUMMARY_SCHEMA = pa.schema(
     metadata={"precis.schema": "summary", "precis.schema_version": str(SCHEMA_VERSION)},
 )
 
+SCORES_SCHEMA = pa.schema(
+    [
+        _column("document_id", pa.string(), "the document; with run_id it names the row of the summaries"),
+        _column("run_id", pa.string(), "the run that wrote the summary"),
+        _column("system", pa.string(), "an extractive method as in extractive[].method, or abstractive, or summary"),
+        _column("rouge1", pa.float64(), "F1 of ROUGE-1, 0 to 1"),
+        _column("rouge2", pa.float64(), "F1 of ROUGE-2, 0 to 1"),
+        _column("rougeL", pa.float64(), "F1 of ROUGE-L of the unsplit texts, 0 to 1; what papers on news call ROUGE-L is rougeLsum"),
+        _column("rougeLsum", pa.float64(), "F1 of ROUGE-Lsum of the texts split at line breaks, 0 to 1"),
+    ],
+    metadata={"precis.schema": "scores", "precis.schema_version": "1", "precis.variant": rouge.VARIANT},
+)
+
 DEAD_LETTER_SCHEMA = pa.schema(
     [
         _column("task", pa.int32(), "position of the task among the tasks of the corpus"),
@@ -242,7 +255,7 @@ def _nulls_within(structs: pa.StructArray, name: str) -> Iterator[str]:
 
 
 def as_markdown() -> str:
-    """docs/SCHEMA.md: every column of both tables. `python -m pipelines.schema > docs/SCHEMA.md` writes it anew."""
+    """docs/SCHEMA.md: every column of the tables. `python -m pipelines.schema > docs/SCHEMA.md` writes it anew."""
     lines = [
         "# The Parquet tables",
         "",
@@ -250,6 +263,7 @@ def as_markdown() -> str:
     ]
     for title, schema in (
         ("Summaries: `summaries/part-*.parquet`", SUMMARY_SCHEMA),
+        ("Scores of `precis evaluate`: `evaluation/scores/part-*.parquet`", SCORES_SCHEMA),
         ("Dead letters: `dead_letters/part-*.parquet`", DEAD_LETTER_SCHEMA),
     ):
         lines += ["", f"## {title}", "", "| column | type | |", "|---|---|---|", *_schema_rows(schema)]

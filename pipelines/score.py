@@ -11,7 +11,7 @@ from model.keyphrases.references import f1
 from model.text import sentences
 from pipelines import progress
 from pipelines.rows import RowRange, has_reference, read_rows
-from pipelines.schema import write_parquet
+from pipelines.schema import SCORES_SCHEMA, write_parquet
 from pipelines.tasks import part_name
 
 SCORES_FOLDER = "scores"
@@ -23,24 +23,6 @@ KEYPHRASE_COUNTS = (5, 10)
 NEEDED_COLUMNS = ("document_id", "run_id", "reference_summary", "extractive", "abstractive_summary", "truncated")
 # Not in runs of the first schema.
 LATER_COLUMNS = ("summary", "keyphrases", "reference_keyphrases")
-
-
-def _column(name: str, kind: pa.DataType, description: str) -> pa.Field:
-    return pa.field(name, kind, nullable=False, metadata={"description": description})
-
-
-SCORES_SCHEMA = pa.schema(
-    [
-        _column("document_id", pa.string(), "the document; with run_id it names the row of the summaries"),
-        _column("run_id", pa.string(), "the run that wrote the summary"),
-        _column("system", pa.string(), "an extractive method as in extractive[].method, or abstractive, or summary"),
-        _column("rouge1", pa.float64(), "F1 of ROUGE-1, 0 to 1"),
-        _column("rouge2", pa.float64(), "F1 of ROUGE-2, 0 to 1"),
-        _column("rougeL", pa.float64(), "F1 of ROUGE-L of the unsplit texts, 0 to 1; what papers on news call ROUGE-L is rougeLsum"),
-        _column("rougeLsum", pa.float64(), "F1 of ROUGE-Lsum of the texts split at line breaks, 0 to 1"),
-    ],
-    metadata={"precis.schema": "scores", "precis.schema_version": "1", "precis.variant": rouge.VARIANT},
-)
 
 
 class RangeScores(NamedTuple):

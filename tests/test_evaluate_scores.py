@@ -9,7 +9,8 @@ from summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 from pipelines import rows as row_ranges
 from pipelines.evaluate import evaluate
 from pipelines.rows import RowRange, list_ranges, parquet_files, read_rows
-from pipelines.score import SCORES_SCHEMA, extractive_summaries, keyphrase_f1, one_sentence_a_line, score_rows
+from pipelines.schema import SCORES_SCHEMA
+from pipelines.score import extractive_summaries, keyphrase_f1, one_sentence_a_line, score_rows
 
 
 def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
