@@ -13,6 +13,7 @@ ABSTRACTIVE, SOURCE = "abstractive", "source"
 SHORT_SOURCE = "short_source"
 # Also without a fallback this one keeps a text from being shown: what is longer than its source is no summary.
 LONGER = "longer_than_source"
+EMPTY = "empty"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,12 +83,14 @@ def choose_summary(*, source: Text, extractive: Text, abstractive: Text | None, 
     """The summary of a document to show; it has never more words than its source.
 
     A short document is its own summary. Else the abstractive summary is shown, if there is one and none of its flags holds it back; then
-    the extractive one; and the source itself where even that were longer.
+    the extractive one; and the source itself where even that were longer. An empty extractive summary takes no other's place.
     """
     if is_short:
         return Shown(source, [])
     reasons = [name for name in abstractive.flags if name == LONGER or _holds_back(name, config)] if abstractive else []
     if abstractive and not reasons:
+        return Shown(abstractive, [])
+    if EMPTY in extractive.flags and abstractive and not {EMPTY, LONGER} & set(abstractive.flags):
         return Shown(abstractive, [])
     return Shown(source if LONGER in extractive.flags else extractive, reasons)
 

@@ -125,7 +125,9 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
             print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
         if manifest["search"]:
             print(in_one_line(manifest["search"]))
-        print(f"run {manifest['run_id']}, model {manifest['model_id']}\nwrote {values['output']}")
+        names = {"model": "model_id", "extractor": "extractive_model_id", "keyphrases": "keyphrase_model_id"}
+        models = "".join(f", {name} {manifest[key]}" for name, key in names.items() if manifest[key])
+        print(f"run {manifest['run_id']}{models}\nwrote {values['output']}")
     else:
         from pipelines.evaluate import evaluate
 

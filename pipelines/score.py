@@ -63,9 +63,10 @@ def score_rows(rows: RowRange, *, tasks: int, folder: str, split_sentences: bool
     """
     read = read_rows(rows, (*NEEDED_COLUMNS, *LATER_COLUMNS))
     scored = [row for row in read if has_reference(row)]
+    methods = sorted({sentence["method"] for row in scored for sentence in row["extractive"] or ()})
     texts, unsplit = [], []
     for row in scored:
-        own = system_texts(row)
+        own = system_texts(row, methods)
         cut = {system: one_sentence_a_line(own[system]) for system in TEXT_COLUMNS if system in own}
         unsplit.append([system for system in cut if cut[system] != own[system]])
         texts.append({**own, **cut} if split_sentences else own)
@@ -88,10 +89,13 @@ def score_rows(rows: RowRange, *, tasks: int, folder: str, split_sentences: bool
     )
 
 
-def system_texts(row: Mapping[str, Any]) -> dict[str, str]:
-    """The reference and every system's summary of a row, under their names."""
+def system_texts(row: Mapping[str, Any], methods: Iterable[str] = ()) -> dict[str, str]:
+    """The reference and every system's summary of a row, under their names.
+
+    One of the given extractive methods that chose nothing has an empty summary: left out, it would be judged by its easier rows alone.
+    """
     written = {system: row[column] for system, column in TEXT_COLUMNS.items() if row.get(column) is not None}
-    return {**extractive_summaries(row["extractive"] or ()), **written}
+    return {**dict.fromkeys(methods, ""), **extractive_summaries(row["extractive"] or ()), **written}
 
 
 def extractive_summaries(chosen: Iterable[Mapping[str, Any]]) -> dict[str, str]:

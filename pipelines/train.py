@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from model import files, record
+from model.bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
 from model.config import TrainingConfig, named_network
 from model.errors import UsageError
 from model.record import TOKENIZER_FOLDER, load_dataset
@@ -35,7 +36,17 @@ def train(**flags: Any) -> TrainResult:
     for name in flags:
         if name in others:
             raise UsageError(f"--{name} means nothing to --task {task}; leave it out")
-    return _TRAINERS[task](*read_flags(TRAIN[task], flags))
+    options, *settings = read_flags(TRAIN[task], flags)
+    _check_output(options)
+    return _TRAINERS[task](options, *settings)
+
+
+def _check_output(options: TrainOptions) -> None:
+    """Refuses an output that holds a bundle of another kind, whose files would be mixed with this one's."""
+    if files.exists(files.join(options.output, MANIFEST_FILE)):
+        kind = read_manifest(options.output).get("kind", ABSTRACTIVE)
+        if kind != options.task:
+            raise UsageError(f"{options.output} holds a bundle of the kind {kind}; name another --output, or remove that folder")
 
 
 def _train_network(options: TrainOptions, settings: NetworkOptions, training: TrainingConfig) -> TrainResult:

@@ -103,6 +103,15 @@ def test_what_a_task_counts(tmp_path):
     }  # fmt: skip
 
 
+def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
+    rows = rows_of(range(0, 3))
+    rows[1]["extractive"] = [sentence for sentence in rows[1]["extractive"] if sentence["method"] != "frequency"]
+    run = write_run(tmp_path / "run", [[rows]])
+    (own,) = list_ranges(parquet_files(run), needed=[])
+    found = score_rows(own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False).scores
+    assert found["frequency"][1].tolist() == [0.0] * 4 and (found["frequency"][[0, 2], 0] > 0).all() and found["lead"][1, 0] > 0
+
+
 def phrases(method, *names):
     """Phrases of a method, the best first, in the order of the alphabet."""
     return sorted(

@@ -66,3 +66,10 @@ def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
 def test_what_cannot_be_is_refused(change, message):
     with pytest.raises(UsageError, match=message):
         GateConfig(**change)
+
+
+def test_an_empty_text_takes_no_others_place():
+    nothing = Text("lead", "", ["empty"])
+    assert chosen(extractive=nothing, abstractive=written("repeated")) == (written("repeated"), [])
+    assert chosen(extractive=nothing, abstractive=written("longer_than_source")) == (nothing, ["longer_than_source"])
+    assert chosen(extractive=nothing, abstractive=None) == (nothing, [])

@@ -80,3 +80,9 @@ def test_a_number_of_any_length_is_read_up_to_its_limit():
     digits = "1" * 20_000
     ((value,),) = stated(f"{digits} million")
     assert value == Decimal("1" * MAX_DIGITS) * 10**6 and all_values([digits])
+
+
+def test_digits_without_end_and_words_without_end_are_read():
+    assert all_values(["123456789012345678901234567890123s"]) and all_values(["1980s"]) == {1980, 80}
+    # Hours, were a number of any length.
+    assert 10**6 in all_values(["million"] * 3_000) and 105 in all_values(["hundred", "five"] * 1_500)

@@ -392,3 +392,10 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path):
             figures.append(Reference(found.highlights).score(summary)["rouge2"].fmeasure)
         quality[method] = np.mean(figures)
     assert quality["neural"] > max(quality["lead"], quality["random"]) + 0.02, quality
+
+
+def test_a_bundle_of_another_kind_is_not_overwritten(records, undisturbed, tmp_path):
+    output = copied(undisturbed, tmp_path / "o")
+    with pytest.raises(UsageError, match="holds a bundle of the kind extractive; name another --output, or remove that folder"):
+        train(task="keyphrases", records=records, output=output)
+    assert load_scorer(output).model_id == load_scorer(str(undisturbed)).model_id

@@ -48,6 +48,10 @@ class Number(NamedTuple):
     values: tuple[Value, ...]
 
 
+# `Nine hundred ninety nine million nine hundred ninety nine thousand nine hundred ninety nine` has 14. A longer run is no number.
+_MOST_NUMBER_WORDS = 18
+
+
 def is_number_word(word: str) -> bool:
     """Whether a word holds a digit or is the name of a number."""
     return word in _WORDS if word.isalpha() else _DIGITS.search(word) is not None
@@ -109,7 +113,7 @@ def _longer_readings(words: Sequence[str], start: int, value: Value) -> Iterator
     """Goes on with the names of numbers behind the first word, whose value is given."""
     total, group, last = 0 * value, value, words[start]
     position = start + 1
-    while position < len(words):
+    while position < min(len(words), start + _MOST_NUMBER_WORDS):
         is_joined = words[position] == "and" and last in SCALES and position + 1 < len(words)
         word = words[position + is_joined]
         if word in SCALES and not is_joined:
@@ -133,7 +137,7 @@ def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
             yield value, (value * _CERTAIN[letters],)
         elif letters in _POSSIBLE:
             yield value, (value, value * _POSSIBLE[letters])
-        elif letters == "s" and value > 1000:
+        elif letters == "s" and 1000 < value < 10_000:
             yield value, (value, value % 100)  # the 1980s are the '80s
         else:
             yield value, (value,)
