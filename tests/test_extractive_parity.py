@@ -7,7 +7,7 @@ import pytest
 
 from model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
 from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from model.extractive.terms import stem
+from model.porter import stem
 from model.text import sentences, words
 from pipelines.corpus.sample import generator
 
@@ -29,7 +29,7 @@ class ContentStems:
     """Gives sumy the stems of words that count, and nothing else."""
 
     def to_words(self, text):
-        return tuple(stem(word) for word in words(text) if is_content(word))
+        return tuple(stem(word.removesuffix("'s")) for word in words(text) if is_content(word))
 
 
 class StemsInPlace:
@@ -39,7 +39,7 @@ class StemsInPlace:
         self._numbers = itertools.count()
 
     def to_words(self, text):
-        return tuple(stem(word) if is_content(word) else f"#{next(self._numbers)}" for word in words(text))
+        return tuple(stem(word.removesuffix("'s")) if is_content(word) else f"#{next(self._numbers)}" for word in words(text))
 
 
 def is_content(word):
