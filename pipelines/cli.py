@@ -121,6 +121,8 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
         manifest = summarize(beam_args=beam_args, **values)
         print(f"documents: {_listed(manifest['counts'])}")
         print(f"summaries: {_listed(manifest['summary_methods'])}")
+        if manifest["quality_flags"]:
+            print(f"quality flags: {_listed(manifest['quality_flags'])}")
         if manifest["fallbacks"]:
             print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
         if manifest["search"]:

@@ -141,7 +141,8 @@ def publish_manifest(receipts: list[dict[str, Any]], settings: Settings, job: Jo
         **settings.model,
         "extractive": list(options.methods),
         **{
-            name: tasks.sum_counts(receipt[name] for receipt in receipts) for name in ("counts", "summary_methods", "fallbacks", "failures")
+            name: tasks.sum_counts(receipt[name] for receipt in receipts)
+            for name in ("counts", "summary_methods", "quality_flags", "fallbacks", "failures")
         },
         "search": describe(tasks.sum_counts([Figures().sums, *(receipt["search"] for receipt in receipts)])) if options.bundle else None,
         "files": [file for receipt in receipts for file in receipt["files"]],

@@ -112,6 +112,7 @@ class SummarizeTask(beam.DoFn):
             "dead_letters": tasks.publish_dead_letters(self._job, task.number, letters),
             "failures": count_reasons(letters),
             "summary_methods": dict(shown.methods),
+            "quality_flags": dict(shown.flags),
             "fallbacks": dict(shown.fallbacks),
             "search": figures.sums,
         }

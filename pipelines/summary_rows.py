@@ -80,17 +80,20 @@ class ShownCounts:
 
     Attributes:
       methods: documents by the method of the summary that is shown.
+      flags: documents by each of the flags of the summary that is shown.
       fallbacks: documents whose abstractive summary is not shown, by each of the flags that it was held back for.
     """
 
     def __init__(self) -> None:
         self.methods: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
     def add(self, shown: Iterable[Shown]) -> None:
         """Adds documents."""
         for one in shown:
             self.methods[one.text.method] += 1
+            self.flags.update(one.text.flags)
             self.fallbacks.update(one.reasons)
 
 

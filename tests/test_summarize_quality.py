@@ -101,6 +101,8 @@ def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
         assert row["quality_flags"] == row[f"{shown[1]}_quality"]["flags"]
     manifest = manifest_of(gated)
     assert manifest["fallbacks"] == reasons and manifest["summary_methods"] == methods
+    shown_flags = [name for row in rows_of(gated) for name in row["quality_flags"]]
+    assert manifest["quality_flags"] == {name: shown_flags.count(name) for name in sorted(set(shown_flags))} != {}
     assert set(methods) == {"frequency", "abstractive", "source"} and set(reasons) <= set(FLAGS) and len(reasons) > 1
 
 
@@ -121,7 +123,8 @@ def test_what_was_shown_is_said_at_the_end(gated, flags, capsys):
     gate = {"min_source_words": 12, "fallback": "extractive", "fallback_flags": "too_short,unsupported_name,truncated_source"}
     assert precis("summarize", output=gated, **{**flags, **gate}) == 0
     said_lines = capsys.readouterr().out.splitlines()
-    methods, fallbacks = (manifest_of(gated)[name] for name in ("summary_methods", "fallbacks"))
+    methods, flagged, fallbacks = (manifest_of(gated)[name] for name in ("summary_methods", "quality_flags", "fallbacks"))
+    assert "quality flags: " + ", ".join(f"{name} {count}" for name, count in flagged.items()) in said_lines
     assert "summaries: " + ", ".join(f"{name} {count}" for name, count in methods.items()) in said_lines
     assert "abstractive summaries held back: " + ", ".join(f"{name} {count}" for name, count in fallbacks.items()) in said_lines
 
