@@ -19,7 +19,7 @@ $(INSTALLED): requirements.lock setup.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (5 to 9 minutes on two cores)
+run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (6 to 10 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 900 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 200 --validation_steps 300 --checkpoint_steps 300
 	$(BIN)/precis train --task extractive --records $(RUN)/records --output $(RUN)/extractor --epochs 3
