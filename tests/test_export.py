@@ -238,7 +238,7 @@ def test_a_precision_that_does_not_exist_is_refused(bundle, tmp_path):
 @pytest.mark.slow
 def test_rows_of_precis_summarize_in_a_process_without_precis(bundle, exported, tmp_path):
     corpus = write_jsonl(tmp_path / "c.jsonl", [{"id": str(index), "article": article} for index, article in enumerate(ARTICLES)])
-    assert precis("summarize", corpus=corpus, bundle=bundle, output=tmp_path / "run", **FLAGS) == 0
+    assert precis("summarize", corpus=corpus, bundle=bundle, output=tmp_path / "run", min_source_words=0, **FLAGS) == 0
     rows = [row for part in sorted((tmp_path / "run").glob("summaries/*.parquet")) for row in pq.read_table(part).to_pylist()]
     assert [row["document_id"] for row in rows] == [str(index) for index in range(len(ARTICLES))]
     assert {row["decode_id"] for row in rows} == {json.loads((exported / "manifest.json").read_text())["decode_id"]}
