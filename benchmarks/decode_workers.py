@@ -99,7 +99,7 @@ def precis_engine(job: Job) -> Decode:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
-    from model.config import DecodingConfig, DecodingTokens
+    from model.decoding.config import DecodingConfig, DecodingTokens
     from model.decoding.searcher import Searcher
     from model.foreign.checkpoint import load_checkpoint
 

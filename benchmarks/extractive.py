@@ -21,7 +21,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 
-from model.config import SelectionConfig
+from model.extractive.config import SelectionConfig
 from model.extractive.methods import METHODS
 from model.extractive.selection import select
 from model.text import sentences, words

@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 
 from model.bundle import save_bundle
-from model.config import DecodingConfig, named_network
+from model.decoding.config import DecodingConfig
 from model.decoding.pool import Search, count_processes
+from model.network.config import named_network
 from model.quiet import import_tensorflow
 from model.text import body
 from model.tokenizer import Tokenizer

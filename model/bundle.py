@@ -1,7 +1,8 @@
 """A trained network as a folder: configuration, tokenizer, weights, manifest; loads without a network connection and holds no pickle.
 
-config.json            the network's configuration; of an imported one also how it wants to be searched
+config.json            the network's architecture and configuration, the task prefixes it knows; of an imported one also how to search
 tokenizer/             vocab.txt and tokenizer.json; of an imported network tokenizers.json
+source_tokenizer/      the same for sources, where they have a vocabulary of their own
 weights.safetensors    one tensor per weight, named by its path in the network
 manifest.json          its kind, checksums of the files, model_id, what it was trained on or imported from; written last
 
@@ -10,22 +11,22 @@ The kind of a bundle says what is in it and what takes it. Bundles of every kind
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from model import files
-from model.config import DecodingConfig, DecodingTokens, NetworkConfig
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.errors import DataError, UsageError
-from model.foreign.tokenizer import DEFINITION_FILE, ForeignTokenizer
-from model.tokenizer import Tokenizer
+from model.network.config import NetworkConfig, architecture_of, read_config
+from model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, AnyTokenizer, load_tokenizer
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: reading a manifest does without it.
-    from model.network.transformer import Transformer
+    from model.network.generator import Generator
 
 FORMAT_VERSION = 1
-CONFIG_FILE, TOKENIZER_FOLDER, WEIGHTS_FILE, MANIFEST_FILE = "config.json", "tokenizer", "weights.safetensors", "manifest.json"
+CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE = "config.json", "weights.safetensors", "manifest.json"
 ABSTRACTIVE, ENCODER, EXTRACTIVE, KEYPHRASES = "abstractive", "encoder", "extractive", "keyphrases"
 # What takes a bundle of each kind.
 TAKEN_BY: Mapping[str, str] = {
@@ -54,15 +55,20 @@ class Bundle(NamedTuple):
     """A network that is ready to summarize.
 
     Attributes:
-      network, tokenizer: what they say.
+      network: what it says.
+      tokenizer: of summaries.
+      source_tokenizer: of sources; most often the same.
       model_id: as in `Files`.
       special: the special tokens of an imported network; None where the tokenizer knows them.
+      task_prefixes: the texts that say what to write of a document, before which one of them stands; the first is the usual one.
     """
 
-    network: "Transformer"
-    tokenizer: Tokenizer | ForeignTokenizer
+    network: "Generator"
+    tokenizer: AnyTokenizer
+    source_tokenizer: AnyTokenizer
     model_id: str
     special: DecodingTokens | None
+    task_prefixes: tuple[str, ...] = ()
 
 
 class Contents(NamedTuple):
@@ -70,13 +76,15 @@ class Contents(NamedTuple):
 
     Attributes:
       config: the network's.
-      tokenizer, model_id, special: as in `Bundle`.
+      tokenizer, source_tokenizer, model_id, special, task_prefixes: as in `Bundle`.
     """
 
     config: NetworkConfig
-    tokenizer: Tokenizer | ForeignTokenizer
+    tokenizer: AnyTokenizer
+    source_tokenizer: AnyTokenizer
     model_id: str
     special: DecodingTokens | None
+    task_prefixes: tuple[str, ...]
 
 
 def save_files(
@@ -86,7 +94,8 @@ def save_files(
     config: Mapping[str, Any],
     weights: Mapping[str, np.ndarray],
     provenance: Mapping[str, Any],
-    tokenizer: Tokenizer | ForeignTokenizer | None = None,
+    tokenizer: AnyTokenizer | None = None,
+    source_tokenizer: AnyTokenizer | None = None,
 ) -> str:
     """Writes a bundle of any kind.
 
@@ -97,6 +106,7 @@ def save_files(
       weights: the tensors by name.
       provenance: what it was made from and how, for the manifest.
       tokenizer: where the kind has one.
+      source_tokenizer: where sources have one of their own.
 
     Returns:
       The model_id.
@@ -104,19 +114,17 @@ def save_files(
     import safetensors.numpy
 
     files.remove(files.join(folder, MANIFEST_FILE))
-    # The first bundles were abstractive and named no kind: those of today keep their bytes, and so their model_id.
-    named = {} if kind == ABSTRACTIVE else {"kind": kind}
-    files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, **named, **config})
+    files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, "kind": kind, **config})
     files.write_bytes(files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(dict(weights)))
     checksums = {name: files.sha256_file(files.join(folder, name)) for name in (CONFIG_FILE, WEIGHTS_FILE)}
-    identity = dict(checksums)
-    if tokenizer:
-        tokenizer.save(files.join(folder, TOKENIZER_FOLDER))
-        identity["tokenizer"] = tokenizer.fingerprint
+    identity, fingerprints = dict(checksums), {}
+    for name, one in ((TOKENIZER_FOLDER, tokenizer), (SOURCE_TOKENIZER_FOLDER, source_tokenizer)):
+        files.remove(files.join(folder, name))
+        if one:
+            one.save(files.join(folder, name))
+            identity[name] = fingerprints[f"{name}_fingerprint"] = one.fingerprint
     model_id = files.sha256_json(identity)[:16]
-    manifest: dict[str, Any] = {"format_version": FORMAT_VERSION, "kind": kind, "model_id": model_id, "sha256": checksums}
-    if tokenizer:
-        manifest["tokenizer_fingerprint"] = tokenizer.fingerprint
+    manifest = {"format_version": FORMAT_VERSION, "kind": kind, "model_id": model_id, "sha256": checksums, **fingerprints}
     files.write_json(files.join(folder, MANIFEST_FILE), {**manifest, "provenance": provenance})
     return model_id
 
@@ -137,16 +145,16 @@ def open_files(folder: str, *kinds: str) -> Files:
     return Files(kind, config, manifest["model_id"])
 
 
-def open_tokenizer(folder: str) -> Tokenizer | ForeignTokenizer:
-    """Reads the tokenizer of a bundle.
+def open_tokenizer(folder: str, name: str = TOKENIZER_FOLDER) -> AnyTokenizer:
+    """Reads a tokenizer of a bundle, that of summaries unless another is named.
 
     Raises:
       UsageError: the folder is no complete bundle.
       DataError: the tokenizer is damaged, or another one than the manifest names.
     """
-    tokenizer = load_tokenizer(files.join(folder, TOKENIZER_FOLDER))
-    if tokenizer.fingerprint != read_manifest(folder).get("tokenizer_fingerprint"):
-        raise DataError(f"{files.join(folder, TOKENIZER_FOLDER)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again")
+    tokenizer = load_tokenizer(files.join(folder, name))
+    if tokenizer.fingerprint != read_manifest(folder).get(f"{name}_fingerprint"):
+        raise DataError(f"{files.join(folder, name)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again")
     return tokenizer
 
 
@@ -166,11 +174,13 @@ def open_weights(folder: str) -> dict[str, np.ndarray]:
 def save_bundle(
     folder: str,
     *,
-    network: "Transformer",
-    tokenizer: Tokenizer | ForeignTokenizer,
+    network: "Generator",
+    tokenizer: AnyTokenizer,
     provenance: dict[str, Any],
+    source_tokenizer: AnyTokenizer | None = None,
     decoding: DecodingConfig | None = None,
     special: DecodingTokens | None = None,
+    task_prefixes: Sequence[str] = (),
 ) -> str:
     """Writes a bundle.
 
@@ -178,19 +188,24 @@ def save_bundle(
       folder: where to; files of the same names are replaced.
       network, tokenizer: what to write.
       provenance: what the network was trained on and how, for the manifest.
+      source_tokenizer: where sources have one of their own.
       decoding, special: how an imported network wants to be searched.
+      task_prefixes: as in `Bundle`.
 
     Returns:
       The model_id.
     """
-    config = {"network": network.config, "decoding": decoding, "special": special}
+    parts = {"network": network.config, "decoding": decoding, "special": special}
+    config = {name: dataclasses.asdict(part) for name, part in parts.items() if part is not None}
+    prefixes = {"task_prefixes": list(task_prefixes)} if any(task_prefixes) else {}
     return save_files(
         folder,
         kind=ABSTRACTIVE,
-        config={name: dataclasses.asdict(part) for name, part in config.items() if part is not None},
-        weights={weight.path: weight.numpy() for weight in network.weights},
+        config={"architecture": architecture_of(network.config), **config, **prefixes},
+        weights={weight.path: np.asarray(weight.numpy()) for weight in network.weights},
         provenance=provenance,
         tokenizer=tokenizer,
+        source_tokenizer=source_tokenizer,
     )
 
 
@@ -218,13 +233,15 @@ def read_manifest(folder: str) -> dict[str, Any]:
 
 
 def read_decoding(folder: str) -> dict[str, Any]:
-    """The fields of `DecodingConfig` that a bundle sets itself, without reading its weights; none where it was trained here.
+    """The flags that a bundle sets itself, without reading its weights: how an imported one is searched, and the usual task prefix.
 
     Raises:
       UsageError: the folder is no complete bundle of a network that writes.
       DataError: config.json differs from the manifest.
     """
-    return open_files(folder, ABSTRACTIVE).config.get("decoding", {})
+    config = open_files(folder, ABSTRACTIVE).config
+    prefix = {"task_prefix": config["task_prefixes"][0]} if config.get("task_prefixes") else {}
+    return {**config.get("decoding", {}), **prefix}
 
 
 def open_bundle(folder: str) -> Contents:
@@ -239,7 +256,21 @@ def open_bundle(folder: str) -> Contents:
         name: tuple(value) if isinstance(value, list) else value for name, value in config.get("special", {}).items()
     }
     ids = DecodingTokens(**special) if special else None
-    return Contents(NetworkConfig(**config["network"]), open_tokenizer(folder), model_id, ids)
+    network = read_config(config.get("architecture", "transformer"), config["network"])
+    tokenizer = open_tokenizer(folder)
+    source_tokenizer = open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER) if has_source_tokenizer(folder) else tokenizer
+    return Contents(network, tokenizer, source_tokenizer, model_id, ids, tuple(config.get("task_prefixes", ())))
+
+
+def check_prefix(prefix: str, contents: Contents) -> None:
+    """Refuses a task prefix that a network trained here was never shown; an imported one may know more than its checkpoint says.
+
+    Raises:
+      UsageError: so it is.
+    """
+    if contents.special is None and prefix not in (contents.task_prefixes or ("",)):
+        known = ", ".join(map(repr, contents.task_prefixes)) or "none"
+        raise UsageError(f"--task_prefix {prefix!r} is not one that the network was trained with; it knows {known}")
 
 
 def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
@@ -259,18 +290,12 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
     network = build_network(contents.config, precision=precision)
     for weight in network.weights:
         weight.assign(weights[weight.path])
-    return Bundle(network, contents.tokenizer, contents.model_id, contents.special)
+    return Bundle(network, *contents[1:])
 
 
-def load_tokenizer(folder: str) -> Tokenizer | ForeignTokenizer:
-    """The tokenizer of a folder, whichever kind its files are.
-
-    Raises:
-      DataError: a file is missing or damaged.
-    """
-    if files.exists(files.join(folder, DEFINITION_FILE)):
-        return ForeignTokenizer.load(folder)
-    return Tokenizer.load(folder)
+def has_source_tokenizer(folder: str) -> bool:
+    """Whether the sources of a bundle have a tokenizer of their own."""
+    return f"{SOURCE_TOKENIZER_FOLDER}_fingerprint" in read_manifest(folder)
 
 
 def _check_file(folder: str, name: str, manifest: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ summaries   string [B, N]   those that differ, best first; "" with the score -in
 import tensorflow as tf
 
 from model.bundle import Bundle
-from model.config import DecodingConfig
+from model.decoding.config import DecodingConfig
 from model.decoding.searcher import Searcher
 from model.decoding.summarizer import special_tokens
 from model.errors import UsageError
@@ -28,14 +28,15 @@ class SummarizingModule(tf.Module):
       summarize: articles string [B] -> {"summaries": string [B, N], "scores": float32 [B, N]}.
     """
 
-    def __init__(self, bundle: Bundle, config: DecodingConfig, *, strip_boilerplate: bool = True) -> None:
+    def __init__(self, bundle: Bundle, config: DecodingConfig, *, strip_boilerplate: bool = True, task_prefix: str = "") -> None:
         """Takes a bundle that was trained here.
 
         Raises:
           UsageError: an imported bundle, whose tokenizer no graph can hold.
         """
         super().__init__()
-        self._tokenizer = tokenizer_with_graph(bundle.tokenizer)
+        self._tokenizer, self._source_tokenizer = map(tokenizer_with_graph, (bundle.tokenizer, bundle.source_tokenizer))
+        self._task_prefix = task_prefix
         self._searcher = Searcher(bundle.network, config=config, special=special_tokens(self._tokenizer, bundle.special))
         self._strip_boilerplate = strip_boilerplate
         self.weights = [weight.value for weight in bundle.network.weights]  # tracked, so that they are saved
@@ -44,7 +45,7 @@ class SummarizingModule(tf.Module):
 
     def _summarize(self, articles: tf.Tensor) -> dict[str, tf.Tensor]:
         bodies = body_tensor(articles, strip_boilerplate=self._strip_boilerplate)
-        tokens = self._tokenizer.encode_tensor(bodies)[:, : self._searcher.max_source_tokens]
+        tokens = self._source_tokenizer.encode_tensor(tf.strings.join([self._task_prefix, bodies]))[:, : self._searcher.max_source_tokens]
         found, scores, is_one, *_ = self._searcher.search_batch(tokens.to_tensor(self._searcher.special.pad_id))
         texts = normalise_tensor(tf.reshape(self._tokenizer.decode_tensor(found), [-1]))
         is_one = tf.logical_and(is_one, (bodies != "")[:, None])  # an article without text has no summary

@@ -1,10 +1,10 @@
 """What one training example is, the TFRecord files that hold examples, and the `dataset.json` that describes a folder of them.
 
     document_id       bytes [1]
-    source            int64 [S]   token ids, cut at max_source_tokens, no special tokens
-    target            int64 [T]   token ids, cut at max_target_tokens, no special tokens
+    source            int64 [S]   token ids, cut at max_source_tokens, among them the special tokens that an imported tokenizer puts around
+    target            int64 [T]   token ids, cut at max_target_tokens, without special tokens behind them
     source_tokens     int64 [1]   length before the cut
-    highlights        bytes [1]   the reference, one sentence a line
+    highlights        bytes [1]   the target as text: the reference, one sentence a line, or what else was to be learned of it
 
 and, where the records were prepared with oracle labels,
 
@@ -25,13 +25,13 @@ import numpy as np
 
 from model import files
 from model.errors import DataError, UsageError
-from model.tokenizer import Tokenizer
+from model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, load_tokenizers
 
 FEATURES = {"document_id": "bytes", "source": "int64", "target": "int64", "source_tokens": "int64", "highlights": "bytes"}
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 FORMAT_VERSION = 1
-DATASET_FILE, TOKENIZER_FOLDER, SUCCESS_FILE = "dataset.json", "tokenizer", "_SUCCESS"
+DATASET_FILE, SUCCESS_FILE = "dataset.json", "_SUCCESS"
 
 _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 # The first byte of a protobuf field is its number and its type; 2 is "a length, then that many bytes".
@@ -43,10 +43,10 @@ class Example(NamedTuple):
 
     Attributes:
       document_id: the document's id.
-      source: int [S], token ids of the article.
-      target: int [T], token ids of the reference summary.
+      source: int [S], token ids of the article, behind the task prefix if there is one.
+      target: int [T], token ids of what is to be written.
       source_tokens: length of the article in tokens before it was cut at the network's source length.
-      highlights: the reference summary as text, one sentence a line.
+      highlights: what is to be written as text, of a summary one sentence a line.
       labelled: the article's sentences with their oracle labels, if they were asked for.
     """
 
@@ -257,8 +257,13 @@ class DatasetInfo:
     max_target_tokens: int
     # The seed of the splits.
     seed: int
+    # What stands before every article, and what of the reference is the target: a name of `precis prepare --target`.
+    task_prefix: str = ""
+    target: str = "highlights"
     # Of the tokenizer that encoded the records; it lies in the same folder.
     tokenizer_fingerprint: str
+    # Of the one that encoded the sources, where it is another.
+    source_tokenizer_fingerprint: str | None = None
     # Of everything the records depend on; equal fingerprints mean equal bytes.
     fingerprint: str
 
@@ -314,7 +319,7 @@ def load_dataset(folder: str) -> DatasetInfo:
 
     Raises:
       UsageError: the folder holds no records.
-      DataError: the folder is unfinished, of another format version, or its tokenizer is not the one that encoded the records.
+      DataError: the folder is unfinished, of another format version, or a tokenizer is not the one that encoded the records.
     """
     path = files.join(folder, DATASET_FILE)
     again = "run the same `precis prepare` command again"
@@ -330,10 +335,14 @@ def load_dataset(folder: str) -> DatasetInfo:
         info = DatasetInfo.from_json(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: damaged ({type(error).__name__}: {error}); {again} into an empty folder") from error
-    tokenizer = files.join(folder, TOKENIZER_FOLDER)
-    if (found := Tokenizer.load(tokenizer).fingerprint) != info.tokenizer_fingerprint:
-        raise DataError(
-            f"{tokenizer}: fingerprint {found[:12]} is not {info.tokenizer_fingerprint[:12]}, that of the tokenizer the records "
-            f"were encoded with; restore the tokenizer folder or {again} into an empty folder"
-        )
+    tokenizers, target = load_tokenizers(folder), info.tokenizer_fingerprint
+    for name, found, expected in (
+        (TOKENIZER_FOLDER, tokenizers.target, target),
+        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, info.source_tokenizer_fingerprint or target),
+    ):
+        if found.fingerprint != expected:
+            raise DataError(
+                f"{files.join(folder, name)}: fingerprint {found.fingerprint[:12]} is not {expected[:12]}, that of the tokenizer the "
+                f"records were encoded with; restore the tokenizer folder or {again} into an empty folder"
+            )
     return info

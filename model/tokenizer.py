@@ -27,6 +27,7 @@ RESERVED_TOKENS = (PAD, UNKNOWN, START, END)
 SPACE, LINE_BREAK = "\u2581", "\u2424"  # "▁" and "␤"; normalised text holds neither.
 JOINER = "##"
 UNREADABLE = "\ufffd"  # what an unknown token is read back as.
+_NO_WORDS = (*RESERVED_TOKENS, SPACE, SPACE + LINE_BREAK)
 
 FORMAT_VERSION = 1
 KIND = "wordpiece-visible-space"
@@ -64,6 +65,15 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """The sha256 of what `save` writes: `cat tokenizer.json vocab.txt | sha256sum`."""
         return hashlib.sha256(self._settings_bytes + self._vocabulary_bytes).hexdigest()
+
+    @functools.cached_property
+    def words(self) -> tuple[str | None, ...]:
+        """The word or punctuation mark that each id stands for: ▁He is He; None for what is reserved, a bare space, a part of a word."""
+        return tuple(None if piece in _NO_WORDS or piece.startswith(JOINER) else piece.removeprefix(SPACE) for piece in self.vocabulary)
+
+    def piece(self, token: int) -> str:
+        """A token as it is read, with ▁ for a space."""
+        return self.vocabulary[token]
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of normalised texts, without special tokens.
@@ -232,7 +242,9 @@ def _read_settings(path: str) -> dict[str, Any]:
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
         found = settings.get(name) if isinstance(settings, dict) else None
         if found != expected:
-            raise DataError(f"{path}: {name} is {found!r} and must be {expected!r}; use the precis version that wrote it")
+            # Checkpoints of other projects have a file of this name too.
+            way_out = "import a checkpoint with `precis import`" if found is None else "use the precis version that wrote it"
+            raise DataError(f"{path}: {name} is {found!r} and must be {expected!r}; {way_out}")
     missing = {"lower_case", "vocabulary_sha256"} - settings.keys()
     if missing:
         raise DataError(f"{path}: {min(missing)} is missing; restore the file or run `precis prepare` again")

@@ -33,6 +33,7 @@ COMMANDS = {
     "import": Command("checkpoint of another project -> bundle", options.IMPORT, False),
     "summarize": Command("corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True),
     "export": Command("bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False),
+    "attention": Command("bundle + text -> picture of what the network reads", options.ATTENTION, False),
     "evaluate": Command("Parquet -> ROUGE table", options.EVALUATE, True),
 }
 _BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
@@ -108,6 +109,11 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
         from pipelines.export import export
 
         print(f"model {export(**values)['model_id']}\nwrote {values['output']}")
+    elif name == "attention":
+        import_tensorflow()
+        from pipelines.attention import attention
+
+        print(f"wrote {attention(**values)}")
     elif name == "prepare":
         from pipelines.prepare import prepare
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from model import files
-from model.bundle import load_bundle, open_bundle, read_decoding
-from model.config import DecodingConfig
+from model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
+from model.decoding.config import DecodingConfig, check_coverage
 from model.errors import JobError, UsageError
 from pipelines.flags import read_flags
 from pipelines.options import EXPORT, ExportOptions, decode_id
@@ -56,12 +56,16 @@ def export(**flags: Any) -> dict[str, Any]:
 
     contents = open_bundle(options.bundle)
     tokenizer_with_graph(contents.tokenizer)
+    tokenizer_with_graph(contents.source_tokenizer)
+    check_coverage(decoding, has_pointer=contents.config.pointer)
+    check_prefix(options.task_prefix, contents)
     description = {
         "kind": "saved_model",
         "model_id": contents.model_id,
         "decode_id": decode_id(decoding, options.precision),
         "decoding": dataclasses.asdict(decoding),
         "strip_boilerplate": options.strip_boilerplate,
+        "task_prefix": options.task_prefix,
         "precision": options.precision,
         "max_source_tokens": contents.config.max_source_tokens,
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
@@ -98,7 +102,10 @@ def _write(options: ExportOptions, decoding: DecodingConfig, description: dict[s
     from model.export import SummarizingModule, save_graph
 
     module = SummarizingModule(
-        load_bundle(options.bundle, precision=options.precision), decoding, strip_boilerplate=options.strip_boilerplate
+        load_bundle(options.bundle, precision=options.precision),
+        decoding,
+        strip_boilerplate=options.strip_boilerplate,
+        task_prefix=options.task_prefix,
     )
     with _folder_aside(options.output) as folder:
         try:

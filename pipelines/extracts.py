@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.config import SelectionConfig
 from model.errors import UsageError
+from model.extractive.config import SelectionConfig
 from model.extractive.methods import BASELINES, METHODS
 from model.extractive.oracle import oracle_sentences
 from model.extractive.selection import Extract, extract

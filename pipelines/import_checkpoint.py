@@ -37,13 +37,13 @@ def import_checkpoint(**flags: Any) -> str:
     if settings["model_type"] in ENCODERS:
         return save_encoder_bundle(
             options.output,
-            encoder=load_encoder(folder),
+            encoder=load_encoder(folder, max_source_tokens=options.max_source_tokens),
             tokenizer=read_tokenizer(folder, settings),
             provenance=_provenance(folder, settings, names),
         )
     if files.exists(files.join(folder, GENERATION_FILE)):
         names.append(GENERATION_FILE)
-    checkpoint = load_checkpoint(folder)
+    checkpoint = load_checkpoint(folder, max_source_tokens=options.max_source_tokens)
     return save_bundle(
         options.output,
         network=checkpoint.network,
@@ -51,6 +51,7 @@ def import_checkpoint(**flags: Any) -> str:
         provenance=_provenance(folder, settings, names),
         decoding=checkpoint.decoding,
         special=checkpoint.special,
+        task_prefixes=[checkpoint.task_prefix],
     )
 
 

@@ -3,7 +3,7 @@
 Two passes over the corpus, as documents are never shuffled. The first reads every task for word counts and content hashes; their sums say
 what the vocabulary is and which documents are duplicates. The second encodes each task into its own shards.
 
-    scan    tasks -> word counts -> vocabulary      -> tokenizer/
+    scan    tasks -> word counts -> vocabulary      -> tokenizer/, and source_tokenizer/ if there is one for the articles alone
                   -> content hashes -> duplicates   -> _tasks/scan.json
     encode  tasks -> shards and receipts            -> dataset.json, _SUCCESS
 """
@@ -11,7 +11,7 @@ what the vocabulary is and which documents are duplicates. The second encodes ea
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -22,8 +22,15 @@ from model.errors import DataError, UsageError
 from model.extractive.oracle import oracle_sentences
 from model.quiet import import_tensorflow
 from model.record import DatasetInfo, Example, LabelledSentences, Shard
-from model.text import one_line, sentences
-from model.tokenizer import SETTINGS_FILE, Tokenizer
+from model.tokenizer import SETTINGS_FILE
+from model.tokenizers import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    encode_targets,
+    holds_tokenizer,
+    load_tokenizer,
+    load_tokenizers,
+)
 from pipelines import progress, tasks
 from pipelines.corpus.document import Document, Task, Unreadable
 from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
@@ -31,11 +38,17 @@ from pipelines.failures import DeadLetter, check_failures, count_reasons, unread
 from pipelines.flags import option_names, read_flags
 from pipelines.options import PREPARE, FailureOptions, PrepareOptions
 from pipelines.runner import pipeline_options, run_pipeline
-from pipelines.scan import Pair, build_scan, read_pair, scan_path, why_skipped
+from pipelines.scan import Pair, Skipped, build_scan, read_pair, scan_path
+from pipelines.targets import sentence_texts
 from pipelines.tasks import Job
 
 MAX_SPLITS = 64  # each is an open file; more than a few are a --split_field that names no splits
 _WINDOW_DOCUMENTS = 256  # encoded in one call
+# The flags that name a tokenizer, and the folders of records and bundles that it may lie in, the first that is there.
+_TOKENIZER_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "tokenizer": (TOKENIZER_FOLDER,),
+    "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
+}
 
 
 def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
@@ -50,12 +63,13 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
     Raises:
       UsageError: a flag or a corpus that cannot be; nothing was written.
-      DataError: too many records failed, or there is nothing to train on.
+      DataError: too many records failed, there is nothing to train on, or a tokenizer is damaged.
     """
     corpus, options, failures = read_flags(PREPARE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     found = list_tasks(corpus)
-    inputs = _inputs(corpus, options, found)
+    options, fingerprints = _find_tokenizers(options)
+    inputs = _inputs(corpus, options, found, fingerprints)
     job = tasks.open_job(options.output, kind="records", inputs=inputs, tasks=len(found))
     if job is not None:
         import_tensorflow()
@@ -72,16 +86,30 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     return record.load_dataset(options.output)
 
 
-def _inputs(corpus: CorpusOptions, options: PrepareOptions, found: Sequence[Task]) -> dict[str, Any]:
+def _find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
+    """The options with the folders that the tokenizers they name lie in, and the fingerprints; one that is given twice is one for both."""
+    folders = {name: _tokenizer_folder(name, path) for name in _TOKENIZER_FLAGS if (path := getattr(options, name))}
+    fingerprints = {name: load_tokenizer(folder).fingerprint for name, folder in folders.items()}
+    if len(set(fingerprints.values())) < len(fingerprints):
+        folders["source_tokenizer"] = fingerprints["source_tokenizer"] = ""
+    target, source = (folders.get(name, "") for name in ("tokenizer", "source_tokenizer"))
+    return dataclasses.replace(options, tokenizer=target, source_tokenizer=source), fingerprints
+
+
+def _tokenizer_folder(name: str, path: str) -> str:
+    for folder in (path, *(files.join(path, below) for below in _TOKENIZER_FLAGS[name])):
+        if holds_tokenizer(folder):
+            return folder
+    raise UsageError(
+        f"--{name} {path} is no tokenizer folder (no {SETTINGS_FILE}) and holds none; name one, records, or a bundle, "
+        "as which `precis import` takes in a checkpoint of another project"
+    )
+
+
+def _inputs(corpus: CorpusOptions, options: PrepareOptions, found: Sequence[Task], fingerprints: Mapping[str, str]) -> dict[str, Any]:
     """Everything the records depend on."""
-    settings = dataclasses.asdict(options)
+    settings = {**dataclasses.asdict(options), **fingerprints}
     del settings["output"]
-    if options.tokenizer:
-        if not files.exists(files.join(options.tokenizer, SETTINGS_FILE)):
-            raise UsageError(
-                f"--tokenizer {options.tokenizer} is no tokenizer folder (no {SETTINGS_FILE}); another record set's is RECORDS/tokenizer"
-            )
-        settings["tokenizer"] = Tokenizer.load(options.tokenizer).fingerprint
     return {
         "format": record.FORMAT_VERSION,
         "corpus": dataclasses.asdict(corpus),
@@ -109,9 +137,8 @@ class EncodeTask(beam.DoFn):
         self._shared = Shared()
 
     def setup(self) -> None:
-        """Loads the tokenizer once per process."""
-        folder = files.join(self._options.output, record.TOKENIZER_FOLDER)
-        self._tokenizer = self._shared.acquire(lambda: Tokenizer.load(folder))
+        """Loads the tokenizers once per process."""
+        self._tokenizers = self._shared.acquire(lambda: load_tokenizers(self._options.output))
         self._duplicates = files.read_json(scan_path(self._job))["duplicates"]
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
@@ -131,9 +158,9 @@ class EncodeTask(beam.DoFn):
                     letters.append(unreadable_letter(document))
                     continue
                 counts["read"] += 1
-                pair = read_pair(document, self._corpus)
-                if reason := why_skipped(pair):
-                    counts.update(["skipped", reason])
+                pair = read_pair(document, self._corpus, self._options)
+                if isinstance(pair, Skipped):
+                    counts.update(["skipped", pair.reason])
                 elif position in duplicates:
                     counts["duplicates"] += 1
                 else:
@@ -151,19 +178,18 @@ class EncodeTask(beam.DoFn):
 
     def _write(self, window: list[tuple[Document, Pair]], shards: "ShardWriter", bar: progress.TaskProgress) -> None:
         """Encodes some documents and writes each to its split's shard."""
-        sources = self._tokenizer.encode(pair.article for _, pair in window)
-        targets = self._tokenizer.encode(pair.highlights for _, pair in window)
+        sources = self._tokenizers.source.encode(pair.source for _, pair in window)
+        targets = encode_targets(self._tokenizers.target, (pair.target for _, pair in window))
         for (document, pair), source, target in zip(window, sources, targets, strict=True):
-            cut = source[: self._options.max_source_tokens], target[: self._options.max_target_tokens]
+            cut = self._tokenizers.source.cut(source, self._options.max_source_tokens), target[: self._options.max_target_tokens]
             labelled = self._label(document, pair) if self._options.oracle_sentences else None
-            shards.write(document.split, Example(document.document_id, *cut, len(source), pair.highlights, labelled), len(target))
+            shards.write(document.split, Example(document.document_id, *cut, len(source), pair.target, labelled), len(target))
         bar.advance(len(window), sum(len(document.article) for document, _ in window))
 
     def _label(self, document: Document, pair: Pair) -> LabelledSentences:
         """The sentences as `precis summarize` cuts them, and the oracle's."""
-        found = sentences(document.article, strip_boilerplate=self._corpus.strip_boilerplate)
-        texts = tuple(one_line(sentence.text) for sentence in found)
-        picks = oracle_sentences(texts, pair.highlights, self._options.oracle_sentences)
+        texts = sentence_texts(document.article, strip_boilerplate=self._corpus.strip_boilerplate)
+        picks = oracle_sentences(texts, pair.target, self._options.oracle_sentences)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
 
 
@@ -204,7 +230,7 @@ class ShardWriter(contextlib.ExitStack):
 
 def publish_dataset(receipts: list[dict[str, Any]], options: PrepareOptions, corpus: CorpusOptions, job: Job) -> None:
     """Writes dataset.json from the receipts of all tasks."""
-    receipts = sorted(receipts, key=lambda receipt: receipt["task"])
+    receipts, scan = sorted(receipts, key=lambda receipt: receipt["task"]), files.read_json(scan_path(job))
     splits: dict[str, list[Shard]] = {}
     for receipt in receipts:
         for file in receipt["files"]:
@@ -220,7 +246,10 @@ def publish_dataset(receipts: list[dict[str, Any]], options: PrepareOptions, cor
         max_source_tokens=options.max_source_tokens,
         max_target_tokens=options.max_target_tokens,
         seed=corpus.seed,
-        tokenizer_fingerprint=files.read_json(scan_path(job))["tokenizer"],
+        task_prefix=options.task_prefix,
+        target=options.target,
+        tokenizer_fingerprint=scan["tokenizer_fingerprint"],
+        source_tokenizer_fingerprint=scan["source_tokenizer_fingerprint"],
         fingerprint=job.fingerprint,
     )
     files.write_json(files.join(options.output, record.DATASET_FILE), info.to_json())

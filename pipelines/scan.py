@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 
-from model import files, record, vocabulary
+from model import files, vocabulary
 from model.errors import DataError
 from model.text import body, content_sha256, normalise
 from model.tokenizer import RESERVED_TOKENS, Tokenizer
+from model.tokenizers import Tokenizers, load_tokenizer, save_tokenizers
 from pipelines import progress, tasks
 from pipelines.corpus.document import Document, Task, Unreadable
 from pipelines.corpus.source import CorpusOptions, read_task
 from pipelines.options import PrepareOptions
+from pipelines.targets import TARGETS
 from pipelines.tasks import Job
 
 SCAN_FILE = "scan.json"
@@ -34,8 +36,14 @@ _PLACE = np.dtype([("hash", f"S{_HASH_BYTES}"), ("task", "<i4"), ("record", "<i4
 class Pair(NamedTuple):
     """The texts of a training example, normalised: what the network reads, and what it should write."""
 
-    article: str
-    highlights: str
+    source: str
+    target: str
+
+
+class Skipped(NamedTuple):
+    """A document that is no training example, and why."""
+
+    reason: str
 
 
 def build_scan(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: CorpusOptions, options: PrepareOptions, job: Job) -> None:
@@ -50,14 +58,14 @@ def build_scan(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: Corpus
         | "SumWordCounts" >> beam.CombinePerKey(vocabulary.merge_counts)
         | "KeepFrequentWords" >> beam.MapTuple(lambda _, counts: vocabulary.most_frequent(counts))
         | "GatherWordCounts" >> beam.combiners.ToList()
-        | "PublishTokenizer" >> beam.Map(publish_tokenizer, options)
+        | "PublishTokenizers" >> beam.Map(publish_tokenizers, options)
     )
     _ = (
         scanned.hashes
         | "GroupHashes" >> beam.GroupByKey()
         | "FindDuplicates" >> beam.MapTuple(lambda _, packed: find_duplicates(packed))
         | "GatherDuplicates" >> beam.combiners.ToList()
-        # Waits for the tokenizer, as the scan file says that the pass is complete.
+        # Waits for the tokenizers, as the scan file says that the pass is complete.
         | "PublishScan" >> beam.Map(publish_scan, job, beam.pvalue.AsSingleton(learned))
     )
 
@@ -80,12 +88,13 @@ def _scan_texts(task: Task, corpus: CorpusOptions, options: PrepareOptions, plac
     for position, document in enumerate(read_task(task, corpus)):
         if isinstance(document, Unreadable):
             continue
-        pair = read_pair(document, corpus)
-        if not why_skipped(pair):
+        pair = read_pair(document, corpus, options)
+        if isinstance(pair, Pair):
             digest = bytes.fromhex(content_sha256(document.article))[:_HASH_BYTES]
             places[digest[0] % _HASH_BUCKETS].append((digest, task.number, position))
             if document.split == TRAIN_SPLIT and not options.tokenizer:
-                yield from pair
+                # A tokenizer for the sources leaves the targets to the vocabulary.
+                yield from (pair.target,) if options.source_tokenizer else pair
         bar.advance(1, len(document.article))
     bar.finish()
 
@@ -97,16 +106,15 @@ def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:
     return buckets
 
 
-def read_pair(document: Document, corpus: CorpusOptions) -> Pair:
-    """The texts of a document; either may be empty."""
-    return Pair(body(document.article, strip_boilerplate=corpus.strip_boilerplate), normalise(document.highlights or ""))
-
-
-def why_skipped(pair: Pair) -> str:
-    """The reason a document is no training example, or nothing."""
-    if not pair.article:
-        return "without_text"
-    return "" if pair.highlights else "without_highlights"
+def read_pair(document: Document, corpus: CorpusOptions, options: PrepareOptions) -> Pair | Skipped:
+    """The texts of a document, or the reason it has none to learn from."""
+    article, highlights = body(document.article, strip_boilerplate=corpus.strip_boilerplate), normalise(document.highlights or "")
+    if not article:
+        return Skipped("without_text")
+    if not highlights:
+        return Skipped("without_highlights")
+    target = TARGETS[options.target](document.article, highlights, corpus.strip_boilerplate)
+    return Pair(options.task_prefix + article, target) if target else Skipped(f"without_{options.target}")
 
 
 def find_duplicates(packed: Any) -> dict[int, list[int]]:
@@ -120,38 +128,42 @@ def find_duplicates(packed: Any) -> dict[int, list[int]]:
     return duplicates
 
 
-def publish_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> str:
-    """Writes the tokenizer folder and returns the tokenizer's fingerprint.
+def publish_tokenizers(counts: list[Counter[str]], options: PrepareOptions) -> dict[str, str | None]:
+    """Writes the tokenizer folders and returns the fingerprints by their names in dataset.json.
 
     Raises:
       DataError: there are no words to learn from.
     """
-    if options.tokenizer:
-        tokenizer = Tokenizer.load(options.tokenizer)
-    else:
-        words = vocabulary.merge_counts(counts)
-        if not words:
-            raise DataError(
-                "the corpus has no training document with a text and highlights to learn a vocabulary from; "
-                "check --article_field, --highlights_field and --split, or give a --tokenizer"
-            )
-        reserved = (*RESERVED_TOKENS, *options.reserved)
-        pieces = vocabulary.learn(words, size=options.vocabulary_size, lower_case=options.lower_case, reserved=reserved)
-        tokenizer = Tokenizer(pieces, lower_case=options.lower_case)
-    tokenizer.save(files.join(options.output, record.TOKENIZER_FOLDER))
-    return tokenizer.fingerprint
+    target = load_tokenizer(options.tokenizer) if options.tokenizer else _learn_tokenizer(counts, options)
+    source = load_tokenizer(options.source_tokenizer) if options.source_tokenizer else target
+    save_tokenizers(options.output, Tokenizers(source, target))
+    return {
+        "tokenizer_fingerprint": target.fingerprint,
+        "source_tokenizer_fingerprint": source.fingerprint if options.source_tokenizer else None,
+    }
 
 
-def publish_scan(parts: list[dict[int, list[int]]], job: Job, tokenizer_fingerprint: str) -> None:
+def _learn_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> Tokenizer:
+    words = vocabulary.merge_counts(counts)
+    if not words:
+        raise DataError(
+            f"the corpus has no training document with a text and {options.target} to learn a vocabulary from; "
+            "check --article_field, --highlights_field and --split, or give a --tokenizer"
+        )
+    reserved = (*RESERVED_TOKENS, *options.reserved)
+    pieces = vocabulary.learn(words, size=options.vocabulary_size, lower_case=options.lower_case, reserved=reserved)
+    return Tokenizer(pieces, lower_case=options.lower_case)
+
+
+def publish_scan(parts: list[dict[int, list[int]]], job: Job, fingerprints: dict[str, str | None]) -> None:
     """Writes down what the second pass needs."""
     duplicates: dict[int, list[int]] = {}
     for part in parts:
         for task, numbers in part.items():
             duplicates.setdefault(task, []).extend(numbers)
-    content = {"tokenizer": tokenizer_fingerprint, "duplicates": {task: sorted(numbers) for task, numbers in duplicates.items()}}
-    files.write_json(scan_path(job), content)
+    files.write_json(scan_path(job), {**fingerprints, "duplicates": {task: sorted(numbers) for task, numbers in duplicates.items()}})
 
 
 def scan_path(job: Job) -> str:
-    """Where the result of the pass lies while the job runs: the tokenizer's fingerprint, and each task's duplicates."""
+    """Where the result of the pass lies while the job runs: the tokenizers' fingerprints, and each task's duplicates."""
     return files.join(job.output, tasks.TASKS_FOLDER, SCAN_FILE)

@@ -12,8 +12,8 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
 from model import files
-from model.bundle import EXTRACTIVE, KEYPHRASES, open_files, read_decoding, read_manifest
-from model.config import DecodingConfig, refuse_coverage
+from model.bundle import EXTRACTIVE, KEYPHRASES, check_prefix, open_bundle, open_files, read_decoding, read_manifest
+from model.decoding.config import DecodingConfig, check_coverage
 from model.decoding.figures import Figures, describe
 from model.decoding.pool import refuse_within_import
 from model.errors import DataError
@@ -55,7 +55,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     corpus, options, selection, quality, gate, decoding, failures = read_flags(SUMMARIZE, {**own, **flags})
     check_methods(options)
-    refuse_coverage(decoding)
+    if options.bundle:
+        contents = open_bundle(options.bundle)
+        check_coverage(decoding, has_pointer=contents.config.pointer)
+        check_prefix(options.task_prefix, contents)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     settings = Settings(corpus, options, selection, quality, gate, decoding, _model_ids(options, decoding))
     found = list_tasks(corpus)
@@ -106,6 +109,7 @@ def _inputs(settings: Settings, found: Sequence[Task]) -> dict[str, Any]:
         "quality": dataclasses.asdict(settings.quality),
         "gate": {**dataclasses.asdict(settings.gate), "fallback_flags": sorted(settings.gate.held_back)},
         "keyphrases": settings.options.keyphrases if settings.options.keyphrase_bundle else None,
+        "task_prefix": settings.options.task_prefix,
         "window_documents": settings.options.window_documents,  # A window is a row group.
         **settings.model,
     }
@@ -136,6 +140,7 @@ def publish_manifest(receipts: list[dict[str, Any]], settings: Settings, job: Jo
         "corpus": corpus.corpus,
         "split": corpus.split,
         "bundle": options.bundle or None,
+        "task_prefix": options.task_prefix,
         "extractive_bundle": options.extractive_bundle or None,
         "keyphrase_bundle": options.keyphrase_bundle or None,
         **settings.model,

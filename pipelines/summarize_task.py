@@ -158,7 +158,8 @@ class SummarizeTask(beam.DoFn):
             if self._bulk is None:
                 yield _Begun(window, [], None)
                 continue
-            sources = self._bulk.tokenizer.encode([read.body for read in window if not read.is_short])
+            prefix = self._settings.options.task_prefix
+            sources = self._bulk.source_tokenizer.encode([prefix + read.body for read in window if not read.is_short])
             if in_processes is None and sources:
                 in_processes = self._bulk.pays_for_processes(sources)
             yield _Begun(window, [len(source) for source in sources], self._bulk.begin(sources, in_processes=bool(in_processes)))

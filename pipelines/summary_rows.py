@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from model.config import DecodingConfig, SelectionConfig
+from model.decoding.config import DecodingConfig
+from model.extractive.config import SelectionConfig
 from model.extractive.selection import Extract
 from model.gate import ABSTRACTIVE, SHORT_SOURCE, SOURCE, GateConfig, Shown, Text, choose_summary
 from model.quality.flags import QualityConfig

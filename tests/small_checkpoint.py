@@ -1,4 +1,4 @@
-"""A tiny BART checkpoint in the layout of Hugging Face, written by hand: names and shapes as transformers writes them."""
+"""Tiny checkpoints that write summaries in the layout of Hugging Face, by hand: names and shapes as transformers writes them."""
 
 import json
 from pathlib import Path
@@ -26,6 +26,39 @@ SETTINGS: dict[str, Any] = {
     "eos_token_id": 2,
     "decoder_start_token_id": 2,
 }
+_IDS = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+_T5: dict[str, Any] = {
+    "model_type": "t5",
+    "vocab_size": VOCABULARY,
+    "n_positions": POSITIONS,
+    "d_model": WIDTH,
+    "d_kv": 5,
+    "num_heads": 2,
+    "d_ff": INNER[0],
+    "num_layers": 2,
+    "num_decoder_layers": 1,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 10,
+    "feed_forward_proj": "relu",
+    "layer_norm_epsilon": 1e-4,
+    "dropout_rate": 0.2,
+    **_IDS,
+}
+# One of each kind: `flan` is a T5 with a gate and an output layer of its own.
+KINDS: dict[str, dict[str, Any]] = {
+    "bart": SETTINGS,
+    "pegasus": {**SETTINGS, "model_type": "pegasus", "activation_function": "relu", "scale_embedding": True, "bos_token_id": None, **_IDS},
+    "t5": _T5,
+    "flan": {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    "mt5": {
+        **_T5,
+        "model_type": "mt5",
+        "num_layers": 1,
+        "num_decoder_layers": 3,
+        "feed_forward_proj": "gated-silu",
+        "tie_word_embeddings": False,
+    },
+}
 # As in facebook/bart-large-cnn, at the size of this network.
 GENERATION: dict[str, Any] = {
     "num_beams": 3,
@@ -44,9 +77,25 @@ GENERATION: dict[str, Any] = {
 TEXTS = ["Rain fell on Monday in the old town.", "Nobody came, it was cold.", "The café closed at noon; the rain went on and on."]
 
 
-def tensors(seed: int = 1) -> dict[str, np.ndarray]:
-    """Every tensor of the network, each with other numbers."""
+def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
+    """Every tensor of a network, each with other numbers."""
     rng = np.random.default_rng(seed)
+    shapes = _t5_shapes(KINDS[kind]) if kind in ("t5", "flan", "mt5") else _bart_shapes(kind)
+    made = {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+    for name, tensor in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
+        if "norm" in name:
+            tensor *= 0.1
+            tensor += name.endswith("weight")
+        if name.endswith(("encoder_attn.out_proj.weight", "EncDecAttention.o.weight")):
+            tensor *= 5
+        if name.endswith("Attention.q.weight"):  # the scores of T5 are not scaled
+            tensor *= 0.3
+    if "final_logits_bias" in made:
+        made["final_logits_bias"][0, 98:] -= 20  # the tokens before are single letters of ASCII
+    return made
+
+
+def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {"final_logits_bias": (1, VOCABULARY), "model.shared.weight": (VOCABULARY, WIDTH)}
 
     def norm(name: str) -> None:
@@ -56,8 +105,9 @@ def tensors(seed: int = 1) -> dict[str, np.ndarray]:
         shapes.update({f"{name}.weight": (after, before), f"{name}.bias": (after,)})
 
     for side, layers, inner in (("encoder", 2, INNER[0]), ("decoder", 1, INNER[1])):
-        shapes[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
-        norm(f"model.{side}.layernorm_embedding")
+        if kind == "bart":
+            shapes[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
+        norm(f"model.{side}.layernorm_embedding" if kind == "bart" else f"model.{side}.layer_norm")
         for layer in range(layers):
             block = f"model.{side}.layers.{layer}"
             for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
@@ -67,29 +117,46 @@ def tensors(seed: int = 1) -> dict[str, np.ndarray]:
             linear(f"{block}.fc1", WIDTH, inner)
             linear(f"{block}.fc2", inner, WIDTH)
             norm(f"{block}.final_layer_norm")
-    made = {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
-    for name, tensor in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
-        if "norm" in name:
-            tensor *= 0.1
-            tensor += name.endswith("weight")
-    made["model.decoder.layers.0.encoder_attn.out_proj.weight"] *= 5
-    made["final_logits_bias"][0, 98:] -= 20  # the tokens before are single letters of ASCII
-    return made
+    return shapes
+
+
+def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    heads, inner, width = settings["num_heads"], settings["num_heads"] * settings["d_kv"], settings["d_ff"]
+    is_gated = settings["feed_forward_proj"].startswith("gated")
+    shapes: dict[str, tuple[int, ...]] = {"shared.weight": (VOCABULARY, WIDTH)}
+    if not settings.get("tie_word_embeddings", True):
+        shapes["lm_head.weight"] = (VOCABULARY, WIDTH)
+    for side, layers in (("encoder", settings["num_layers"]), ("decoder", settings["num_decoder_layers"])):
+        attentions = ("SelfAttention", "EncDecAttention")[: 1 + (side == "decoder")]
+        shapes[f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"] = (settings["relative_attention_num_buckets"], heads)
+        shapes[f"{side}.final_layer_norm.weight"] = (WIDTH,)
+        for layer in range(layers):
+            block = f"{side}.block.{layer}.layer"
+            for place, attention in enumerate(attentions):
+                shapes |= {f"{block}.{place}.{attention}.{part}.weight": (inner, WIDTH) for part in "qkv"}
+                shapes[f"{block}.{place}.{attention}.o.weight"] = (WIDTH, inner)
+            for part in ("wi_0", "wi_1") if is_gated else ("wi",):
+                shapes[f"{block}.{len(attentions)}.DenseReluDense.{part}.weight"] = (width, WIDTH)
+            shapes[f"{block}.{len(attentions)}.DenseReluDense.wo.weight"] = (WIDTH, width)
+            shapes |= {f"{block}.{place}.layer_norm.weight": (WIDTH,) for place in range(len(attentions) + 1)}
+    return shapes
 
 
 def write_checkpoint(
     folder: Path,
     weights: dict[str, np.ndarray] | None = None,
     *,
+    kind: str = "bart",
     settings: dict[str, Any] | None = None,
     generation: dict[str, Any] | None = GENERATION,
 ) -> str:
     """Writes a checkpoint without a tokenizer; `settings` replace those of config.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({**SETTINGS, **(settings or {})}))
+    (folder / "config.json").write_text(json.dumps({**KINDS[kind], **(settings or {})}))
     if generation is not None:
-        (folder / "generation_config.json").write_text(json.dumps(generation))
-    safetensors.numpy.save_file(tensors() if weights is None else weights, folder / "model.safetensors")
+        ids = {} if kind == "bart" else {**_IDS, "forced_bos_token_id": None, "forced_eos_token_id": 1}
+        (folder / "generation_config.json").write_text(json.dumps({**generation, **ids}))
+    safetensors.numpy.save_file(tensors(kind) if weights is None else weights, folder / "model.safetensors")
     return str(folder)
 
 

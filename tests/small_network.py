@@ -1,25 +1,39 @@
 """Networks of a tiny width that differ in their settings, none of whose weights is zero or one."""
 
+import dataclasses
 import functools
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from model.config import NetworkConfig
 from model.network.build import build_network
-from model.network.transformer import Transformer
-from tests.plain_network import scramble
+from model.network.config import ARCHITECTURES, NetworkConfig, TransformerConfig
+from model.network.generator import Generator
+from tests import plain_network
+from tests.plain_network import Document, scramble
+from tests.plain_recurrent import recurrent
 
 PAD, VOCABULARY = 4, 13
 # Documents of different length, and targets longer than the longest source.
 SOURCE = np.array([[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9]], "int32")
 TARGET = np.array([[1, 7, 8, 0, 0, 6, 12, 2], [1, 3, 3, 12, 5, 10, 2, PAD]], "int32")
 
-# Every setting of a network has every value it may take in one of these; `bart` is what imported networks have.
-VARIANTS = {
+_ANY = {"vocabulary_size": VOCABULARY, "pad_id": PAD, "width": 8, "dropout": 0.2, "max_source_tokens": 7, "max_target_tokens": 9}
+_BLOCKS = {**_ANY, "feed_forward": 12, "heads": 2}
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "transformer": {**_BLOCKS, "encoder_layers": 2, "decoder_layers": 2},
+    "decoder_only": {**_BLOCKS, "layers": 2},
+    "recurrent": {**_ANY, "encoder_layers": 2, "decoder_layers": 2},
+}
+_RELATIVE = {"positions": "relative", "relative_buckets": 6, "relative_distance": 5}
+# Every setting of a network has every value it may take in one of these. Three are what imported networks have; `decoder` is what sets the
+# decoder's stack apart from the encoder's.
+TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
     "pointer": {},
     "plain": {"pointer": False},
     "untied": {"pointer": False, "tied_output": False},
-    "untied_pointer": {"tied_output": False},
+    "untied_pointer": {"tied_output": False, "coverage": True},
     "bart": {
         "pointer": False,
         "positions": "learned",
@@ -28,28 +42,129 @@ VARIANTS = {
         "scaled_embedding": False,
         "logits_bias": True,
         "norm_epsilon": 1e-5,
-        "decoder_heads": 4,
-        "decoder_feed_forward": 20,
+        "decoder": {"heads": 4, "feed_forward": 20},
         "decoder_layers": 3,
     },
-    "silu": {"activation": "silu", "embedding_norm": True, "scaled_embedding": False, "norm_epsilon": 0.3, "encoder_layers": 1},
-    "gelu_tanh": {"activation": "gelu_tanh", "positions": "learned", "logits_bias": True, "decoder_heads": 1, "decoder_feed_forward": 7},
+    "pegasus": {"pointer": False, "norm_first": True, "positions": "sinusoidal_halves", "logits_bias": True},
+    "t5": {
+        **_RELATIVE,
+        "pointer": False,
+        "scaled_embedding": False,
+        "scaled_scores": False,
+        "norm_first": True,
+        "rms_norm": True,
+        "biases": False,
+        "gated_feed_forward": True,
+        "activation": "gelu_tanh",
+        "head_width": 3,
+        "scaled_output": True,
+    },
+    "gate": {
+        "activation": "silu",
+        "embedding_norm": True,
+        "scaled_embedding": False,
+        "norm_epsilon": 0.3,
+        "heads": 4,
+        "feed_forward": 7,
+        "encoder_layers": 1,
+        "convolutional_gate": True,
+    },
+    "gelu_tanh": {
+        "activation": "gelu_tanh",
+        "positions": "learned",
+        "logits_bias": True,
+        "coverage": True,
+        "decoder": {"heads": 1, "feed_forward": 7, "rms_norm": True},
+    },
+    "vocabularies": {
+        "pointer": False,
+        "shared_embedding": False,
+        "logits_bias": True,
+        "norm_first": True,
+        "decoder": {**_RELATIVE, "vocabulary_size": 17, "pad_id": 1, "width": 12, "heads": 3, "biases": False, "scaled_embedding": False},
+    },
+}
+DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
+    "decoder_only": {"norm_first": True, "positions": "learned", "activation": "gelu"},
+    "decoder_only_relative": {
+        **_RELATIVE,
+        "scaled_embedding": False,
+        "scaled_scores": False,
+        "norm_first": True,
+        "rms_norm": True,
+        "biases": False,
+        "gated_feed_forward": True,
+        "activation": "silu",
+        "head_width": 3,
+        "tied_output": False,
+        "coverage": True,
+    },
+    "decoder_only_post_norm": {"embedding_norm": True, "pointer": False, "heads": 4, "feed_forward": 7, "layers": 1, "norm_epsilon": 0.3},
+    "decoder_only_halves": {"positions": "sinusoidal_halves", "activation": "gelu_tanh", "pointer": False, "tied_output": False},
+}
+RECURRENT: Mapping[str, Mapping[str, Any]] = {
+    "gru": {},
+    "lstm": {"cell": "lstm", "attention": "bahdanau", "coverage": True, "tied_output": False},
+    "gru_bahdanau": {"attention": "bahdanau", "input_feeding": False, "pointer": False, "tied_output": False, "decoder_layers": 1},
+    "lstm_gate": {"cell": "lstm", "convolutional_gate": True, "pointer": False, "encoder_layers": 1, "decoder_layers": 3},
+}
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "transformer": TRANSFORMERS,
+    "decoder_only": DECODERS_ONLY,
+    "recurrent": RECURRENT,
+}
+ALL = tuple(name for variants in VARIANTS.values() for name in variants)
+# One of each architecture, with a pointer, and of those the ones that were trained with coverage.
+KINDS = ("pointer", "decoder_only", "gru")
+COVERED = ("untied_pointer", "decoder_only_relative", "lstm")
+PLAIN: Mapping[str, Callable[..., Document]] = {
+    "transformer": plain_network.transformer,
+    "decoder_only": plain_network.decoder_only,
+    "recurrent": recurrent,
 }
 
 
-def small_config(**changes) -> NetworkConfig:
-    shape = {"encoder_layers": 2, "decoder_layers": 2, "width": 8, "feed_forward": 12, "heads": 2, "dropout": 0.2}
-    limits = {"max_source_tokens": 7, "max_target_tokens": 9}
-    return NetworkConfig(**{"vocabulary_size": VOCABULARY, "pad_id": PAD, **shape, **limits, **changes})
+def values(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, scale, shape).astype("float32")
 
 
-def make_network(*, precision: str = "float32", **changes) -> Transformer:
-    network = build_network(small_config(**changes), precision=precision)
-    scramble(network, seed=11, scale=0.4)
+def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
+
+
+def architecture_of(variant: str) -> str:
+    return next(name for name, variants in VARIANTS.items() if variant in variants)
+
+
+def config_of(variant: str, **changes: Any) -> NetworkConfig:
+    """The configuration of a variant, some of its settings changed."""
+    architecture = architecture_of(variant)
+    settings = {**SHAPES[architecture], **VARIANTS[architecture][variant], **changes}
+    decoder = settings.pop("decoder", None)
+    config = ARCHITECTURES[architecture].config(**settings)
+    return dataclasses.replace(config, decoder_stack=dataclasses.replace(config.decoder, **decoder)) if decoder else config
+
+
+def small_config(**changes: Any) -> TransformerConfig:
+    config = config_of("pointer", **changes)
+    assert isinstance(config, TransformerConfig)
+    return config
+
+
+def make_network(variant: str = "pointer", *, precision: str = "float32", **changes: Any) -> Any:
+    network = build_network(config_of(variant, **changes), precision=precision)
+    # No norm keeps the states of a recurrent network at a size.
+    scramble(network, seed=11, scale=1.0 if architecture_of(variant) == "recurrent" else 0.4)
     return network
 
 
 @functools.cache
-def network_of(variant: str, precision: str = "float32") -> Transformer:
+def network_of(variant: str, precision: str = "float32") -> Any:
     """The network of a variant; shared, so its weights must stay."""
-    return make_network(precision=precision, **VARIANTS[variant])
+    return make_network(variant, precision=precision)
+
+
+def by_hand(network: Generator, source: np.ndarray, target: np.ndarray) -> list[Document]:
+    """What the plain formulas say of each document of a batch, int [B, S] and [B, T]; without the padding of the source."""
+    say, weights = PLAIN[network.name], plain_network.weights_of(network)
+    return [say(network.config, weights, ids[ids != PAD], written) for ids, written in zip(source, target, strict=True)]

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from model.config import NetworkConfig, TrainingConfig
+from model.network.config import TransformerConfig
+from model.training.config import TrainingConfig
 from model.training.loop import Interrupted, Trainer, TrainResult, train_network
+from model.training.records import open_records
+from model.training.start import Start
 from model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parent.parent
@@ -20,10 +23,10 @@ ONE_BUCKET = {"max_source_tokens": 32}
 SIX_ROWS = 486
 
 
-def network_config(**changes) -> NetworkConfig:
+def network_config(**changes) -> TransformerConfig:
     shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 32, "heads": 2, "dropout": 0.1}
     limits = {"max_source_tokens": 192, "max_target_tokens": 48}
-    return NetworkConfig(**{"vocabulary_size": VOCABULARY, "pad_id": 0, **shape, **limits, **changes})
+    return TransformerConfig(**{"vocabulary_size": VOCABULARY, "pad_id": 0, **shape, **limits, **changes})
 
 
 def training_config(**changes) -> TrainingConfig:
@@ -31,13 +34,17 @@ def training_config(**changes) -> TrainingConfig:
     return TrainingConfig(**{**settings, **changes})
 
 
-def make_trainer(records, output, *, network=None, **changes) -> Trainer:
+def make_trainer(records, output, *, network=None, start=None, **changes) -> Trainer:
     network = network or network_config()
-    return Trainer(records, str(output), network=network, training=training_config(**changes), strategy=make_strategy("one"))
+    strategy = make_strategy("one")
+    settings = training_config(**changes)
+    return Trainer(open_records([str(records)]), str(output), network=network, training=settings, strategy=strategy, start=start or Start())
 
 
 def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
-    return train_network(records, str(output), network=network or network_config(), training=training_config(**changes))
+    return train_network(
+        open_records([str(records)]), str(output), network=network or network_config(), training=training_config(**changes)
+    )
 
 
 def stop_at(trainer: Trainer, step: int) -> None:

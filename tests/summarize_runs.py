@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from model.bundle import save_bundle
-from model.config import NetworkConfig
+from model.network.config import TransformerConfig
 from model.text import body, content_sha256, normalise
 from model.tokenizer import Tokenizer
 from model.vocabulary import count_words, learn
@@ -64,5 +64,5 @@ def save_network(folder, tokenizer):
 
     shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
     limits = {"max_source_tokens": MAX_SOURCE_TOKENS, "max_target_tokens": 8}
-    config = NetworkConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
-    save_bundle(str(folder), network=build_network(config, seed=5), tokenizer=tokenizer, provenance={})
+    config = TransformerConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
+    save_bundle(str(folder), network=build_network(config, seed=9), tokenizer=tokenizer, provenance={})

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 from keras import ops, tree
 
-from model.config import EARLY_STOPPING, LENGTH_PENALTIES, DecodingConfig, DecodingTokens
 from model.decoding.beam import beam_search
+from model.decoding.config import EARLY_STOPPING, LENGTH_PENALTIES, DecodingConfig, DecodingTokens
 from model.network.backend import forget_size
 from tests import plain_search
 
@@ -50,11 +50,11 @@ class TableNetwork:
         self.calls: list[int] = []
         self.documents: list[int] = []
 
-    def start(self, memory: Tables, beams: int, length: int) -> Cache:
+    def start(self, memory: Tables, beams: int, length: int, *, counts_coverage: bool = False) -> Cache:
         self._note_room(0, length)
         batch = ops.shape(memory[0])[0]
-        own = {"past": forget_size(ops.zeros((batch, beams, length), "int32"), axis=2), "coverage": (ops.zeros((batch, beams), "float32"),)}
-        return Cache(own, memory)
+        coverage = (ops.zeros((batch, beams), "float32"),) if counts_coverage else ()
+        return Cache({"past": forget_size(ops.zeros((batch, beams, length), "int32"), axis=2), "coverage": coverage}, memory)
 
     def _note_room(self, written: Any, more: int) -> None:
         if not tf.is_symbolic_tensor(written):
@@ -79,7 +79,7 @@ class TableNetwork:
         weights = ops.take(ops.convert_to_tensor(WEIGHTS, "int32"), places % len(WEIGHTS))
         print_ = ops.sum(past * weights, axis=2) % PRINTS  # [B, K]
         logits = ops.take_along_axis(ops.take(table, index, axis=1), tokens[..., None], axis=1)
-        own = {"past": past, "coverage": (-ops.cast(print_, "float32") / 4,)}
+        own = {"past": past, "coverage": tuple(-ops.cast(print_, "float32") / 4 for _ in cache.beams["coverage"])}
         return logits + ops.take_along_axis(prints, print_[..., None], axis=1), Cache(own, cache.shared)
 
 

@@ -66,7 +66,8 @@ def test_help_answers_without_tensorflow_beam_or_arrow():
     code = f"""
 import sys
 from pipelines.cli import main
-for argv in (["--help"], ["--version"], *([name, "--help"] for name in ("prepare", "train", "import", "summarize", "export", "evaluate"))):
+names = ("prepare", "train", "import", "summarize", "export", "attention", "evaluate")
+for argv in (["--help"], ["--version"], *([name, "--help"] for name in names)):
     try:
         main(argv)
     except SystemExit as error:
@@ -76,8 +77,8 @@ for argv in (["--help"], ["--version"], *([name, "--help"] for name in ("prepare
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines.count("exit 0") == 8 and lines[-1] == "heavy:"
-    for name in ("prepare", "train", "import", "summarize", "export", "evaluate"):
+    assert lines.count("exit 0") == 9 and lines[-1] == "heavy:"
+    for name in ("prepare", "train", "import", "summarize", "export", "attention", "evaluate"):
         assert f"usage: precis {name} " in done.stdout
 
 
@@ -94,9 +95,9 @@ def test_import_precis_is_light():
     assert done.stdout == "heavy:\n"
 
 
-@pytest.mark.parametrize("name", ["evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"])
+@pytest.mark.parametrize("name", ["attention", "evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"])
 def test_precis_offers_the_jobs(name):
-    assert name in precis.__all__ and len(precis.__all__) == 6
+    assert name in precis.__all__ and len(precis.__all__) == 7
     job = getattr(precis, name)
     assert (job.__module__, job.__name__) == (f"pipelines.{name}", name)
 

@@ -1,41 +1,47 @@
-"""Beam search and greedy search end to end with a small network, against its teacher-forced call."""
+"""Beam search and greedy search end to end with small networks of each architecture, against their teacher-forced call."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens, NetworkConfig
 from model.decoding import beam
 from model.decoding.beam import beam_search
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.greedy import greedy_search
 from model.network.build import build_network
 from tests import plain_network, plain_search
+from tests.small_network import config_of
 from tests.table_network import check
+from tests.walks import every_summary
 
 PAD, END, START = 0, 1, 2
 SPECIAL = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
 SOURCE = np.array([[3, 4, 3, 7, 8], [5, 1, 6, PAD, PAD], [2, 5, PAD, PAD, PAD]], "int32")
 
 
-@pytest.fixture(scope="module")
-def network():
-    config = NetworkConfig(
-        vocabulary_size=9,
-        pad_id=PAD,
-        encoder_layers=1,
-        decoder_layers=2,
-        width=8,
-        feed_forward=12,
-        heads=2,
-        max_source_tokens=6,
-        max_target_tokens=5,
-    )
-    network = build_network(config)
+# Of each architecture the one whose cache holds most.
+SHAPES = {
+    "gelu_tanh": {"encoder_layers": 1},
+    "decoder_only_relative": {},
+    "lstm": {"encoder_layers": 1, "decoder_layers": 1},
+}
+
+
+@functools.cache
+def make(variant):
+    limits = {"vocabulary_size": 9, "pad_id": PAD, "max_source_tokens": 6, "max_target_tokens": 5}
+    network = build_network(config_of(variant, **limits, **SHAPES[variant]))
     plain_network.scramble(network, seed=2)
     return network
+
+
+@pytest.fixture(params=SHAPES)
+def network(request):
+    return make(request.param)
 
 
 def search_network(network, source, config, search=beam_search):
@@ -43,17 +49,15 @@ def search_network(network, source, config, search=beam_search):
     return search(network, network.encode(source), batch=ops.shape(source)[0], config=config, special=SPECIAL)
 
 
-def forced_logits(network, document, length):
-    """The logits of one document for the plain search, from the teacher-forced call."""
-
-    def logits_after(tokens):
-        target = np.array([[START, *tokens, *[PAD] * (length - len(tokens))]], "int32")
-        return np.asarray(network(SOURCE[document : document + 1], target))[0, len(tokens)]
-
-    return logits_after
+@functools.cache
+def forced_logits(network, document):
+    """The logits of one document for the plain search, from the teacher-forced call of all summaries at once."""
+    target, rows = every_summary(START, [token for token in range(9) if token not in (PAD, START, END)], 5)
+    said = np.asarray(network(np.repeat(SOURCE[document : document + 1], len(target), axis=0), target))
+    return lambda tokens: said[rows[tokens], len(tokens)]
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
+@pytest.mark.parametrize("width", [1, 3])
 def test_scores_are_those_of_the_teacher_forced_call(network, width):
     config = DecodingConfig(beam_width=width, length_penalty=0.8, max_summary_tokens=5, no_repeat_ngram=2, min_summary_tokens=1)
     tokens, scores, log_probs, finished = (np.asarray(part) for part in search_network(network, SOURCE, config))
@@ -71,16 +75,24 @@ def test_scores_are_those_of_the_teacher_forced_call(network, width):
         assert len({tuple(row) for row in tokens[b].tolist()}) == width
 
 
-@pytest.mark.parametrize("segment", [2, 25])
-@pytest.mark.parametrize("groups", [1, 2])
-def test_a_network_by_the_definition(network, monkeypatch, segment, groups):
+@pytest.mark.parametrize(
+    ("variant", "segment", "groups"),
+    [
+        ("gelu_tanh", 2, 1),
+        ("decoder_only_relative", 2, 2),
+        ("lstm", 2, 1),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("gelu_tanh", 25, 2), ("decoder_only_relative", 25, 1), ("lstm", 2, 2))),
+    ],
+)
+def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
     """Eagerly and in one graph; with room made in pieces, so that documents that are done leave."""
     monkeypatch.setattr(beam, "SEGMENT", segment)
+    network = make(variant)
     config = DecodingConfig(beam_width=4, beam_groups=groups, diversity_penalty=0.3, max_summary_tokens=5, no_repeat_ngram=2)
     found = search_network(network, SOURCE, config)
     compiled = tf.function(lambda source: search_network(network, source, config), autograph=False)(tf.constant(SOURCE))
     for document in range(3):
-        expected = plain_search.beam_search(forced_logits(network, document, 5), config=config, special=SPECIAL).hypotheses
+        expected = plain_search.beam_search(forced_logits(network, document), config=config, special=SPECIAL).hypotheses
         check(found, expected, document, SPECIAL)
         check(compiled, expected, document, SPECIAL)
 
@@ -90,13 +102,14 @@ def test_greedy_search_by_the_definition(network):
     found = search_network(network, SOURCE, config, greedy_search)
     compiled = tf.function(lambda source: search_network(network, source, config, greedy_search), autograph=False)(tf.constant(SOURCE))
     for document in range(3):
-        expected = plain_search.greedy_search(forced_logits(network, document, 5), config=config, special=SPECIAL)
+        expected = plain_search.greedy_search(forced_logits(network, document), config=config, special=SPECIAL)
         check(found, [expected], document, SPECIAL)
         check(compiled, [expected], document, SPECIAL)
 
 
 @pytest.mark.parametrize("search", [beam_search, greedy_search])
-def test_padding_of_the_source_and_neighbours_change_nothing(network, search):
+def test_padding_of_the_source_and_neighbours_change_nothing(search):
+    network = make("gelu_tanh")
     config = DecodingConfig(beam_width=2, max_summary_tokens=5)
     if search is greedy_search:
         config = dataclasses.replace(config, beam_width=1)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from model.bundle import (
+    check_prefix,
+    has_source_tokenizer,
     load_bundle,
     open_bundle,
     open_files,
@@ -21,10 +23,14 @@ from model.bundle import (
     save_bundle,
     save_files,
 )
-from model.config import NetworkConfig
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.errors import DataError, UsageError
 from model.network.build import build_network
+from model.network.config import TransformerConfig
 from model.tokenizer import Tokenizer
+from tests.small_network import COVERED, KINDS, config_of, network_of
+from tests.small_network import SOURCE as SMALL_SOURCE
+from tests.small_network import TARGET as SMALL_TARGET
 
 SOURCE = np.array([[9, 30, 31, 200, 0, 0], [40, 41, 42, 43, 44, 45]], "int32")
 TARGET = np.array([[2, 30, 31, 7], [2, 50, 0, 0]], "int32")
@@ -37,7 +43,7 @@ def tokenizer(records_folder) -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def network(tokenizer):
-    config = NetworkConfig(
+    config = TransformerConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         pad_id=0,
         encoder_layers=2,
@@ -67,6 +73,77 @@ def test_a_bundle_comes_back_and_has_no_pickle(bundle, network, tokenizer):
     assert loaded.tokenizer.vocabulary == tokenizer.vocabulary
     names = {str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()}
     assert names == {"config.json", "manifest.json", "weights.safetensors", "tokenizer/vocab.txt", "tokenizer/tokenizer.json"}
+
+
+@pytest.mark.parametrize("variant", [*KINDS, *COVERED, "t5", "vocabularies"])
+def test_a_network_of_any_architecture_comes_back(variant, tokenizer, tmp_path):
+    """Also after others were built in between: weights are found by their paths."""
+    network = network_of(variant)
+    save_bundle(str(tmp_path), network=network, tokenizer=tokenizer, provenance={})
+    build_network(config_of(variant))
+    loaded = load_bundle(str(tmp_path))
+    assert loaded.network.config == network.config and loaded.network.name == network.name
+    np.testing.assert_array_equal(loaded.network(SMALL_SOURCE, SMALL_TARGET), network(SMALL_SOURCE, SMALL_TARGET))
+    assert json.loads((tmp_path / "config.json").read_text())["architecture"] == network.name
+    assert open_bundle(str(tmp_path)).config == network.config
+
+
+def test_a_network_that_is_not_known_is_refused(tokenizer, tmp_path):
+    fields = dataclasses.asdict(config_of("gru"))
+    for architecture, network, words in (
+        ("mixer", fields, "the architecture 'mixer' is none of transformer, decoder_only, recurrent; only a newer precis knows it"),
+        ("recurrent", {**fields, "peephole": True}, "a configuration of another version of precis .*'peephole'.*; train or import again"),
+    ):
+        config = {"architecture": architecture, "network": network}
+        save_files(str(tmp_path), kind="abstractive", config=config, weights=WEIGHTS, provenance={}, tokenizer=tokenizer)
+        with pytest.raises(DataError, match=words):
+            load_bundle(str(tmp_path))
+
+
+def test_sources_may_have_a_tokenizer_of_their_own(network, tokenizer, tmp_path):
+    other, folder = Tokenizer(tokenizer.vocabulary, lower_case=True), str(tmp_path)
+    shared_id = save_bundle(folder, network=network, tokenizer=tokenizer, provenance={})
+    loaded = load_bundle(folder)
+    assert loaded.source_tokenizer is loaded.tokenizer and not has_source_tokenizer(folder)
+    own_id = save_bundle(folder, network=network, tokenizer=tokenizer, source_tokenizer=other, provenance={})
+    loaded = load_bundle(folder)
+    assert (loaded.tokenizer.fingerprint, loaded.source_tokenizer.fingerprint) == (tokenizer.fingerprint, other.fingerprint)
+    assert has_source_tokenizer(folder) and loaded.model_id == own_id != shared_id
+    assert open_bundle(folder).source_tokenizer.fingerprint == other.fingerprint
+    tokenizer.save(str(tmp_path / "source_tokenizer"))
+    with pytest.raises(DataError, match="source_tokenizer: not the tokenizer that manifest.json names; copy the bundle again"):
+        load_bundle(folder)
+    assert save_bundle(folder, network=network, tokenizer=tokenizer, provenance={}) == shared_id
+    assert not has_source_tokenizer(folder) and not (tmp_path / "source_tokenizer").exists()
+
+
+def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_path):
+    folder, plain = str(tmp_path / "b"), str(tmp_path / "plain")
+    prefixes = ("summarize: ", "headline: ")
+    first = save_bundle(folder, network=network, tokenizer=tokenizer, provenance={}, task_prefixes=prefixes)
+    assert load_bundle(folder).task_prefixes == open_bundle(folder).task_prefixes == prefixes
+    assert read_decoding(folder) == {"task_prefix": "summarize: "}
+    for prefix in prefixes:
+        check_prefix(prefix, open_bundle(folder))
+    for prefix in ("", "translate: "):
+        with pytest.raises(UsageError, match=f"--task_prefix '{prefix}' is not one .* trained with; it knows 'summarize: ', 'headline: '"):
+            check_prefix(prefix, open_bundle(folder))
+    assert save_bundle(plain, network=network, tokenizer=tokenizer, provenance={}, task_prefixes=("",)) != first
+    assert "task_prefixes" not in json.loads((tmp_path / "plain" / "config.json").read_text())  # as a bundle that was given none
+    assert open_bundle(plain).task_prefixes == () and read_decoding(plain) == {}
+    check_prefix("", open_bundle(plain))
+    with pytest.raises(UsageError, match="--task_prefix 'summarize: ' is not one that the network was trained with; it knows none"):
+        check_prefix("summarize: ", open_bundle(plain))
+
+
+def test_an_imported_network_says_how_to_search_and_may_know_any_prefix(network, tokenizer, tmp_path):
+    special = DecodingTokens(start_id=2, end_id=1, pad_id=0, suppressed=(0, 5), prefix=(7,), last_id=1)
+    decoding = DecodingConfig(beam_width=5, length_penalty_form="average")
+    settings = {"decoding": decoding, "special": special, "task_prefixes": ("summarize: ",)}
+    save_bundle(str(tmp_path), network=network, tokenizer=tokenizer, provenance={}, **settings)
+    assert load_bundle(str(tmp_path)).special == special
+    assert read_decoding(str(tmp_path)) == {**dataclasses.asdict(decoding), "task_prefix": "summarize: "}
+    check_prefix("translate English to German: ", open_bundle(str(tmp_path)))
 
 
 def test_the_manifest_says_what_the_files_are(bundle):
@@ -175,17 +252,14 @@ def test_the_kind_and_the_tokenizer_count_for_the_model_id(tokenizer, tmp_path):
     assert len(ids | {save_kind(tmp_path / "t", "encoder", tokenizer)}) == 3
 
 
-def test_the_files_of_an_abstractive_bundle_are_as_they_always_were(bundle, network, tokenizer):
-    """A bundle of today has the model_id that its content always had: of the first format, which knew no kinds."""
+def test_the_model_id_is_the_sha256_of_what_is_in_the_files(bundle, network, tokenizer):
     config = json.loads((bundle / "config.json").read_text())
-    assert config == {"format_version": 1, "network": dataclasses.asdict(network.config)}
+    shape = {"architecture": "transformer", "network": dataclasses.asdict(network.config)}
+    assert config == {"format_version": 1, "kind": "abstractive", **shape}
     checksums = {name: hashlib.sha256((bundle / name).read_bytes()).hexdigest() for name in ("config.json", "weights.safetensors")}
     content = json.dumps({**checksums, "tokenizer": tokenizer.fingerprint}, sort_keys=True, separators=(",", ":"))
     manifest = json.loads((bundle / "manifest.json").read_text())
     assert manifest["model_id"] == hashlib.sha256(content.encode()).hexdigest()[:16] and manifest["kind"] == "abstractive"
-    del manifest["kind"]
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
-    assert load_bundle(str(bundle)).model_id == manifest["model_id"]
 
 
 @pytest.mark.parametrize(

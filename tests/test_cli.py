@@ -64,10 +64,6 @@ def test_help_and_version_exit_with_0(capsys):
             ["summarize", *NEEDED["summarize"], "--extractive", "lead,best"],
             "precis summarize: --extractive: there is no method 'best'; known",
         ),
-        (
-            ["summarize", "--corpus", "sample:", "--output", "o", "--coverage_penalty", "0.5"],
-            "precis summarize: --coverage_penalty needs a network that counts what it has read",
-        ),
         (["summarize", *NEEDED["summarize"], "--extractive", ","], "precis summarize: --extractive names no method; known are"),
         (
             ["summarize", *NEEDED["summarize"], "--extractive", "lead,lead"],

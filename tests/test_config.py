@@ -1,112 +1,11 @@
-"""Network and decoding configurations: the named sizes, the defaults, every refusal with its words."""
+"""Decoding configurations: the bounds, and every refusal with its words."""
 
 import dataclasses
 
 import pytest
 
-from model.config import SIZES, DecodingConfig, DecodingTokens, NetworkConfig, named_network
+from model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
 from model.errors import UsageError
-
-
-def network(**settings):
-    return NetworkConfig(
-        **{
-            "vocabulary_size": 50,
-            "pad_id": 0,
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "width": 8,
-            "feed_forward": 16,
-            "heads": 2,
-            **settings,
-        }
-    )
-
-
-@pytest.mark.parametrize(
-    ("size", "encoder_layers", "decoder_layers", "width", "feed_forward", "heads"),
-    [
-        ("small", 4, 4, 256, 1024, 8),
-        ("base", 6, 6, 512, 2048, 8),
-        ("six_layers", 6, 6, 256, 1024, 8),
-        ("four_layers", 4, 4, 128, 512, 8),
-        ("tiny", 2, 2, 128, 512, 4),
-    ],
-)
-def test_a_name_stands_for_a_size(size, encoder_layers, decoder_layers, width, feed_forward, heads):
-    config = named_network(size, vocabulary_size=100, pad_id=3)
-    assert (config.encoder_layers, config.decoder_layers) == (encoder_layers, decoder_layers)
-    assert (config.width, config.feed_forward, config.heads) == (width, feed_forward, heads)
-    assert (config.vocabulary_size, config.pad_id, config.dropout) == (100, 3, 0.1)
-
-
-def test_every_size_is_named_above():
-    assert set(SIZES) == {"tiny", "four_layers", "small", "six_layers", "base"}
-
-
-def test_settings_replace_those_of_the_name():
-    config = named_network("small", vocabulary_size=100, pad_id=0, heads=4, dropout=0.0, pointer=False)
-    assert (config.heads, config.dropout, config.pointer, config.width) == (4, 0.0, False, 256)
-    assert SIZES["small"]["heads"] == 8
-
-
-def test_an_unknown_size_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="no network size 'huge'; the sizes are tiny, four_layers, small, six_layers, base"):
-        named_network("huge", vocabulary_size=100, pad_id=0)
-
-
-@pytest.mark.parametrize(("width", "heads", "way_out"), [(10, 4, 8), (258, 8, 256), (6, 8, 8)])
-def test_the_width_must_be_a_multiple_of_the_heads(width, heads, way_out):
-    with pytest.raises(UsageError, match=f"{width} is not one of {heads}; take {way_out} or another number of heads"):
-        network(width=width, heads=heads)
-
-
-def test_the_width_must_be_a_multiple_of_the_decoder_s_heads():
-    with pytest.raises(UsageError, match="but 8 is not one of 3; take 6 or another number of heads"):
-        network(decoder_heads=3)
-    assert network(decoder_heads=8).decoder_heads == 8
-
-
-def test_the_width_must_be_even_for_sines():
-    with pytest.raises(UsageError, match="must be even for sinusoidal positions, not 9"):
-        network(width=9, heads=3)
-    assert network(width=9, heads=3, positions="learned").width == 9
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"positions": "rotary"}, "^positions is one of sinusoidal, learned, not 'rotary'"),
-        ({"activation": "tanh"}, "^activation is one of relu, gelu, gelu_tanh, silu, not 'tanh'"),
-    ],
-)
-def test_what_has_names_is_one_of_them(settings, words):
-    with pytest.raises(UsageError, match=words):
-        network(**settings)
-
-
-def test_the_network_that_configurations_without_the_newer_fields_mean():
-    """config.json of an older bundle lacks these fields: what they default to is what its network computes."""
-    config = network()
-    assert (config.positions, config.activation, config.scaled_embedding) == ("sinusoidal", "relu", True)
-    assert (config.embedding_norm, config.logits_bias, config.norm_epsilon) == (False, False, 1e-6)
-    assert (config.decoder_feed_forward, config.decoder_heads) == (None, None)
-
-
-@pytest.mark.parametrize("dropout", [-0.1, 1.0, 1.5])
-def test_dropout_is_a_share(dropout):
-    with pytest.raises(UsageError, match=f"dropout is a share from 0 to below 1, not {dropout}"):
-        network(dropout=dropout)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["vocabulary_size", "encoder_layers", "decoder_layers", "width", "feed_forward", "heads", "max_source_tokens", "max_target_tokens"],
-)
-@pytest.mark.parametrize("value", [0, -2])
-def test_counts_are_positive(name, value):
-    with pytest.raises(UsageError, match=f"^{name} must be at least 1, not {value}"):
-        network(**{name: value})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +56,17 @@ def test_decoding_takes_what_lies_on_a_bound(settings):
 
 
 def test_configurations_are_frozen():
-    special = DecodingTokens(start_id=1, end_id=2, pad_id=0)
-    for config, name in ((network(), "width"), (DecodingConfig(), "beam_width"), (special, "end_id")):
+    for config, name in ((DecodingConfig(), "beam_width"), (DecodingTokens(start_id=1, end_id=2, pad_id=0), "end_id")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(config, name, 4)
+
+
+def test_a_coverage_penalty_needs_a_pointer_and_a_beam():
+    config = DecodingConfig(coverage_penalty=0.2)
+    with pytest.raises(UsageError, match="weighs what the pointer has read of the source, and this network has no pointer; leave it at 0"):
+        check_coverage(config, has_pointer=False)
+    with pytest.raises(UsageError, match="weighs summaries against each other, so it needs a --beam_width of at least 2"):
+        check_coverage(dataclasses.replace(config, beam_width=1), has_pointer=True)
+    check_coverage(config, has_pointer=True)
+    for width in (1, 4):
+        check_coverage(DecodingConfig(beam_width=width), has_pointer=False)

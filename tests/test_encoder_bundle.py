@@ -9,12 +9,12 @@ import pytest
 from small_encoder_checkpoint import BERT, write_encoder, write_pieces
 
 from model.bundle import save_bundle, save_files
-from model.encoder_bundle import load_encoder_bundle, save_encoder_bundle
+from model.encoder_bundle import load_encoder_bundle, open_encoder, save_encoder_bundle
 from model.errors import DataError, UsageError
 from model.foreign.checkpoint import load_encoder
 from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
 from model.tokenizer import Tokenizer
-from tests.small_network import make_network
+from tests.small_network import make_network, network_of
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 
@@ -43,7 +43,7 @@ def test_an_encoder_comes_back(bundle):
 
 def test_it_computes_in_the_precision_asked_for(bundle):
     encoder = load_encoder_bundle(str(bundle), precision="mixed_bfloat16").encoder
-    assert encoder.blocks[1].feed_forward.inner.compute_dtype == "bfloat16" and encoder.weights[0].dtype == "float32"
+    assert encoder.encoder[1].feed_forward.inner.compute_dtype == "bfloat16" and encoder.weights[0].dtype == "float32"
 
 
 def test_the_encoder_of_a_network_that_writes(records_folder, tmp_path):
@@ -53,6 +53,35 @@ def test_the_encoder_of_a_network_that_writes(records_folder, tmp_path):
     found = load_encoder_bundle(str(tmp_path / "b"))
     assert found.model_id == model_id and isinstance(found.tokenizer, Tokenizer) and found.encoder.config == network.config.encoder
     np.testing.assert_array_equal(np.asarray(found.encoder(IDS)), np.asarray(network.encode(IDS).states))
+
+
+def test_an_encoder_that_no_network_is_made_for(bundle):
+    """Its shape and its weights, under the names that they have in a bundle."""
+    opened, loaded = open_encoder(str(bundle)), load_encoder_bundle(str(bundle))
+    assert (opened.config, opened.model_id) == (loaded.encoder.config, loaded.model_id)
+    assert opened.weights.keys() == {weight.path for weight in loaded.encoder.weights}
+    for weight in loaded.encoder.weights:
+        np.testing.assert_array_equal(opened.weights[weight.path], weight.numpy())
+    assert opened.tokenizer.fingerprint == loaded.tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("variant", ["t5", "vocabularies"])
+def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_source(variant, records_folder, tmp_path):
+    target = Tokenizer.load(f"{records_folder}/tokenizer")
+    source, network = Tokenizer(target.vocabulary, lower_case=True), network_of(variant)
+    save_bundle(str(tmp_path), network=network, tokenizer=target, source_tokenizer=source, provenance={})
+    found = load_encoder_bundle(str(tmp_path))
+    assert found.tokenizer.fingerprint == source.fingerprint != target.fingerprint
+    ids = IDS % 13
+    np.testing.assert_array_equal(np.asarray(found.encoder(ids)), np.asarray(network.encode(ids).states))
+
+
+@pytest.mark.parametrize(("variant", "architecture"), [("decoder_only", "decoder_only"), ("gru", "recurrent")])
+def test_a_network_without_an_encoder_of_its_own_is_refused(variant, architecture, records_folder, tmp_path):
+    tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
+    save_bundle(str(tmp_path / "b"), network=network_of(variant), tokenizer=tokenizer, provenance={})
+    with pytest.raises(UsageError, match=f"b: a network of the architecture {architecture} has no encoder to take; name another bundle"):
+        load_encoder_bundle(str(tmp_path / "b"))
 
 
 def test_a_bundle_without_an_encoder_is_refused(tmp_path):

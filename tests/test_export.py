@@ -18,17 +18,19 @@ from command_line import contents, exit_code, precis, said, write_jsonl
 
 import model.export
 from model.bundle import load_bundle, save_bundle
-from model.config import DecodingConfig, NetworkConfig
+from model.decoding.config import DecodingConfig
 from model.decoding.summarizer import Summarizer
 from model.errors import JobError, UsageError
 from model.export import SummarizingModule, keep_distinct
 from model.network.build import build_network
+from model.network.config import TransformerConfig
 from model.text import body
 from model.tokenizer import Tokenizer
 from model.vocabulary import count_words, learn
 from pipelines.corpus.sample import generator
 from pipelines.export import export
 from tests.plain_network import scramble
+from tests.small_network import make_network
 
 ARTICLES = [generator.document(100 + index).article for index in range(12)]
 ARTICLES += [
@@ -45,7 +47,7 @@ def bundle(tmp_path_factory) -> str:
     tokenizer = Tokenizer(learn(count_words([body(article) for article in ARTICLES]), size=400))
     shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
     limits = {"max_source_tokens": 40, "max_target_tokens": 12}
-    config = NetworkConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
+    config = TransformerConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
     network = build_network(config, seed=5)
     scramble(network, seed=3, scale=0.7)
     folder = str(tmp_path_factory.mktemp("bundle"))
@@ -154,6 +156,27 @@ def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
     result = module.summarize(tf.constant(["a"]))
     assert result["summaries"].numpy().tolist() == [[b"a", b"a a", b"", b""]]
     assert result["scores"].numpy().tolist() == [[-1.0, -3.0, -np.inf, -np.inf]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["gelu_tanh", "decoder_only_relative", "lstm"])
+def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(variant, bundle, tmp_path):
+    """Saved and loaded again: what the bundle says of the same texts behind the same prefix, cut by the tokenizer of sources."""
+    target = load_bundle(bundle).tokenizer
+    source = Tokenizer(target.vocabulary, lower_case=True)
+    network = make_network(variant, vocabulary_size=target.vocabulary_size, pad_id=target.pad_id, max_source_tokens=40, dropout=0.0)
+    made = {"network": network, "tokenizer": target, "source_tokenizer": source, "task_prefixes": ("Headline: ",)}
+    save_bundle(str(tmp_path / "bundle"), **made, provenance={})
+    coverage = {**FLAGS, "coverage_penalty": 0.2}
+    export(bundle=str(tmp_path / "bundle"), output=tmp_path / "g", **coverage)  # the bundle says which prefix
+    graph = tf.saved_model.load(str(tmp_path / "g"))
+    found = graph.summarize(tf.constant(ARTICLES))
+    loaded = load_bundle(str(tmp_path / "bundle"))
+    summarizer = Summarizer(loaded.network, target, DecodingConfig(**coverage), None, loaded.source_tokenizer)
+    expected = summarizer.summarize(source.encode(["Headline: " + body(article) for article in ARTICLES]))
+    assert_same([[text.decode() for text in row] for row in found["summaries"].numpy()], found["scores"].numpy(), expected)
+    plain = Summarizer(loaded.network, target, DecodingConfig(**coverage)).summarize(target.encode([body(article) for article in ARTICLES]))
+    assert [ranked[0] for ranked in plain] != [ranked[0] for ranked in expected]
 
 
 def test_flags_reach_the_graph(bundle, tmp_path):

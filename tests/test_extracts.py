@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from model.config import SelectionConfig
 from model.errors import UsageError
+from model.extractive.config import SelectionConfig
 from model.extractive.methods import METHODS
 from model.text import sentences
 from pipelines.extracts import check_methods, choose_sentences

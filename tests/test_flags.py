@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from model.config import DecodingConfig, ExtractiveTraining, SelectionConfig, TrainingConfig, flag, required
+from model.config import flag, required
+from model.decoding.config import DecodingConfig
 from model.errors import UsageError
+from model.extractive.config import SelectionConfig
 from model.gate import GateConfig
 from model.quality.flags import QualityConfig
+from model.training.config import ExtractiveTraining, TrainingConfig
 from pipelines.cli import COMMANDS
 from pipelines.corpus.source import CorpusOptions
 from pipelines.flags import add_flags, option_names, read_flags
@@ -161,7 +164,7 @@ def test_every_field_of_a_job_is_a_flag_of_one_name(name):
 @pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_keyword(name):
     concerns = JOBS[name]
-    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i", "checkpoint": "c", "bundle": "b"}
+    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i", "checkpoint": "c", "bundle": "b", "text": "t"}
     defaults = {field.name: needed.get(field.name, field.default) for concern in concerns for field in dataclasses.fields(concern)}
     built = read_flags(concerns, defaults)
     assert [type(instance) for instance in built] == list(concerns)

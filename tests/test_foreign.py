@@ -10,8 +10,9 @@ import safetensors
 import safetensors.numpy
 from small_checkpoint import GENERATION, SETTINGS, VOCABULARY, tensors, write_checkpoint
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.errors import DataError, UsageError
+from model.foreign.bart import bart_config
 from model.foreign.checkpoint import load_checkpoint
 from model.foreign.generation import UNSUPPORTED, read_generation
 from model.foreign.tensors import read_tensors
@@ -75,7 +76,8 @@ def test_every_tensor_is_in_its_place(weights):
 
 def test_the_network_has_the_shape_of_config_json(checkpoint):
     config = load_checkpoint(checkpoint).network.config
-    assert (config.heads, config.decoder_heads, config.feed_forward, config.decoder_feed_forward) == (2, 4, 12, 20)
+    assert (config.heads, config.decoder.heads, config.feed_forward, config.decoder.feed_forward) == (2, 4, 12, 20)
+    assert config.decoder_stack == dataclasses.replace(dataclasses.replace(config, decoder_stack=None).decoder, heads=4, feed_forward=20)
     assert (config.max_source_tokens, config.max_target_tokens, config.pad_id) == (40, 39, 1)
     assert (config.positions, config.activation, config.norm_epsilon) == ("learned", "gelu", 1e-5)
     assert (config.embedding_norm, config.scaled_embedding, config.tied_output, config.pointer) == (True, False, True, False)
@@ -108,12 +110,29 @@ def test_names_without_their_prefix_and_several_files(tmp_path, weights):
         load_checkpoint(str(tmp_path))
 
 
-def test_repeated_tensors_of_a_tied_network_are_ignored(tmp_path, weights):
+def test_sides_of_equal_sizes_are_described_once(tmp_path):
+    equal = {"decoder_attention_heads": 2, "decoder_ffn_dim": 12}
+    config = bart_config({**SETTINGS, **equal})
+    assert config.decoder_stack is None and (config.decoder.heads, config.decoder.feed_forward) == (2, 12)
+
+
+def test_repeated_tensors_of_a_tied_network_must_be_equal(tmp_path, weights):
     table, other = tensors()["model.shared.weight"], np.zeros((VOCABULARY, 8), "float32")
-    write_checkpoint(tmp_path, changed(lm_head__weight=other, model__encoder__embed_tokens__weight=other, model__decoder__version=other))
+    write_checkpoint(tmp_path, changed(lm_head__weight=table, model__encoder__embed_tokens__weight=table, model__decoder__version=other))
     np.testing.assert_equal(weights_of(tmp_path), weights)
+    write_checkpoint(tmp_path, changed(model__encoder__embed_tokens__weight=other))
+    with pytest.raises(DataError, match=r"shared.weight and encoder.embed_tokens.weight differ, and a network here has one embedding"):
+        load_checkpoint(str(tmp_path))
     write_checkpoint(tmp_path, changed(lm_head__weight=table, model__shared__weight=None))  # it may be there under this name alone
     np.testing.assert_equal(weights_of(tmp_path), weights)
+
+
+def test_a_tensor_of_its_own_makes_an_output_layer(tmp_path, weights):
+    write_checkpoint(tmp_path, changed(lm_head__weight=np.full((VOCABULARY, 8), 3, "float32")))
+    found = weights_of(tmp_path)
+    assert (found["output_layer/kernel"] == 3).all() and "embedding/logits_bias" not in found
+    np.testing.assert_array_equal(found["output_layer/bias"], weights["embedding/logits_bias"])
+    np.testing.assert_array_equal(found["embedding/table"], weights["embedding/table"])
 
 
 def test_an_untied_network_has_an_output_layer(tmp_path):
@@ -181,7 +200,7 @@ def test_tensors_that_do_not_fit_are_named(weights, message, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"model_type": "led"}, UsageError, r"model_type is 'led', and what can be imported is bart; take such a checkpoint"),
+        ({"model_type": "led"}, UsageError, r"model_type is 'led', and what can be imported is bart, mt5, pegasus, t5; take such a"),
         (
             {"activation_function": "quick_gelu"},
             DataError,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from plain_bert import hidden_states
-from small_encoder_checkpoint import BERT, INNER, SETTINGS, VOCABULARY, WIDTH, tensors, write_encoder
+from small_encoder_checkpoint import BERT, INNER, SETTINGS, VOCABULARY, WIDTH, states_of, tensors, write_encoder
 
 from model.errors import DataError, UsageError
 from model.foreign.checkpoint import load_checkpoint, load_encoder
 from model.foreign.tokenizer import read_tokenizer
-from model.network.encoder import Encoder
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 TYPES = "embeddings.token_type_embeddings.weight"
@@ -23,14 +22,6 @@ FORWARD: dict[str, dict[str, Any]] = {
     "roberta": {"heads": 2, "activation": "gelu", "epsilon": 1e-5, "first_position": 2},
     "distilbert": {"heads": 4, "activation": "relu", "epsilon": 1e-12},
 }
-
-
-def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:
-    """What enters the first block and what leaves each, float32 [B, S, D]."""
-    found, mask = [encoder.embed(ids)], encoder.mask(ids)
-    for block in encoder.blocks:
-        found.append(block(found[-1], mask))
-    return [np.asarray(states) for states in found]
 
 
 def weights_of(folder: str) -> dict[str, np.ndarray]:
@@ -151,7 +142,7 @@ def test_a_missing_field_is_named(tmp_path):
 
 
 def test_an_encoder_is_no_network_that_writes_and_the_other_way_round(tmp_path):
-    with pytest.raises(UsageError, match="model_type is 'bert', and what can be imported is bart; take such a checkpoint"):
+    with pytest.raises(UsageError, match="model_type is 'bert', and what can be imported is bart, mt5, pegasus, t5; take such"):
         load_checkpoint(write_encoder(tmp_path))
     with pytest.raises(UsageError, match="model_type is 'bart', and what can be imported is bert, distilbert, roberta; take such"):
         load_encoder(write_encoder(tmp_path, settings={"model_type": "bart"}))

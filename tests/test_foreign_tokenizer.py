@@ -157,7 +157,8 @@ def test_a_mask_in_the_vocabulary_is_a_special_token(tmp_path):
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
     with pytest.raises(
-        UsageError, match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor vocab.txt; download it into the"
+        UsageError,
+        match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor vocab.txt nor spiece.model; download",
     ):
         read_tokenizer(str(tmp_path), SETTINGS)
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.greedy import greedy_search
 from tests import plain_search
 from tests.table_network import TableNetwork, check, constant_tables, plain_logits, random_options, random_tables, whole_tables

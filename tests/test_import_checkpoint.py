@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from command_line import contents, exit_code, precis, said, write_jsonl
-from small_checkpoint import SETTINGS, TEXTS, tensors, write_checkpoint, write_tokenizer
+from small_checkpoint import POSITIONS, SETTINGS, TEXTS, tensors, write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import write_encoder, write_pieces
 
 from model.bundle import load_bundle, read_decoding, read_manifest
-from model.config import DecodingConfig
+from model.decoding.config import DecodingConfig
 from model.decoding.searcher import Searcher
 from model.encoder_bundle import load_encoder_bundle
 from model.errors import DataError, UsageError
@@ -169,5 +169,53 @@ def test_an_encoder_writes_no_summaries(command, encoder_checkpoint, tmp_path, c
 
 def test_a_checkpoint_of_another_architecture_is_refused(tmp_path):
     write_encoder(tmp_path, settings={"model_type": "mpnet"})
-    with pytest.raises(UsageError, match="model_type is 'mpnet', and what can be imported is bart, bert, distilbert, roberta; take such"):
+    known = "bart, mt5, pegasus, t5, bert, distilbert, roberta"
+    with pytest.raises(UsageError, match=f"model_type is 'mpnet', and what can be imported is {known}; take such"):
         import_checkpoint(checkpoint=tmp_path, output=tmp_path / "b")
+
+
+@pytest.fixture(scope="module")
+def t5_checkpoint(tmp_path_factory) -> Path:
+    """A T5 that wants a prefix and, for summaries, another search than in general."""
+    folder = tmp_path_factory.mktemp("t5")
+    task = {"prefix": "summarize: ", "num_beams": 2, "max_length": 9}
+    write_checkpoint(folder, kind="t5", settings={"task_specific_params": {"summarization": task}})
+    write_tokenizer(folder, as_definition=True)
+    return folder
+
+
+def test_a_t5_is_summarized_with_its_prefix_and_the_length_asked_for(t5_checkpoint, corpus, tmp_path):
+    bundle = tmp_path / "b"
+    assert main(["import", str(t5_checkpoint), "--output", str(bundle), "--max_source_tokens", "60"]) == 0
+    imported, network = load_checkpoint(str(t5_checkpoint), max_source_tokens=60), load_bundle(str(bundle)).network
+    for before, after in zip(imported.network.weights, network.weights, strict=True):
+        np.testing.assert_array_equal(before.numpy(), after.numpy())
+    assert network.config == imported.network.config and network.config.max_source_tokens == 60
+    rows, _ = run(tmp_path / "run", corpus=corpus, bundle=bundle)
+    tokenizer = read_tokenizer(str(t5_checkpoint), SETTINGS)
+    sources = tokenizer.encode([f"summarize: {text}" for text in [*TEXTS, LONG]])
+    assert POSITIONS < len(sources[3]) and [row["source_tokens"] for row in rows] == [len(source) for source in sources]
+    assert imported.decoding.beam_width == 2 and imported.decoding.max_summary_tokens == 8
+    searcher = Searcher(imported.network, config=imported.decoding, special=imported.special)
+    found = searcher.search([tokenizer.cut(source, 60) for source in sources])
+    assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
+        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in found
+    ]
+
+
+def test_a_source_length_that_cannot_be_is_refused(checkpoint, t5_checkpoint, tmp_path, capsys):
+    assert main(["import", str(checkpoint), "--output", str(tmp_path / "b"), "--max_source_tokens", "41"]) == 2
+    assert (
+        "--max_source_tokens is 41, and this checkpoint has learned 40 positions; ask for no more"
+        in said(capsys.readouterr().err, "import")[0]
+    )
+    assert main(["import", str(t5_checkpoint), "--output", str(tmp_path / "b"), "--max_source_tokens", "-1"]) == 2
+    assert (
+        "--max_source_tokens must not be negative, but is -1; 0 takes the checkpoint's limit" in said(capsys.readouterr().err, "import")[0]
+    )
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_encoder_reads_as_many_tokens_as_are_asked_for(encoder_checkpoint, tmp_path):
+    import_checkpoint(checkpoint=encoder_checkpoint, output=tmp_path / "b", max_source_tokens=9)
+    assert load_encoder_bundle(str(tmp_path / "b")).encoder.config.max_source_tokens == 9

@@ -1,39 +1,40 @@
-"""Parity with transformers: random BART checkpoints give the same states and logits here, and the same tokens for the same settings.
+"""Parity with transformers: random checkpoints give the same states and logits here, and the same tokens for the same settings.
 
-`bart_reference.py` makes the checkpoints and what is expected of them, in a process of its own.
+`import_reference.py` makes the checkpoints and what is expected of them, in a process of its own.
 """
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bart_reference import CHECKPOINTS, CUT, DOCUMENTS, RUNS, TEXTS
+from import_reference import CHECKPOINTS, CUT, DOCUMENTS, TEXTS
 from small_checkpoint import SETTINGS
 
 from model.decoding.searcher import Searcher
 from model.foreign.checkpoint import Checkpoint, load_checkpoint
 from model.foreign.generation import read_generation
 from model.foreign.tokenizer import read_tokenizer
+from model.network.transformer import Transformer
 
 ABSENT = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(ABSENT), reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this"),
 ]
-PAD = 1
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """All checkpoints, each with what transformers makes of it."""
     folder = tmp_path_factory.mktemp("checkpoints")
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("bart_reference.py"), folder], capture_output=True, text=True, timeout=600
-    )
+    program = [sys.executable, Path(__file__).with_name("import_reference.py"), folder]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}  # everything is in folders: without it transformers may wait for a hub
+    done = subprocess.run(program, capture_output=True, text=True, timeout=900, env=offline)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -45,7 +46,7 @@ def load(folder):
 
     def load(name: str) -> Checkpoint:
         if name not in loaded:
-            loaded[name] = load_checkpoint(str(folder / name))
+            loaded[name] = load_checkpoint(str(folder / name), max_source_tokens=CHECKPOINTS[name].source_tokens)
         return loaded[name]
 
     return load
@@ -56,35 +57,48 @@ def test_encoder_states_and_logits_are_those_of_transformers(name, folder, load)
     reference, network = np.load(folder / name / "reference.npz"), load(name).network
     source, target = reference["source"].astype("int32"), reference["target"].astype("int32")
     states = np.asarray(network.encode(source).states)
-    readable = source != PAD
+    readable = source != network.config.pad_id
     assert states.shape == reference["states"].shape and 0.3 < readable.mean() < 0.8
-    np.testing.assert_allclose(states[readable], reference["states"][readable], rtol=1e-4, atol=1e-4)
     logits = np.asarray(network(source, target))
     assert logits.shape == reference["logits"].shape and reference["logits"].std() > 1
+    differences = [np.abs(states - reference["states"])[readable].max(), np.abs(logits - reference["logits"]).max()]
+    print("{}: states differ by at most {:.1e}, logits by {:.1e}".format(name, *differences))
+    np.testing.assert_allclose(states[readable], reference["states"][readable], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(logits, reference["logits"], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "index"), [(name, index) for name, runs in RUNS.items() for index in range(len(runs))])
+@pytest.mark.parametrize(("name", "index"), [(name, index) for name, case in CHECKPOINTS.items() for index in range(len(case.runs))])
 def test_a_search_finds_what_generate_finds(name, index, folder, load):
     run = json.loads((folder / name / "runs.json").read_text())[index]
-    assert run["settings"] == RUNS[name][index]
-    decoding, special = load(name).decoding, load(name).special
+    assert run["settings"] == CHECKPOINTS[name].runs[index]
+    network, decoding, special, _ = load(name)
     if run["settings"]:
-        saved = json.loads((folder / name / "generation_config.json").read_text())
-        decoding, special = read_generation(json.loads((folder / name / "config.json").read_text()), {**saved, **run["settings"]})
-    sources = np.load(folder / name / "reference.npz")["source"].astype("int32")
-    searcher = Searcher(load(name).network, config=decoding, special=special)
-    found = [one for ranked in searcher.search([row[row != PAD] for row in sources]) for one in ranked]
-    expected = [_trimmed(sequence) for sequence in run["sequences"]]
-    assert len(found) == len(expected) == DOCUMENTS * decoding.n_best
-    assert len({tuple(sequence) for sequence in expected}) > DOCUMENTS // 4
-    differ = [place for place, one in enumerate(found) if _trimmed(one.tokens) != expected[place]]
-    if run["scores"] is None:
-        assert not differ
-        return
-    np.testing.assert_allclose([one.score for one in found], run["scores"], rtol=1e-4)
-    # What is left is a tie of two hypotheses to the precision of float32: their scores were just found equal.
-    assert len(differ) < 0.01 * len(expected)
+        settings, saved = (json.loads((folder / name / file).read_text()) for file in ("config.json", "generation_config.json"))
+        settings.pop("task_specific_params", None)  # what a call is given comes before it
+        decoding, special = read_generation(settings, {**saved, **run["settings"]})
+    rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
+    sources = [row[row != special.pad_id] for row in rows]
+    searcher = Searcher(network, config=decoding, special=special)
+    found = searcher.search(sources)
+    expected = [
+        [_ended(one, special.end_id) for one in ranked] for ranked in np.reshape(run["sequences"], (DOCUMENTS, decoding.n_best, -1))
+    ]
+    assert len({tuple(one) for ranked in expected for one in ranked}) > DOCUMENTS // 4
+    differ = [number for number, ranked in enumerate(found) if [one.tokens for one in ranked] != expected[number]]
+    print(f"{name} {index}: {DOCUMENTS - len(differ)} documents of {DOCUMENTS} equal")
+    assert len(differ) <= 2
+    for number in differ:
+        assert _is_tie(searcher, network, sources[number], expected[number]), f"document {number}"
+    if run["scores"] is not None:
+        scores = np.reshape(run["scores"], (DOCUMENTS, decoding.n_best))
+        equal = [number for number in range(DOCUMENTS) if number not in differ]
+        np.testing.assert_allclose([[one.score for one in found[number]] for number in equal], scores[equal], rtol=1e-4)
+
+
+def test_a_prefix_is_read_from_the_configuration(load):
+    prefixes = {name: load(name).task_prefix for name in CHECKPOINTS}
+    assert {name for name, prefix in prefixes.items() if prefix == "summarize: "} == {"t5_wide", "flan"}
+    assert set(prefixes.values()) == {"", "summarize: "}
 
 
 def test_texts_are_cut_into_the_tokens_of_transformers(folder):
@@ -96,6 +110,20 @@ def test_texts_are_cut_into_the_tokens_of_transformers(folder):
     assert tokenizer.decode(ids) == expected["texts"]
 
 
-def _trimmed(tokens: list[int]) -> list[int]:
-    """Without the padding at the end."""
-    return np.trim_zeros(np.array(tokens) - PAD, "b").tolist()
+def _ended(tokens: np.ndarray, end: int) -> list[int]:
+    """A sequence up to its end token: what fills the rest is no matter of the search."""
+    (places,) = np.nonzero(tokens == end)
+    return tokens[: places[0] + 1].tolist() if len(places) else tokens.tolist()
+
+
+def _is_tie(searcher: Searcher, network: Transformer, source: np.ndarray, expected: list[list[int]]) -> bool:
+    """Whether hypotheses are equal to the precision of float32: with weights moved by millionths, the search finds what is expected."""
+    weights, rng = network.get_weights(), np.random.default_rng(0)
+    try:
+        for _ in range(20):
+            network.set_weights([weight * (1 + 1e-6 * rng.normal(size=weight.shape)).astype("float32") for weight in weights])
+            if [one.tokens for one in searcher.search([source])[0]] == expected:
+                return True
+        return False
+    finally:
+        network.set_weights(weights)

@@ -7,7 +7,7 @@ from model.errors import UsageError
 from model.keyphrases.candidates import find_candidates, normalise_phrase
 from model.keyphrases.features import FEATURES, DocumentFrequencies, describe
 from model.keyphrases.ranking import best_candidates, frequent_keyphrases
-from model.keyphrases.references import f1, reference_keyphrases
+from model.keyphrases.references import f1, reference_keyphrases, reference_phrases
 from model.text import sentences
 from pipelines.corpus.sample.generator import document
 
@@ -206,6 +206,18 @@ def test_a_reference_names_the_longest_candidates():
     # A line ends a phrase, as it does in the article.
     assert reference_keyphrases(story, "judge Steven\nLeifman") == {"judg steven", "leifman"}
     assert reference_keyphrases(story, "") == set() and reference_keyphrases([], "Leifman") == set()
+
+
+def test_the_phrases_of_a_reference_stand_as_they_are_written_and_in_its_order():
+    story = ["Judge Steven Leifman visits the jails.", "Leifman met a judge.", "A lawyer told Steven."]
+    reference = "The jail's lawyers met Steven Leifman .\nA Judge and another judge met Leifman , rain fell ."
+    assert reference_phrases(story, reference) == ["jail", "lawyers", "met", "Steven Leifman", "Judge", "Leifman"]
+    for number in range(20):
+        sample = document(number)
+        texts = [sentence.text for sentence in sentences(sample.article)]
+        found = reference_phrases(texts, sample.highlights)
+        assert len(found) == len(set(found)) and {*map(normalise_phrase, found)} == reference_keyphrases(texts, sample.highlights)
+    assert reference_phrases(story, "") == [] and reference_phrases([], "Leifman") == []
 
 
 def test_the_f1_of_a_document_by_hand():

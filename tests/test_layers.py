@@ -1,22 +1,23 @@
-"""The parts of the Transformer against plain numpy, and what dropout touches."""
+"""The parts of the Transformer against plain numpy, and what dropout touches. `test_positions` has embeddings and positions."""
+
+import dataclasses
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from model.config import ACTIVATIONS
 from model.network import layers
-from tests import plain_network as plain
-from tests.small_network import small_config
+from model.network.config import ACTIVATIONS
+from tests import plain_layers as plain
+from tests.plain_network import scramble, weights_of
+from tests.small_network import close, small_config, values
 
 
-def values(*shape, seed=0, scale=1.0):
-    return np.random.default_rng(seed).normal(0, scale, shape).astype("float32")
-
-
-def close(found, expected, tolerance=1e-5):
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
+def built(layer, *, seed=1):
+    layer.build((None, None, 8))
+    scramble(layer, seed=seed)
+    return layer
 
 
 @pytest.fixture
@@ -25,11 +26,9 @@ def source_mask():
     return np.array([[True, True, True, False, False], [True] * 5])
 
 
-@pytest.mark.parametrize(("length", "width"), [(1, 2), (7, 6), (300, 16)])
-def test_positions_are_sines_and_cosines(length, width):
-    codes = layers.sinusoidal_positions(length, width)
-    assert codes.dtype == np.float32
-    close(codes, plain.positions(length, width), 1e-6)
+def bias_of(mask):
+    """What hides what may not be read, [B, 1, 1, S]."""
+    return layers.score_bias(mask[:, None, None])
 
 
 def test_padding_may_not_be_read():
@@ -44,64 +43,109 @@ def test_a_target_position_reads_itself_and_what_came_before():
     assert mask.tolist() == [[[[True, False, False], [True, True, False], [True, True, True]]]]
 
 
-def test_masked_softmax_is_a_softmax_of_what_may_be_read():
-    scores, mask = values(2, 3, 5, scale=3), np.random.default_rng(1).random((2, 3, 5)) < 0.6
-    mask[..., 0] = True
-    found = np.asarray(layers.masked_softmax(scores, mask))
-    for b, t in np.ndindex(2, 3):
-        close(found[b, t][mask[b, t]], plain.softmax(scores[b, t][mask[b, t]]), 1e-6)
-    assert (found[~mask] == 0).all() and (~mask).sum() > 3
+def test_a_mask_becomes_a_number_added_to_scores():
+    bias = layers.score_bias(np.array([True, False]))
+    assert bias.dtype == "float32" and np.asarray(bias).tolist() == [0.0, -1e9]
 
 
-def test_masked_softmax_of_half_precision_is_float32():
-    found = layers.masked_softmax(ops.cast(values(2, 5), "bfloat16"), np.ones((2, 5), bool))
-    assert keras.backend.standardize_dtype(found.dtype) == "float32"
-    close(np.sum(np.asarray(found), -1), np.ones(2), 1e-6)
+def test_the_norm_of_logits_is_the_log_of_their_sum():
+    logits = values(2, 3, 7, scale=4)
+    close(layers.log_norm(logits)[..., 0], np.log(np.exp(logits.astype("float64")).sum(-1)))
+
+
+def test_token_ids_become_places_in_the_logits():
+    ids = np.array([[[5, 6]], [[7, 5]]], "int32")
+    assert np.asarray(layers.places(ids)).tolist() == [[0, 0, 5], [0, 0, 6], [1, 0, 7], [1, 0, 5]]
+
+
+@pytest.mark.parametrize("has_numbers", [False, True])
+def test_attention_mixes_values_by_dot_products(source_mask, has_numbers):
+    query, key, value = values(2, 3, 4, 6, seed=1), values(2, 3, 5, 6, seed=2), values(2, 3, 5, 6, seed=3)
+    numbers = values(2, 3, 4, 5, seed=4, scale=2) if has_numbers else np.zeros((2, 3, 4, 5), "float32")
+    found, weights = map(np.asarray, layers.attend(*map(ops.convert_to_tensor, (query, key, value)), bias_of(source_mask) + numbers))
+    for b, head in np.ndindex(2, 3):
+        readable = np.tile(source_mask[b], (4, 1))
+        read, shares = plain.attention(query[b, head], key[b, head], value[b, head], readable, numbers[b, head])
+        close(found[b, head], read)
+        close(weights[b, head], shares, 1e-6)
+    assert (weights[0, ..., 3:] == 0).all()
+
+
+def test_weights_of_half_precision_are_float32(source_mask):
+    query, key = (ops.cast(values(2, 1, 5, 6, seed=seed), "bfloat16") for seed in (1, 2))
+    read, weights = layers.attend(query, key, key, bias_of(source_mask))
+    assert keras.backend.standardize_dtype(weights.dtype) == "float32" and keras.backend.standardize_dtype(read.dtype) == "bfloat16"
+    close(np.sum(np.asarray(weights), -1), np.ones((2, 1, 5)), 1e-6)
 
 
 def test_nothing_to_read_is_no_nan():
-    found = np.asarray(layers.masked_softmax(values(1, 4), np.zeros((1, 4), bool)))
-    close(found, np.full((1, 4), 0.25))
+    read, weights = layers.attend(*map(ops.convert_to_tensor, [values(1, 1, 2, 3)] * 3), bias_of(np.zeros((1, 2), bool)))
+    close(weights, np.full((1, 1, 2, 2), 0.5))
+    assert np.isfinite(np.asarray(read)).all()
 
 
-def test_attention_mixes_values_by_scaled_dot_products(source_mask):
-    query, key, value = values(2, 3, 4, 6, seed=1), values(2, 3, 5, 6, seed=2), values(2, 3, 5, 6, seed=3)
-    found = np.asarray(layers.attend(ops.convert_to_tensor(query), key, ops.convert_to_tensor(value), source_mask[:, None, None]))
-    for b, head in np.ndindex(2, 3):
-        close(found[b, head], plain.attention(query[b, head], key[b, head], value[b, head], np.tile(source_mask[b], (4, 1))))
+ATTENTIONS = [{"heads": 1}, {"heads": 4}, {"heads": 3, "head_width": 5}, {"biases": False, "scaled_scores": False}]
 
 
-@pytest.mark.parametrize("heads", [1, 2, 4])
-def test_heads_are_slices_of_the_weights(heads, source_mask):
-    layer = layers.MultiHeadAttention(heads=heads, width=8, name="attention")
-    layer.build()
-    plain.scramble(layer, seed=heads)
+@pytest.mark.parametrize("settings", ATTENTIONS)
+def test_heads_are_slices_of_the_weights(settings, source_mask):
+    config = small_config(**settings)
+    layer = built(layers.MultiHeadAttention(config=config, name="attention"))
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    found = np.asarray(layer(states, memory, source_mask[:, None, None]))
+    found, weights = map(np.asarray, layer(states, memory, bias_of(source_mask)))
+    assert weights.shape == (2, config.heads, 4, 5) and len(layer.weights) == (8 if config.biases else 4)
     for b in range(2):
-        close(found[b], plain.multi_head(states[b], memory[b], np.tile(source_mask[b], (4, 1)), plain.weights_of(layer), heads))
+        read, shares = plain.multi_head(states[b], memory[b], np.tile(source_mask[b], (4, 1)), weights_of(layer), config)
+        close(found[b], read)
+        close(weights[b], shares)
 
 
-def test_keys_and_values_are_what_attention_reads(source_mask):
-    layer = layers.MultiHeadAttention(heads=2, width=8, name="attention")
-    layer.build()
-    plain.scramble(layer, seed=5)
-    memory, weights = values(2, 5, 8, seed=2), plain.weights_of(layer)
+def test_a_memory_of_another_width(source_mask):
+    layer = built(layers.MultiHeadAttention(config=small_config(), memory_width=6, name="attention"))
+    assert layer.key.kernel.shape == layer.value.kernel.shape == (6, 8) and layer.query.kernel.shape == (8, 8)
+    states, memory = values(2, 4, 8, seed=1), values(2, 5, 6, seed=2)
+    found, _ = layer(states, memory, bias_of(source_mask))
+    for b in range(2):
+        read, _ = plain.multi_head(states[b], memory[b], np.tile(source_mask[b], (4, 1)), weights_of(layer), small_config())
+        close(found[b], read)
+
+
+def test_keys_and_values_are_what_attention_reads():
+    layer = built(layers.MultiHeadAttention(config=small_config(head_width=3), name="attention"), seed=5)
+    memory, weights = values(2, 5, 8, seed=2), weights_of(layer)
     for found, name in zip(layer.keys_values(ops.convert_to_tensor(memory)), ("key", "value"), strict=True):
-        assert tuple(found.shape) == (2, 2, 5, 4)
+        assert tuple(found.shape) == (2, 2, 5, 3)
         expected = plain.dense(memory, weights, name)
         for b, head in np.ndindex(2, 2):
-            close(found[b, head], expected[b, :, 4 * head : 4 * head + 4])
+            close(found[b, head], expected[b, :, 3 * head : 3 * head + 3])
 
 
+def test_what_stands_before_the_memory_is_read_too(source_mask):
+    """As if it were one memory: the first two of five places are handed over as keys and values."""
+    layer = built(layers.MultiHeadAttention(config=small_config(), name="attention"))
+    states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
+    whole = layer(states, memory, bias_of(source_mask))
+    parts = layer(states, memory[:, 2:], bias_of(source_mask), past=layer.keys_values(ops.convert_to_tensor(memory[:, :2])))
+    for found, expected in zip(parts, whole, strict=True):
+        close(found, np.asarray(expected), 1e-6)
+
+
+NORMS = [{}, {"rms_norm": True}, {"norm_first": True}, {"norm_first": True, "rms_norm": True}]
+
+
+@pytest.mark.parametrize("settings", NORMS)
 @pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 1e-6), (1e-3, 1e-6), (1e-2, 1e-5), (1.0, 0.5)])
-def test_a_residual_is_the_norm_of_the_sum(scale, epsilon):
+def test_what_surrounds_a_sublayer(scale, epsilon, settings):
     """At a scale of 1e-3 the variance is about 1e-6, which shows the size of epsilon."""
-    layer = layers.Residual(config=small_config(dropout=0.5, norm_epsilon=epsilon), name="residual")
-    layer.build((None, None, 8))
-    plain.scramble(layer, seed=2)
+    config = small_config(dropout=0.5, norm_epsilon=epsilon, **settings)
+    layer = built(layers.Residual(config=config, name="residual"), seed=2)
     states, update = values(2, 3, 8, seed=3, scale=scale), values(2, 3, 8, seed=4, scale=scale)
-    close(layer(states, update), plain.layer_norm((states + update).astype("float64"), plain.weights_of(layer), epsilon))
+    weights = weights_of(layer)
+    assert set(weights) == ({"norm/scale"} if config.rms_norm else {"norm/gamma", "norm/beta"})
+    read = []
+    expected = plain.residual(states.astype("float64"), lambda reads: read.append(reads) or update, weights, config)
+    close(layer(states, update), expected)
+    close(layer.reads(ops.convert_to_tensor(states)), read[0])
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
@@ -112,6 +156,9 @@ def test_dropout_in_a_residual_touches_the_update_only():
     dropped = np.asarray(layer(np.zeros((40, 8), "float32"), np.ones((40, 8), "float32"), training=True))
     # The update becomes 0 or 2, and the norm of zeros and twos has one value for each.
     assert 1.5 < np.mean([len(set(row.tolist())) for row in dropped]) <= 2
+    first = layers.Residual(config=small_config(dropout=0.5, norm_first=True), name="residual")
+    first.build((None, None, 8))
+    assert set(np.unique(first(np.ones((40, 8), "float32"), np.ones((40, 8), "float32"), training=True))) == {1.0, 3.0}
 
 
 def test_every_activation_has_its_function():
@@ -126,122 +173,64 @@ def test_activations_by_hand(activation):
     close(found, [plain.activate(activation, value) for value in x], 2e-6)
 
 
+@pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_the_feed_forward_network_is_two_layers_with_an_activation_between(activation):
-    layer = layers.FeedForward(width=6, feed_forward=10, activation=activation, name="feed_forward")
-    layer.build()
-    plain.scramble(layer, seed=3)
-    states = values(2, 3, 6)
-    close(layer(states), plain.feed_forward(states, plain.weights_of(layer), activation), 1e-6)
+def test_the_feed_forward_network_is_two_layers_with_an_activation_between(activation, gated):
+    config = small_config(feed_forward=10, activation=activation, gated_feed_forward=gated, biases=not gated)
+    layer = built(layers.FeedForward(config=config, name="feed_forward"), seed=3)
+    assert len(layer.weights) == (3 if gated else 4)
+    states = values(2, 3, 8)
+    close(layer(states), plain.feed_forward(states, weights_of(layer), config), 2e-6)
 
 
 # Every setting that a block reads, other than its default.
-BLOCK_SETTINGS = [
+BLOCKS = [
     {},
     {"activation": "gelu", "norm_epsilon": 0.3, "heads": 4},
-    {"decoder_heads": 4, "decoder_feed_forward": 20, "activation": "silu", "norm_epsilon": 0.1},
+    {"norm_first": True, "activation": "silu", "biases": False, "rms_norm": True, "gated_feed_forward": True, "head_width": 3},
+    {"norm_first": True, "feed_forward": 20, "scaled_scores": False},
 ]
 
 
-@pytest.mark.parametrize("settings", BLOCK_SETTINGS)
+@pytest.mark.parametrize("settings", BLOCKS)
 def test_the_encoder_block_by_hand(source_mask, settings):
     config = small_config(dropout=0.3, **settings)
-    block = layers.EncoderBlock(config=config, name="block")
-    block.build()
-    plain.scramble(block, seed=4)
-    states = values(2, 5, 8)
-    found = np.asarray(block(states, source_mask[:, None, None]))
+    block = built(layers.EncoderBlock(config=config, name="block"), seed=4)
+    states, numbers = values(2, 5, 8), values(1, config.heads, 5, 5, seed=6)
+    found, weights = map(np.asarray, block(states, bias_of(source_mask) + numbers))
     for b in range(2):
-        close(found[b], plain.encoder_block(states[b], source_mask[b], plain.weights_of(block), config))
-    assert block.feed_forward.inner.kernel.shape == (8, 12)
+        readable = np.tile(source_mask[b], (5, 1))
+        expected, shares = plain.encoder_block(states[b], readable, weights_of(block), config, numbers[0])
+        close(found[b], expected)
+        close(weights[b], shares)
+    assert block.feed_forward.inner.kernel.shape == (8, config.feed_forward)
 
 
-@pytest.mark.parametrize("settings", BLOCK_SETTINGS)
-def test_the_decoder_block_by_hand(source_mask, settings):
+@pytest.mark.parametrize("memory_width", [8, 6])
+@pytest.mark.parametrize("settings", BLOCKS)
+def test_the_decoder_block_by_hand(source_mask, settings, memory_width):
     config = small_config(dropout=0.3, **settings)
-    block = layers.DecoderBlock(config=config, name="block")
-    block.build()
-    plain.scramble(block, seed=5)
-    states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    found = np.asarray(block(states, memory, layers.look_ahead_mask(4), source_mask[:, None, None]))
+    block = built(layers.DecoderBlock(config=config, memory_width=memory_width, name="block"), seed=5)
+    states, memory, numbers = values(2, 4, 8, seed=1), values(2, 5, memory_width, seed=2), values(1, config.heads, 4, 4, seed=6)
+    own_bias = layers.score_bias(layers.look_ahead_mask(4)) + numbers
+    found = [np.asarray(part) for part in block(states, memory, own_bias, bias_of(source_mask))]
     for b in range(2):
-        close(found[b], plain.decoder_block(states[b], memory[b], source_mask[b], plain.weights_of(block), config))
-    assert block.feed_forward.inner.kernel.shape == (8, settings.get("decoder_feed_forward", 12))
+        expected = plain.decoder_block(states[b], memory[b], source_mask[b], weights_of(block), config, numbers[0])
+        for part, right in zip(found, expected, strict=True):
+            close(part[b], right)
 
 
-def make_embedding(*, is_scaled=True, has_logits_bias=False):
-    layer = layers.TokenEmbedding(vocabulary_size=11, width=6, is_scaled=is_scaled, has_logits_bias=has_logits_bias, name="embedding")
-    layer.build()
-    plain.scramble(layer, seed=6)
-    return layer
-
-
-@pytest.mark.parametrize("is_scaled", [True, False])
-def test_embeddings_are_rows_of_the_table(is_scaled):
-    layer, ids = make_embedding(is_scaled=is_scaled), np.array([[3, 4, 4], [10, 0, 3]])
-    table = plain.weights_of(layer)["table"]
-    close(layer(ids), [[table[piece] * (6**0.5 if is_scaled else 1) for piece in row] for row in ids])
-
-
-@pytest.mark.parametrize("has_logits_bias", [False, True])
-def test_tied_logits_are_states_times_the_table_transposed(has_logits_bias):
-    layer, states = make_embedding(has_logits_bias=has_logits_bias), values(2, 3, 6)
-    logits = np.asarray(layer.logits(ops.convert_to_tensor(states), "float32"))
-    weights = plain.weights_of(layer)
-    assert logits.dtype == np.float32 and logits.shape == (2, 3, 11)
-    assert ("logits_bias" in weights) == has_logits_bias
-    for b, t, piece in np.ndindex(2, 3, 11):
-        expected = sum(float(x) * y for x, y in zip(states[b, t], weights["table"][piece], strict=True))
-        assert logits[b, t, piece] == pytest.approx(expected + (weights["logits_bias"][piece] if has_logits_bias else 0), abs=1e-5)
-
-
-def test_tied_logits_are_multiplied_in_the_given_precision():
-    layer, states = make_embedding(has_logits_bias=True), ops.convert_to_tensor(values(2, 3, 6))
-    half, full = (layer.logits(states, dtype) for dtype in ("bfloat16", "float32"))
-    assert keras.backend.standardize_dtype(half.dtype) == "float32"
-    assert 1e-3 < np.abs(np.asarray(half) - np.asarray(full)).max() < 0.05
-
-
-def test_scaled_embeddings_are_about_as_large_as_positions():
-    layer = layers.TokenEmbedding(vocabulary_size=500, width=64, is_scaled=True, has_logits_bias=False, name="embedding")
-    layer.build()
-    assert np.std(np.asarray(layer(np.arange(500)))) == pytest.approx(1.0, abs=0.03)
-
-
-def make_input(**settings):
-    config = small_config(dropout=0.5, **settings)
-    layer = layers.PositionedInput(config=config, max_tokens=5, name="source_input")
-    layer.build()
-    plain.scramble(layer, seed=7)
-    return layer, config
-
-
-@pytest.mark.parametrize("norm", [False, True])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_positions_are_added_and_then_normed(positions, norm):
-    layer, config = make_input(positions=positions, embedding_norm=norm, norm_epsilon=0.2)
-    embedded, weights = values(2, 4, 8), plain.weights_of(layer)
-    assert set(weights) == ({"positions"} if positions == "learned" else set()) | ({"norm/gamma", "norm/beta"} if norm else set())
-    expected = embedded + (weights["positions"][:4] if positions == "learned" else plain.positions(4, 8))
-    if norm:
-        expected = plain.layer_norm(expected, weights, config.norm_epsilon)
-    close(layer(embedded), expected)
-    for index in range(4):
-        close(layer.at(ops.convert_to_tensor(embedded[:, index]), ops.convert_to_tensor(index, "int32")), expected[:, index])
-
-
-def test_learned_positions_begin_small_and_differ():
-    layer = layers.PositionedInput(config=small_config(positions="learned", width=64, heads=4), max_tokens=200, name="source_input")
-    layer.build()
-    codes = np.asarray(layer.positions)
-    assert codes.shape == (200, 64)
-    assert np.std(codes) == pytest.approx(0.02, rel=0.05) and np.std(codes.mean(1)) < 0.01
-
-
-def test_dropout_of_what_enters_the_first_block_sets_to_zero_or_doubles():
-    layer, _ = make_input()
-    embedded = values(2, 5, 8)
-    kept, dropped = np.asarray(layer(embedded)), np.asarray(layer(embedded, training=True))
-    is_zero = dropped == 0
-    assert 20 < is_zero.sum() < 60
-    close(dropped[~is_zero], 2 * kept[~is_zero])
+def test_attention_computes_in_its_own_precision_whatever_is_usual():
+    """The bias is added in float32 all the same: 1e-3 beside 4 is lost in bfloat16."""
+    config = dataclasses.replace(small_config(), heads=1)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        usual, own = (layers.MultiHeadAttention(config=config, name="attention", **given) for given in ({}, {"dtype": "float32"}))
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert {part.compute_dtype for part in own._flatten_layers()} == {"float32"}
+    assert {part.compute_dtype for part in usual._flatten_layers()} == {"bfloat16"}
+    usual.build()
+    bias = np.array([[[[4.0, 4.001]]]], "float32")
+    _, weights = usual(np.zeros((1, 1, 8), "float32"), np.zeros((1, 2, 8), "float32"), bias)
+    assert np.log(np.asarray(weights))[0, 0, 0] @ [-1, 1] == pytest.approx(0.001, abs=1e-4)

@@ -1,19 +1,20 @@
-"""The pointer-generator mixture against loops over documents, steps and source positions."""
+"""The pointer-generator mixture against loops over documents, steps and source positions. `test_coverage` has what was read before."""
 
 import numpy as np
 import pytest
 from keras import ops
 
+from model.network.layers import score_bias
 from model.network.pointer import PointerGenerator, mix
-from tests import plain_network as plain
+from model.network.prediction import Prediction, log_probs
+from tests import plain_layers as plain
+from tests.plain_network import scramble, weights_of
+from tests.small_network import values
 
 B, T, S, V, D = 2, 3, 5, 7, 4
 SOURCE = np.array([[3, 6, 3, 0, 0], [5, 5, 5, 2, 6]])  # 3 stands twice in the first, 5 three times in the second; 0 is padding
 READABLE = SOURCE != 0
-
-
-def values(*shape, seed, scale=1.0):
-    return np.random.default_rng(seed).normal(0, scale, shape).astype("float32")
+BIAS = score_bias(READABLE[:, None])
 
 
 def distribution(*shape, seed):
@@ -33,16 +34,24 @@ def given():
     }
 
 
-@pytest.fixture
-def layer():
-    layer = PointerGenerator(width=D, name="pointer")
+def make_layer(**settings):
+    layer = PointerGenerator(width=D, name="pointer", **settings)
     layer.build()
-    plain.scramble(layer, seed=9, scale=0.8)
+    scramble(layer, seed=9, scale=0.8)
     return layer
 
 
+@pytest.fixture
+def layer():
+    return make_layer()
+
+
+def read(layer, given):
+    return layer(given["states"], given["inputs"], given["source"], given["memory"], BIAS)
+
+
 def probabilities(layer, given):
-    return np.exp(np.asarray(layer(**given, keys=layer.keys(given["memory"]), source_mask=READABLE[:, None])))
+    return np.exp(np.asarray(log_probs(Prediction(ops.convert_to_tensor(given["logits"]), read(layer, given), None))))
 
 
 def test_mix_by_loops():
@@ -65,17 +74,35 @@ def test_what_is_impossible_stays_finite():
     assert np.asarray(mixed)[0, 0].tolist() == pytest.approx([0.0, np.log(1e-30)], rel=1e-5, abs=1e-6)
 
 
-def test_the_layer_by_loops(layer, given):
-    found = probabilities(layer, given)
-    weights = plain.weights_of(layer)
-    expected = [
-        plain.pointer(
-            given["logits"][b], given["states"][b], given["inputs"][b], given["source"][b], given["memory"][b], READABLE[b], weights
-        )
-        for b in range(B)
-    ]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+def test_without_a_pointer_the_generator_s_logits_are_the_network_s(given):
+    np.testing.assert_array_equal(log_probs(Prediction(given["logits"], None, None)), given["logits"])
+
+
+@pytest.mark.parametrize("has_coverage", [False, True])
+def test_what_is_read_by_loops(given, has_coverage):
+    layer = make_layer(has_coverage=has_coverage)
+    weights, reading = weights_of(layer), read(layer, given)
+    assert ("coverage_weight" in weights) == has_coverage
+    np.testing.assert_array_equal(reading.source, SOURCE)
+    for b in range(B):
+        generate, copy = plain.pointer(given["states"][b], given["inputs"][b], given["memory"][b], READABLE[b], weights)
+        np.testing.assert_allclose(np.asarray(reading.generate)[b, :, 0], generate, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(reading.copy)[b], copy, atol=1e-6)
+        vocabulary = np.array([plain.softmax(row) for row in given["logits"][b].astype("float64")])
+        expected = plain.mixture(generate[None], vocabulary[None], copy[None], SOURCE[b : b + 1])[0]
+        np.testing.assert_allclose(probabilities(layer, given)[b], expected, atol=1e-5)
+    np.testing.assert_allclose(probabilities(layer, given).sum(-1), 1, atol=1e-6)
+
+
+def test_a_memory_of_another_width(given):
+    layer = make_layer(memory_width=6)
+    memory = values(B, S, 6, seed=5)
+    reading, weights = read(layer, {**given, "memory": memory}), weights_of(layer)
+    assert weights["key/kernel"].shape == (6, 4) and weights["gate/kernel"].shape == (14, 1)
+    for b in range(B):
+        generate, copy = plain.pointer(given["states"][b], given["inputs"][b], memory[b], READABLE[b], weights)
+        np.testing.assert_allclose(np.asarray(reading.generate)[b, :, 0], generate, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(reading.copy)[b], copy, atol=1e-6)
 
 
 def force_gate(layer, bias):
@@ -90,14 +117,10 @@ def test_a_gate_of_one_leaves_the_generator(layer, given):
 
 def test_a_gate_of_zero_leaves_the_copies(layer, given):
     force_gate(layer, -200.0)
-    found, weights = probabilities(layer, given), plain.weights_of(layer)
-    for b, t in np.ndindex(B, T):
-        places = np.flatnonzero(READABLE[b])
-        keys = given["memory"][b] @ weights["key/kernel"] + weights["key/bias"]
-        query = given["states"][b, t] @ weights["query/kernel"] + weights["query/bias"]
-        shares = plain.softmax(keys[places] @ query / np.sqrt(D))
-        for piece in range(V):
-            assert found[b, t, piece] == pytest.approx(shares[SOURCE[b][places] == piece].sum(), abs=1e-6)
+    found, copy = probabilities(layer, given), np.asarray(read(layer, given).copy)
+    for b, t, piece in np.ndindex(B, T, V):
+        held = READABLE[b] & (SOURCE[b] == piece)
+        assert found[b, t, piece] == pytest.approx(copy[b, t, held].sum(), abs=1e-6)
     # Padding (0) is never copied, nor is a token that the source does not hold.
     assert found[0, :, [0, 1, 2, 4, 5]].max() < 1e-20
 
@@ -113,3 +136,13 @@ def test_the_gate_reads_all_of_its_three_inputs(layer, given, part):
     for name in ("memory", "states", "inputs"):
         moved = probabilities(layer, {**given, name: given[name] + 1.0})
         assert (np.abs(moved - base).max() > 1e-3) == (name == part)
+
+
+@pytest.mark.parametrize("bias", [0.3, -200.0])
+def test_a_step_says_what_whole_targets_say(layer, given, bias):
+    """Also where p_gen is as good as zero: what is not in the source is then impossible, and stays finite."""
+    layer.gate.bias.assign([bias])
+    past = layer.start(ops.convert_to_tensor(given["source"]), ops.convert_to_tensor(given["memory"]), BIAS)
+    logits, coverage = layer.step(*(ops.convert_to_tensor(given[name]) for name in ("logits", "states", "inputs")), past, ())
+    assert coverage == () and np.isfinite(np.asarray(logits)).all()
+    np.testing.assert_allclose(np.asarray(ops.softmax(logits)), probabilities(layer, given), atol=1e-5)

@@ -1,5 +1,6 @@
 """Search processes: the same hypotheses as here, errors with their words, no process left behind. Each test starts real processes."""
 
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -13,15 +14,17 @@ import pytest
 
 from model import files
 from model.bundle import save_bundle
-from model.config import DecodingConfig, NetworkConfig
 from model.decoding import pool as module
 from model.decoding.bulk import BulkSummarizer
+from model.decoding.config import DecodingConfig
 from model.decoding.pool import Search, SearchPool, count_processes, load_searcher, refuse_within_import
 from model.decoding.summarizer import Summarizer
 from model.errors import DataError, JobError, UsageError
 from model.network.build import build_network
+from model.network.config import TransformerConfig
 from model.tokenizer import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
+from tests.small_network import make_network
 
 TOKENIZER = Tokenizer([*RESERVED_TOKENS, "▁", "▁␤", *(f"▁{letter}" for letter in "abcdefghij")])
 CONFIG = DecodingConfig(beam_width=3, n_best=2)
@@ -37,7 +40,7 @@ def sources(count, *, longest=20):
 def search(tmp_path_factory):
     shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 8, "feed_forward": 12, "heads": 2}
     limits = {"max_source_tokens": 17, "max_target_tokens": 6}
-    network = build_network(NetworkConfig(vocabulary_size=TOKENIZER.vocabulary_size, pad_id=TOKENIZER.pad_id, **shape, **limits))
+    network = build_network(TransformerConfig(vocabulary_size=TOKENIZER.vocabulary_size, pad_id=TOKENIZER.pad_id, **shape, **limits))
     plain_network.scramble(network, seed=1, scale=0.7)
     folder = str(tmp_path_factory.mktemp("bundle"))
     model_id = save_bundle(folder, network=network, tokenizer=TOKENIZER, provenance={})
@@ -132,7 +135,7 @@ def test_a_defect_in_a_process_arrives_with_its_kind_and_words(search, pool_of):
 PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np
-from model.config import DecodingConfig
+from model.decoding.config import DecodingConfig
 from model.decoding.pool import Search, SearchPool
 
 if __name__ == "__main__":
@@ -238,6 +241,20 @@ def test_another_model_in_the_folder_is_refused(search):
         BulkSummarizer(search._replace(model_id="ffff"), processes=1)
     with pytest.raises(DataError, match="put that model back, or begin anew with another --output"):
         load_searcher(search._replace(model_id="ffff"))
+
+
+def test_a_coverage_penalty_needs_a_pointer_before_weights_are_read(search, tmp_path):
+    network = make_network("plain", vocabulary_size=TOKENIZER.vocabulary_size, pad_id=TOKENIZER.pad_id)
+    own = Tokenizer(TOKENIZER.vocabulary, lower_case=True)
+    model_id = save_bundle(str(tmp_path), network=network, tokenizer=TOKENIZER, source_tokenizer=own, provenance={})
+    (tmp_path / "weights.safetensors").unlink()
+    without = search._replace(bundle=str(tmp_path), model_id=model_id)
+    bulk = BulkSummarizer(without, processes=1)
+    assert bulk.source_tokenizer.fingerprint == own.fingerprint != bulk.tokenizer.fingerprint and bulk.max_source_tokens == 7
+    config = dataclasses.replace(CONFIG, coverage_penalty=0.2)
+    with pytest.raises(UsageError, match="--coverage_penalty weighs what the pointer has read .* this network has no pointer"):
+        BulkSummarizer(without._replace(config=config), processes=1)
+    BulkSummarizer(search._replace(config=config), processes=1)
 
 
 def test_the_precision_reaches_the_network(search):

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from command_line import contents, exit_code, precis, said, write_jsonl
+from prepared import SMALL, all_examples, examples, fail_at, info, story
 
 from model import vocabulary
 from model.errors import UsageError
@@ -25,23 +26,14 @@ from model.text import body, normalise, sentences
 from model.tokenizer import Tokenizer
 from pipelines import prepare as prepare_module
 from pipelines import scan
-from pipelines.corpus.sample import generator
 from pipelines.prepare import EncodeTask, prepare
 from pipelines.scan import find_duplicates
-
-SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
-FIRST = len(generator.hand_written())
 
 
 @pytest.fixture(autouse=True)
 def one_time(monkeypatch):
     """Dead letters say when the run began."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-
-
-def story(index, **changes):
-    document = generator.document(FIRST + index)
-    return {"id": f"d{index:02}", "article": document.article, "highlights": document.highlights, **changes}
 
 
 def spaced(text):
@@ -88,32 +80,6 @@ def undisturbed(flags, tmp_path_factory):
         folder = tmp_path_factory.mktemp("undisturbed") / "records"
         assert precis("prepare", output=folder, **flags) == 0
     return folder
-
-
-def examples(folder):
-    """The records of each split as TensorFlow reads them."""
-    found = {}
-    for path in sorted(Path(folder).glob("*.tfrecord")):
-        for serialised in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-            feature = tf.train.Example.FromString(serialised).features.feature
-            found.setdefault(path.name.split("-")[0], []).append(
-                {
-                    "id": feature["document_id"].bytes_list.value[0].decode(),
-                    "source": list(feature["source"].int64_list.value),
-                    "target": list(feature["target"].int64_list.value),
-                    "source_tokens": feature["source_tokens"].int64_list.value[0],
-                    "highlights": feature["highlights"].bytes_list.value[0].decode(),
-                }
-            )
-    return found
-
-
-def all_examples(folder):
-    return [example for split in examples(folder).values() for example in split]
-
-
-def info(folder):
-    return json.loads((Path(folder) / "dataset.json").read_bytes())
 
 
 def split_by_hash(document_id, seed=17, validation=0.2, test=0.2):
@@ -369,7 +335,9 @@ def test_a_tokenizer_is_used_again(undisturbed, tmp_path):
 
 
 def test_a_tokenizer_that_is_none_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="--tokenizer .*/t is no tokenizer folder .*; another record set's is RECORDS/tokenizer"):
+    with pytest.raises(
+        UsageError, match=r"--tokenizer .*/t is no tokenizer folder \(no tokenizer.json\) and holds none; name one, records, or"
+    ):
         prepare(corpus="sample:20", output=str(tmp_path / "out"), tokenizer=str(tmp_path / "t"))
     assert contents(tmp_path) == {}
 
@@ -449,21 +417,6 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(undisturbe
     monkeypatch.setattr(prepare_module, "build_scan", again)
     assert precis("prepare", output=out, max_failed_share=0.5, **flags) == 0
     assert contents(out) == contents(undisturbed)
-
-
-REAL_ENCODE = EncodeTask._encode
-
-
-def fail_at(monkeypatch, number, done):
-    """Makes the encoding of one task fail; `done` is told which tasks were begun."""
-
-    def encode(self, task, bar):
-        done.append(task.number)
-        if task.number == number:
-            raise OSError(errno.EIO, "the disk is gone")
-        return REAL_ENCODE(self, task, bar)
-
-    monkeypatch.setattr(EncodeTask, "_encode", encode)
 
 
 def test_a_job_that_broke_off_does_only_what_is_left(undisturbed, flags, tmp_path, monkeypatch, capsys):

@@ -237,6 +237,31 @@ def test_a_damaged_description_is_refused(info, folder, content):
         record.load_dataset(folder)
 
 
+def test_a_description_without_later_fields_reads_back(info, folder):
+    content = info.to_json()
+    for name in ("task_prefix", "target", "source_tokenizer_fingerprint"):
+        del content[name]
+    files.write_json(files.join(folder, "dataset.json"), content)
+    loaded = record.load_dataset(folder)
+    assert loaded == info and (loaded.task_prefix, loaded.target, loaded.source_tokenizer_fingerprint) == ("", "highlights", None)
+
+
+def test_what_the_records_were_made_for_reads_back(info, folder):
+    source = Tokenizer([*RESERVED_TOKENS, "b"])
+    changes = {"task_prefix": "sum: ", "target": "headline", "source_tokenizer_fingerprint": source.fingerprint}
+    changed = dataclasses.replace(info, **changes)
+    files.write_json(files.join(folder, "dataset.json"), changed.to_json())
+    refused = "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with; restore the"
+    with pytest.raises(DataError, match=refused):
+        record.load_dataset(folder)
+    source.save(files.join(folder, "source_tokenizer"))
+    assert record.load_dataset(folder) == changed
+    # One that the description knows nothing of cut no source.
+    files.write_json(files.join(folder, "dataset.json"), info.to_json())
+    with pytest.raises(DataError, match=refused):
+        record.load_dataset(folder)
+
+
 def test_another_tokenizer_is_refused(folder):
     Tokenizer([*RESERVED_TOKENS, "b"]).save(files.join(folder, "tokenizer"))
     with pytest.raises(DataError, match="tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.rules import completes_ngram, is_possible, length_penalty, score_next
 from tests import plain_search
 

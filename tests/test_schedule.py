@@ -3,8 +3,8 @@
 import keras
 import pytest
 
-from model.config import TrainingConfig
-from model.training.loop import make_optimizer
+from model.training.config import TrainingConfig
+from model.training.optimizer import make_optimizer
 from model.training.schedule import WarmupInverseSquareRoot
 
 STEPS = [1, 2, 399, 3999, 4000, 4001, 16_000, 100_000]

@@ -6,11 +6,11 @@ import itertools
 import numpy as np
 import pytest
 
-from model.config import DecodingConfig, DecodingTokens
 from model.decoding import batches
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.searcher import Searcher
 from model.errors import UsageError
-from tests.small_network import PAD, VOCABULARY, make_network
+from tests.small_network import PAD, VOCABULARY, make_network, network_of
 
 START, END = 1, 2
 SPECIAL = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))
@@ -26,21 +26,36 @@ def only(*tokens):
     return special(suppressed=tuple(token for token in range(VOCABULARY) if token not in tokens))
 
 
+LIMITS = {"max_source_tokens": 8, "max_target_tokens": 6}
+
+
 @pytest.fixture(scope="module")
 def network():
-    return make_network(encoder_layers=1, decoder_layers=1, max_source_tokens=8, max_target_tokens=6)
+    return make_network(encoder_layers=1, decoder_layers=1, **LIMITS)
 
 
 def tokens_of(found):
     return [[hypothesis.tokens for hypothesis in ranked] for ranked in found]
 
 
-@pytest.mark.parametrize("width", [1, 3])
-def test_a_document_alone_and_among_others_finds_the_same(network, monkeypatch, width):
-    searcher = Searcher(network, config=DecodingConfig(beam_width=width, n_best=min(width, 2), max_summary_tokens=6), special=SPECIAL)
+@pytest.mark.parametrize(
+    ("variant", "width", "penalty"),
+    [
+        ("pointer", 1, 0.0),
+        ("pointer", 3, 0.0),
+        ("decoder_only_relative", 3, 0.3),
+        ("gru", 3, 0.3),
+        ("decoder_only", 1, 0.0),
+        ("lstm", 1, 0.0),
+    ],
+)
+def test_a_document_alone_and_among_others_finds_the_same(monkeypatch, variant, width, penalty):
+    network = make_network(variant, **LIMITS)
+    config = DecodingConfig(beam_width=width, n_best=min(width, 2), max_summary_tokens=6, coverage_penalty=penalty)
+    searcher = Searcher(network, config=config, special=SPECIAL)
     together = searcher.search(SOURCES)
     assert [len(ranked) for ranked in together] == [min(width, 2)] * 6
-    assert len({tuple(ranked[0].tokens) for ranked in together}) > 2
+    assert len({tuple(ranked[0].tokens) for ranked in together}) > 1
     assert all(ranked == sorted(ranked, key=lambda found: -found.score) for ranked in together)
     alone = [searcher.search([source])[0] for source in SOURCES]
     monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", 2 * 8 * width)  # batches of two
@@ -125,7 +140,30 @@ def test_the_special_ids_reach_the_search(network):
     assert not {6, 7, 8} & {token for ranked in found[2] for token in ranked[0]}
 
 
-def test_coverage_is_refused_while_no_network_counts_it(network):
-    config = DecodingConfig(coverage_penalty=0.2)
-    with pytest.raises(UsageError, match="--coverage_penalty needs a network that counts what it has read .* leave it at 0"):
-        Searcher(network, config=config, special=SPECIAL)
+def test_a_coverage_penalty_chooses_among_what_a_network_read(network):
+    """The network was not trained with coverage: what its pointer read is counted all the same."""
+    config = DecodingConfig(beam_width=4, n_best=4, length_penalty=0.0, no_repeat_ngram=0)
+    without, weighed = (
+        Searcher(network, config=dataclasses.replace(config, coverage_penalty=penalty), special=SPECIAL).search(SOURCES)
+        for penalty in (0.0, 2.0)
+    )
+    assert tokens_of(without) != tokens_of(weighed)
+    for ranked, source in zip(weighed, SOURCES, strict=True):
+        source = source[None, :8]
+        for found in ranked:
+            target = np.array([[START, *found.tokens[:-1]]], "int32")
+            read = np.asarray(network.attention(source, target)[-1].weights)[0, 0].sum(0)  # [S]
+            expected = found.log_prob + 2.0 * np.log(np.minimum(read, 1)).sum()
+            assert found.score == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("variant", "width", "words"),
+    [
+        ("plain", 4, "weighs what the pointer has read .* has no pointer; leave it at 0"),
+        ("pointer", 1, "needs a --beam_width of at le"),
+    ],
+)
+def test_a_coverage_penalty_that_nobody_can_weigh_is_refused(variant, width, words):
+    with pytest.raises(UsageError, match=words):
+        Searcher(network_of(variant), config=DecodingConfig(coverage_penalty=0.2, beam_width=width), special=SPECIAL)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from model.config import SelectionConfig
 from model.errors import UsageError
 from model.extractive.boilerplate import is_boilerplate
+from model.extractive.config import SelectionConfig
 from model.extractive.methods import METHODS, frequency, lead
 from model.extractive.selection import Extract, extract, select
 from model.text import Sentence, sentences

@@ -9,8 +9,9 @@ import pytest
 from command_line import precis, said, write_jsonl
 from summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from model.config import DecodingConfig, ExtractorConfig, SelectionConfig
+from model.decoding.config import DecodingConfig
 from model.errors import DataError
+from model.extractive.config import SelectionConfig
 from model.extractive.neural import load_scorer, save_scorer
 from model.gate import GateConfig
 from model.keyphrases.classifier import KeyphraseModel
@@ -18,6 +19,7 @@ from model.keyphrases.ranking import frequent_keyphrases
 from model.keyphrases.references import reference_keyphrases
 from model.keyphrases.training import train_keyphrases
 from model.network.build import build_extractor
+from model.network.config import ExtractorConfig
 from model.quality.flags import FLAGS, QualityConfig
 from model.quality.measures import measure, read_source
 from model.text import sentences, words

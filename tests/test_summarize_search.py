@@ -6,9 +6,10 @@ import pytest
 from command_line import precis, results, write_jsonl
 from summarize_runs import MAX_SOURCE_TOKENS, SHORT, WRITTEN, id_of, manifest_of, rows_of
 
-from model.config import DecodingConfig, SelectionConfig
+from model.decoding.config import DecodingConfig
 from model.decoding.pool import SearchPool
 from model.errors import DataError
+from model.extractive.config import SelectionConfig
 from model.gate import GateConfig
 from model.quality.flags import QualityConfig
 from model.text import body, content_sha256
@@ -126,13 +127,13 @@ def test_neighbours_change_nothing(undisturbed, flags, tmp_path):
         assert [item["score"] for item in alone["abstractive"]] == pytest.approx([item["score"] for item in row["abstractive"]], rel=1e-4)
 
 
-def test_search_flags_reach_the_search(undisturbed, flags, tokenizer, tmp_path):
+def test_search_flags_reach_the_search(undisturbed, flags, tmp_path):
     other = {**flags, "n_best": 1, "max_summary_tokens": 3, "length_penalty": 0.0}
     assert precis("summarize", output=tmp_path, **other) == 0
     found = rows_of(tmp_path)
     assert {len(row["abstractive"]) for row in found} == {1}
-    longest = max(len(tokenizer.encode([row["abstractive_summary"]])[0]) for row in found if "\ufffd" not in row["abstractive_summary"])
-    assert longest <= 4  # three pieces, and the space before them
+    written = [manifest_of(folder)["search"]["summary_tokens"] for folder in (tmp_path, undisturbed)]
+    assert written[0] <= 3 * len(found) < written[1]
     ids = [{name: manifest_of(folder)[name] for name in ("model_id", "decode_id", "run_id")} for folder in (undisturbed, tmp_path)]
     assert ids[0]["model_id"] == ids[1]["model_id"]
     assert ids[0]["decode_id"] != ids[1]["decode_id"] and ids[0]["run_id"] != ids[1]["run_id"]

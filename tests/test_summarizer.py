@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from small_encoder_checkpoint import BERT, write_pieces
 
-from model.config import DecodingConfig, NetworkConfig
 from model.decoding.batches import Found
+from model.decoding.config import DecodingConfig
 from model.decoding.searcher import Searcher
 from model.decoding.summarizer import Summarizer, special_tokens
+from model.foreign.tokenizer import read_tokenizer
 from model.network.build import build_network
+from model.network.config import TransformerConfig
 from model.tokenizer import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 
@@ -17,7 +20,7 @@ SOURCES = [np.random.default_rng(seed).integers(6, 16, size=length).astype("int3
 
 @pytest.fixture(scope="module")
 def network():
-    config = NetworkConfig(
+    config = TransformerConfig(
         vocabulary_size=TOKENIZER.vocabulary_size,
         pad_id=TOKENIZER.pad_id,
         encoder_layers=1,
@@ -55,6 +58,19 @@ def test_summaries_are_the_texts_of_what_the_searcher_finds(network):
 def test_what_the_summarizer_shows_of_its_network(network):
     summarizer = Summarizer(network, TOKENIZER, DecodingConfig())
     assert summarizer.network is network and summarizer.tokenizer is TOKENIZER and summarizer.max_source_tokens == 8
+
+
+def test_sources_are_cut_by_their_own_tokenizer(network, tmp_path, monkeypatch):
+    """Which keeps the special token behind the text."""
+    own = read_tokenizer(write_pieces(tmp_path), BERT)
+    long = np.array([3, *range(6, 15), 4], "int32")
+    summarizer = Summarizer(network, TOKENIZER, DecodingConfig(beam_width=2), source_tokenizer=own)
+    assert summarizer.source_tokenizer is own and summarizer.tokenizer is TOKENIZER
+    assert Summarizer(network, TOKENIZER, DecodingConfig()).source_tokenizer is TOKENIZER  # where there is no other
+    searched = []
+    monkeypatch.setattr(summarizer.searcher, "search", lambda sources: searched.extend(sources) or [[]] * len(sources))
+    assert summarizer.summarize([long, long[:5]]) == [[], []]
+    assert [source.tolist() for source in searched] == [[3, *range(6, 12), 4], [3, 6, 7, 8, 9]]
 
 
 def test_summaries_differ_in_more_than_white_space(network, monkeypatch):

@@ -73,7 +73,7 @@ def test_a_training_host_needs_no_beam(records_folder, tmp_path):
 def test_flags_that_contradict_the_records_are_refused(records_folder, tmp_path, capsys):
     assert main(train_flags(records_folder, tmp_path, max_source_tokens=193)) == 2
     assert "--max_source_tokens 193 is more than the 192 the records were cut at; prepare them with" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="there is no network size 'huge'; the sizes are tiny"):
+    with pytest.raises(UsageError, match="there is no network size 'huge' of transformer; the sizes are tiny"):
         train(records=records_folder, output=str(tmp_path), network="huge")
     with pytest.raises(UsageError, match="there are no records here"):
         train(records=str(tmp_path), output=str(tmp_path))

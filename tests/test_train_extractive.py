@@ -15,9 +15,9 @@ from conftest import write_records
 from small_training import checkpoints, reports, start_command
 
 from model.bundle import load_bundle, save_bundle
-from model.config import ExtractiveTraining, ExtractorConfig, SelectionConfig
 from model.encoder_bundle import load_encoder_bundle
 from model.errors import DataError, UsageError
+from model.extractive.config import SelectionConfig
 from model.extractive.features import features
 from model.extractive.methods import METHODS
 from model.extractive.neural import load_scorer
@@ -25,11 +25,13 @@ from model.extractive.selection import select
 from model.extractive.vectors import SentenceEncoder
 from model.keyphrases.classifier import KeyphraseModel
 from model.keyphrases.training import train_keyphrases
+from model.network.config import ExtractorConfig
 from model.record import Example, LabelledSentences, load_dataset, read_labelled
 from model.rouge import Reference
 from model.text import one_line, sentences
 from model.tokenizer import Tokenizer
 from model.training import extractive as training_module
+from model.training.config import ExtractiveTraining
 from model.training.extractive import ExtractorTrainer, train_extractor
 from pipelines.corpus.sample.generator import document
 from pipelines.prepare import prepare
@@ -296,7 +298,7 @@ def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
         ("extractive", {"steps": 3}, "--steps means nothing to --task extractive; leave it out"),
         ("extractive", {"network": "tiny"}, "--network means nothing to --task extractive; leave it out"),
         ("keyphrases", {"dropout": 0.1}, "--dropout means nothing to --task keyphrases; leave it out"),
-        ("abstractive", {"epochs": 3}, "--epochs means nothing to --task abstractive; leave it out"),
+        ("abstractive", {"window_sentences": 3}, "--window_sentences means nothing to --task abstractive; leave it out"),
         ("extractive", {"epochs": 0}, "--epochs must be at least 1, not 0"),
         ("extractive", {"batch_documents": 0}, "--batch_documents must be at least 1, not 0"),
         ("extractive", {"learning_rate": -1.0}, "--learning_rate must not be negative, but is -1.0"),

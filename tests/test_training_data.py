@@ -154,6 +154,25 @@ def test_long_sequences_are_cut(shards, records):
     assert {batch["target"].shape[1] for batch in batches} == {14}  # no wider than the network's positions
 
 
+def test_special_tokens_that_end_a_source_stay_when_it_is_cut(shards, records):
+    found = rows_of(batches_of(shards, limits=LIMITS._replace(max_source_tokens=24, source_end_tokens=2)))
+    assert sorted(found) == sorted((source if len(source) <= 24 else source[:22] + source[-2:], *rest) for source, *rest in records)
+    assert any(len(source) < 24 for source, _, _ in found)
+
+
+def test_sources_are_filled_up_with_an_id_of_their_own(shards, records):
+    limits = LIMITS._replace(pieces=4, fixed_shapes=True)
+    order = {"limits": limits, "seed": 1, "epoch": 0, "shuffle_documents": 100}
+    plain, filled = (list(epoch_batches(shards, ids=ids, **order).as_numpy_iterator()) for ids in (IDS, IDS._replace(source_pad=7000)))
+    padding = 0
+    for batch, other in zip(plain, filled, strict=True):
+        assert all(np.array_equal(batch[name], other[name]) for name in ("target", "expected", "shard"))
+        assert batch["source"].max() < 7000 and 0 not in other["source"]
+        assert np.array_equal(np.where(other["source"] == 7000, 0, other["source"]), batch["source"])
+        padding += int((other["shard"] == -1).sum())
+    assert padding > 0  # whole rows are filled up too
+
+
 def test_an_unknown_split_is_refused(records_folder):
     with pytest.raises(UsageError, match="there is no split 'test' in these records; they have train, validation"):
         check_shards(records_folder, load_dataset(records_folder), "test", staging=STAGING)
@@ -188,8 +207,9 @@ def test_shards_on_an_object_store_are_copied_here(records_folder, records, tmp_
     folder = f"memory://bucket-{uuid.uuid4().hex}/records"
     remote = fsspec.filesystem("memory")
     remote.put(records_folder, folder, recursive=True)
-    paths = check_shards(folder, load_dataset(folder), "train", staging=str(tmp_path))
-    assert len(paths) == 3 and all(Path(path).parent == tmp_path for path in paths)
+    staging = tmp_path / "one" / "of several"
+    paths = check_shards(folder, load_dataset(folder), "train", staging=str(staging))
+    assert len(paths) == 3 and all(Path(path).parent == staging for path in paths)
     assert sorted(rows_of(batches_of(paths))) == sorted(records)
     remote.pipe(f"{folder}/train-00000-of-00003.tfrecord", b"damaged")
     with pytest.raises(DataError, match=rf"{folder}/train-00000-of-00003.tfrecord: the checksum differs"):

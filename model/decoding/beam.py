@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.rules import LOWEST_SCORE, Hypotheses, Network, Scores, is_possible, length_penalty, score_next
 from model.decoding.top import top_tokens
 from model.network.backend import forget_size, has_static_shapes
@@ -79,7 +79,7 @@ def beam_search(
         log_probs,
         _Finished(tokens, nothing, nothing),
         ops.zeros((rows,), dtype="bool"),
-        network.start(memory, beams, min(SEGMENT, length)),
+        network.start(memory, beams, min(SEGMENT, length), **({"counts_coverage": True} if coverage else {})),
     )
 
     def advance(*values: Any) -> _State:

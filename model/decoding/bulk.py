@@ -9,6 +9,7 @@ import numpy as np
 
 from model.bundle import open_bundle
 from model.decoding.batches import Searched, batches_by_length, in_order
+from model.decoding.config import check_coverage
 from model.decoding.pool import Search, SearchPool, check_model, load_searcher
 from model.decoding.summarizer import Summary, distinct_summaries
 
@@ -23,7 +24,7 @@ class BulkSummarizer:
     """Summarizes many documents with a bundle; may be used from several threads.
 
     Attributes:
-      tokenizer: the bundle's.
+      source_tokenizer: the bundle's, of sources.
       max_source_tokens: what the network reads of a document.
     """
 
@@ -36,7 +37,9 @@ class BulkSummarizer:
         """
         contents = open_bundle(search.bundle)
         check_model(search, contents.model_id)
-        self.tokenizer, self.max_source_tokens = contents.tokenizer, contents.config.max_source_tokens
+        check_coverage(search.config, has_pointer=contents.config.pointer)
+        self.source_tokenizer, self.max_source_tokens = contents.source_tokenizer, contents.config.max_source_tokens
+        self.tokenizer = contents.tokenizer
         self._search, self._processes = search, processes
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
@@ -58,7 +61,7 @@ class BulkSummarizer:
           sources: int32 [S] each, as the tokenizer gives them; cut at what the network reads.
           in_processes: whether to search in further processes.
         """
-        cut = [self.tokenizer.cut(source, self.max_source_tokens) for source in sources]
+        cut = [self.source_tokenizer.cut(source, self.max_source_tokens) for source in sources]
         return Window(self, cut, self.batches(cut), in_processes=in_processes)
 
     def search_here(self, sources: list[np.ndarray]) -> Searched:

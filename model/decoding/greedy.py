@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.rules import Hypotheses, Network, length_penalty, score_next
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from model.config import DecodingConfig
 from model.decoding.batches import Searched
+from model.decoding.config import DecodingConfig
 from model.errors import DataError, JobError, PrecisError, UsageError
 from model.quiet import import_tensorflow
 

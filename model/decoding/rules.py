@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.network.layers import log_norm, places
 
 # The log-probability of what must not be written. Finite, so that sums stay free of NaN; far below every real one.
@@ -14,7 +14,7 @@ LOWEST_SCORE = -1e9
 class Network(Protocol):
     """What a search needs of a network; shapes and meaning stand in `model.network`."""
 
-    def start(self, memory: Any, beams: int, length: int) -> Any: ...
+    def start(self, memory: Any, beams: int, length: int, **counts_coverage: bool) -> Any: ...
 
     def grow(self, cache: Any, *, written: Any, more: int) -> Any: ...
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from model.config import DecodingConfig, DecodingTokens, refuse_coverage
 from model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
 from model.decoding.beam import beam_search
+from model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
 from model.decoding.greedy import greedy_search
 from model.decoding.rules import is_possible
-from model.network.transformer import Transformer
+from model.network.generator import Generator
 
 
 class Searcher:
@@ -27,12 +27,12 @@ class Searcher:
         log_probs float32 [B, N], margins float32 [B, N], NaN where no hypothesis is behind.
     """
 
-    def __init__(self, network: Transformer, *, config: DecodingConfig, special: DecodingTokens) -> None:
-        refuse_coverage(config)
+    def __init__(self, network: Generator, *, config: DecodingConfig, special: DecodingTokens) -> None:
+        check_coverage(config, has_pointer=network.config.pointer)
         limit = min(config.max_summary_tokens, network.config.max_target_tokens)
         self.config = dataclasses.replace(config, max_summary_tokens=limit, min_summary_tokens=min(config.min_summary_tokens, limit - 1))
         self.special, self.max_source_tokens = special, network.config.max_source_tokens
-        self._network = network
+        self._network, self._pad_id = network, network.config.pad_id
         self.search_batch = tf.function(self._search_batch, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
 
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Found]]:
@@ -48,7 +48,7 @@ class Searcher:
     def search_together(self, sources: Sequence[np.ndarray]) -> Searched:
         """Searches documents as one batch; none is longer than the network's source length."""
         started, lengths = time.monotonic(), [len(source) for source in sources]
-        padded = np.full((len(sources), padded_length(lengths, self.max_source_tokens)), self.special.pad_id, "int32")
+        padded = np.full((len(sources), padded_length(lengths, self.max_source_tokens)), self._pad_id, "int32")
         for row, source in enumerate(sources):
             padded[row, : len(source)] = source
         tokens, scores, is_one, log_probs, margins = (part.numpy().tolist() for part in self.search_batch(tf.constant(padded)))
@@ -61,9 +61,13 @@ class Searcher:
         return Found(tokens[: tokens.index(end) + 1] if end in tokens else tokens, score, log_prob, None if math.isnan(margin) else margin)
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        search = greedy_search if self.config.beam_width == 1 else beam_search
         batch, memory = tf.shape(source)[0], self._network.encode(source)
-        found = search(self._network, memory, batch=batch, config=self.config, special=self.special)
+        arguments = {"batch": batch, "config": self.config, "special": self.special}
+        if self.config.beam_width == 1:
+            found = greedy_search(self._network, memory, **arguments)
+        else:
+            coverage = self._network.coverage_penalty if self.config.coverage_penalty else None
+            found = beam_search(self._network, memory, **arguments, coverage=coverage)
         # Behind the last hypothesis there is none, and nothing behind one that cannot be.
         next_scores = tf.pad(found.scores[:, 1:], [[0, 0], [0, 1]])
         is_next = tf.pad(is_possible(found.log_probs[:, 1:]), [[0, 0], [0, 1]])

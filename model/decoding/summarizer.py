@@ -5,11 +5,11 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from model.config import DecodingConfig, DecodingTokens
 from model.decoding.batches import Found
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.decoding.searcher import Searcher
 from model.foreign.tokenizer import ForeignTokenizer
-from model.network.transformer import Transformer
+from model.network.generator import Generator
 from model.text import normalise
 from model.tokenizer import Tokenizer
 
@@ -38,18 +38,24 @@ class Summarizer:
       network: what it was made from.
       searcher: finds the tokens.
       tokenizer: reads them back.
+      source_tokenizer: of the sources.
       max_source_tokens: what the network reads of a document.
     """
 
     def __init__(
         self,
-        network: Transformer,
+        network: Generator,
         tokenizer: Tokenizer | ForeignTokenizer,
         config: DecodingConfig,
         special: DecodingTokens | None = None,
+        source_tokenizer: Tokenizer | ForeignTokenizer | None = None,
     ) -> None:
-        """Takes what a bundle holds; without `special`, the tokenizer is one of our own and says itself what the special tokens are."""
-        self.network, self.tokenizer = network, tokenizer
+        """Takes what a bundle holds.
+
+        Without `special`, the tokenizer is one of our own and says itself what the special tokens are. Without a source tokenizer it cuts
+        the sources too.
+        """
+        self.network, self.tokenizer, self.source_tokenizer = network, tokenizer, source_tokenizer or tokenizer
         self.searcher = Searcher(network, config=config, special=special_tokens(tokenizer, special))
         self.max_source_tokens = self.searcher.max_source_tokens
 
@@ -59,7 +65,7 @@ class Summarizer:
         Args:
           sources: int32 [S] each; what is longer than the network's source length is cut.
         """
-        cut = [self.tokenizer.cut(source, self.max_source_tokens) for source in sources]
+        cut = [self.source_tokenizer.cut(source, self.max_source_tokens) for source in sources]
         return [distinct_summaries(ranked, self.tokenizer) for ranked in self.searcher.search(cut)]
 
 

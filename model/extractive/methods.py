@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from model.config import BASELINES as BASELINES
+from model.extractive.config import BASELINES as BASELINES
 from model.extractive.frequency import centroid, frequency, luhn, sumbasic
 from model.extractive.graph import lexrank, pacsum, textrank
 from model.extractive.lsa import lsa

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from model.bundle import EXTRACTIVE, open_files, open_tokenizer, open_weights, save_files
-from model.config import EncoderConfig, ExtractorConfig
 from model.encoder_bundle import EncoderBundle
 from model.errors import UsageError
 from model.extractive.features import COUNT, NAMES, features
 from model.extractive.vectors import SentenceEncoder, cut_windows
+from model.network.config import EncoderConfig, ExtractorConfig
 from model.text import one_line
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from model.config import SelectionConfig
 from model.extractive.boilerplate import is_boilerplate
+from model.extractive.config import SelectionConfig
 from model.extractive.terms import find_terms
 from model.extractive.threads import one_thread
 from model.text import Sentence, words

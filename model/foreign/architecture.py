@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from model.config import EncoderConfig, NetworkConfig
 from model.errors import DataError
+from model.network.config import EncoderConfig, TransformerConfig
 
 # The last part of a weight's path, and what it is called in a checkpoint.
-_LEAVES = {"kernel": "weight", "gamma": "weight", "bias": "bias", "beta": "bias"}
+_LEAVES = {"kernel": "weight", "gamma": "weight", "scale": "weight", "bias": "bias", "beta": "bias"}
 # What the activations are called in config.json and here.
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -20,7 +20,7 @@ _ACTIVATIONS = {
 }
 
 
-Config = TypeVar("Config", NetworkConfig, EncoderConfig)
+Config = TypeVar("Config", TransformerConfig, EncoderConfig)
 
 
 class Architecture(NamedTuple, Generic[Config]):
@@ -30,10 +30,11 @@ class Architecture(NamedTuple, Generic[Config]):
       network: config.json -> the shape of the network, or of the encoder. A KeyError is a field that is missing.
       names: path of a weight -> name of its tensor, or both without their last part; # stands for the number of a layer.
       prefix: of the names, which some checkpoints leave out.
-      embedding: of an encoder-decoder, the tensor of the embedding table, then the names under which it is repeated. With a tied output the
-        first one counts and the others may differ; without, the others do, where they are there, and must be equal.
+      embedding: of an encoder-decoder, the tensor of the embedding table, then the names under which it is repeated, the output layer's
+        last. One there that differs is an output layer of its own, whatever config.json says; the others must be equal, but for the first
+        where there is an output layer, which then is not read.
       optional: tensors that are zero where they are missing.
-      ignored: what the names of tensors begin with that no network needs.
+      ignored: what the names of tensors begin with that no network needs; every number is a # there.
       first_position: the row of the position table that the first token reads.
       added: a tensor -> another one, whose first row is added to each of its rows.
       older: what the names of tensors end with in older checkpoints -> what they end with today.
@@ -48,6 +49,12 @@ class Architecture(NamedTuple, Generic[Config]):
     first_position: int = 0
     added: Mapping[str, str] = {}
     older: Mapping[str, str] = {}
+
+
+def attention_names(path: str, name: str, parts: tuple[str, str, str, str]) -> dict[str, str]:
+    """The names of an attention's linear layers, given those of query, key, value and output below its own."""
+    ours = ("query", "key", "value", "output")
+    return {f"{path}/{part}": f"{name}.{theirs}" for part, theirs in zip(ours, parts, strict=True)}
 
 
 def tensor_name(path: str, architecture: Architecture[Any]) -> str:
@@ -69,6 +76,11 @@ def current_name(name: str, architecture: Architecture[Any]) -> str:
         if name.endswith(older):
             return name.removesuffix(older) + today
     return name
+
+
+def is_ignored(name: str, architecture: Architecture[Any]) -> bool:
+    """Whether no network needs a tensor of the (current) name."""
+    return re.sub(r"\.\d+(?=\.)", ".#", name).startswith(tuple(architecture.ignored))
 
 
 def activation(settings: Mapping[str, Any], field: str) -> str:

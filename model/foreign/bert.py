@@ -7,9 +7,9 @@ of two texts it belongs. A row here is one text, so the vector of the first is a
 from collections.abc import Mapping
 from typing import Any
 
-from model.config import EncoderConfig
 from model.errors import DataError
 from model.foreign.architecture import Architecture, activation
+from model.network.config import EncoderConfig
 
 _ROBERTA_PAD = 1
 

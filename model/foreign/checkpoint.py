@@ -1,19 +1,26 @@
-"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours: config.json, generation_config.json, model.safetensors."""
+"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours: config.json, generation_config.json, model.safetensors.
+
+A preset of keras-hub is read as one (`keras_preset`).
+"""
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from model import files
-from model.config import DecodingConfig, DecodingTokens, EncoderConfig, NetworkConfig
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.errors import DataError, UsageError
-from model.foreign.architecture import Architecture, current_name, tensor_name
+from model.foreign.architecture import Architecture, Config, current_name
 from model.foreign.bart import BART
 from model.foreign.bert import BERT, DISTILBERT, ROBERTA
-from model.foreign.generation import read_generation
+from model.foreign.generation import read_generation, task_settings
+from model.foreign.keras_preset import is_preset, preset_settings, preset_tensors
+from model.foreign.pegasus import PEGASUS
+from model.foreign.t5 import MT5, T5
 from model.foreign.tensors import Tensor, read_tensors
+from model.foreign.weights import assign, cut_positions, join_embedding
+from model.network.config import EncoderConfig, TransformerConfig
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be read is refused without it.
     from model.network.encoder import Encoder
@@ -21,7 +28,7 @@ if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be
 
 CONFIG_FILE, GENERATION_FILE = "config.json", "generation_config.json"
 # By model_type: what writes summaries, and what only reads.
-ENCODER_DECODERS: Mapping[str, Architecture[NetworkConfig]] = {"bart": BART}
+ENCODER_DECODERS: Mapping[str, Architecture[TransformerConfig]] = {"bart": BART, "mt5": MT5, "pegasus": PEGASUS, "t5": T5}
 ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {"bert": BERT, "distilbert": DISTILBERT, "roberta": ROBERTA}
 
 
@@ -31,15 +38,17 @@ class Checkpoint(NamedTuple):
     Attributes:
       network: with the checkpoint's weights.
       decoding, special: how it wants to be searched.
+      task_prefix: what it wants to read in front of every document.
     """
 
     network: "Transformer"
     decoding: DecodingConfig
     special: DecodingTokens
+    task_prefix: str
 
 
 def read_settings(folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)) -> dict[str, Any]:
-    """The config.json of a checkpoint that can be imported.
+    """The config.json of a checkpoint that can be imported; of a preset, what it would be.
 
     Args:
       folder: the checkpoint.
@@ -54,41 +63,56 @@ def read_settings(folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name the folder that holds {CONFIG_FILE} and the weights")
     settings = _read_object(files.join(folder, CONFIG_FILE))
+    if is_preset(settings):
+        with _naming(folder):
+            settings = preset_settings(settings)
     if (kind := settings.get("model_type")) not in among:
         raise UsageError(f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(among)}; take such a checkpoint")
     return settings
 
 
-def load_checkpoint(folder: str, *, precision: str = "float32") -> Checkpoint:
+def load_checkpoint(folder: str, *, precision: str = "float32", max_source_tokens: int = 0) -> Checkpoint:
     """Reads the network of a checkpoint that writes, and its generation settings; its tokenizer is not needed.
 
     Args:
       folder: the checkpoint.
       precision: what the layers compute in; the weights are float32, whatever the checkpoint's are.
+      max_source_tokens: longer sources are cut; 0 is the length that the checkpoint names.
 
     Raises:
-      UsageError: the folder is no checkpoint that can be imported.
+      UsageError: the folder is no checkpoint that can be imported, or it has learned fewer positions than are asked for.
       DataError: a file is damaged, a tensor missing, unexpected or of another shape, or a setting not supported.
     """
     settings = read_settings(folder, among=ENCODER_DECODERS)
     architecture, path = ENCODER_DECODERS[settings["model_type"]], files.join(folder, GENERATION_FILE)
     generation = _read_object(path) if files.exists(path) else None
     with _naming(folder):
-        config = architecture.network(settings)
+        if settings.get("is_encoder_decoder") is False:
+            raise DataError(
+                f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone writes no summaries; take the whole checkpoint"
+            )
+        config = _network_config(settings, architecture)
         decoding, special = read_generation(settings, generation)
-    tensors = read_tensors(folder)
+        task_prefix = task_settings(settings).get("prefix") or ""
+    if config.positions != "learned":  # nothing ends there
+        longest = max(config.max_target_tokens, decoding.max_summary_tokens)
+        config = dataclasses.replace(config, max_target_tokens=longest)
+    config, tensors = _read(folder, config, architecture, max_source_tokens)
+    with _naming(folder):
+        config = _with_output(config, tensors, architecture)
     from model.network.build import build_network
 
     network = build_network(config, precision=precision)
-    _assign(network, folder, tensors, architecture)
-    return Checkpoint(network, decoding, special)
+    with _naming(folder):
+        assign(network, tensors, architecture)
+    return Checkpoint(network, decoding, special, task_prefix)
 
 
-def load_encoder(folder: str, *, precision: str = "float32") -> "Encoder":
+def load_encoder(folder: str, *, precision: str = "float32", max_source_tokens: int = 0) -> "Encoder":
     """Reads the encoder of a checkpoint of the BERT type; its tokenizer is not needed.
 
     Args:
-      folder, precision: as in `load_checkpoint`.
+      folder, precision, max_source_tokens: as in `load_checkpoint`.
 
     Raises:
       UsageError, DataError: as there.
@@ -96,100 +120,64 @@ def load_encoder(folder: str, *, precision: str = "float32") -> "Encoder":
     settings = read_settings(folder, among=ENCODERS)
     architecture = ENCODERS[settings["model_type"]]
     with _naming(folder):
-        config = architecture.network(settings)
-    tensors = read_tensors(folder)
+        config = _network_config(settings, architecture)
+    config, tensors = _read(folder, config, architecture, max_source_tokens)
     from model.network.build import build_encoder
 
     encoder = build_encoder(config, precision=precision)
-    _assign(encoder, folder, tensors, architecture)
+    with _naming(folder):
+        assign(encoder, tensors, architecture)
     return encoder
+
+
+def _network_config(settings: Mapping[str, Any], architecture: Architecture[Config]) -> Config:
+    try:
+        return architecture.network(settings)
+    except KeyError as error:
+        raise DataError(f"{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again") from error
+
+
+def _read(folder: str, config: Config, architecture: Architecture[Config], asked: int) -> tuple[Config, dict[str, Tensor]]:
+    """The configuration with the source length that is asked for, if any, and the tensors that fit it by their names of today."""
+    learned = config.max_source_tokens if config.positions == "learned" else None
+    if learned and asked > learned:
+        raise UsageError(
+            f"{folder}: --max_source_tokens is {asked}, and this checkpoint has learned {learned} positions; ask for no more, "
+            "or leave it at 0 for all of them"
+        )
+    tensors = read_tensors(folder)
+    if is_preset(_read_object(files.join(folder, CONFIG_FILE))):
+        with _naming(folder):
+            tensors = preset_tensors(tensors, config, architecture)
+    found = {current_name(name, architecture): tensor for name, tensor in tensors.items()}
+    if not asked:
+        return config, found
+    if learned:
+        cut_positions(found, architecture, learned=learned, kept=asked)
+    return dataclasses.replace(config, max_source_tokens=asked), found
+
+
+def _with_output(config: TransformerConfig, tensors: dict[str, Tensor], architecture: Architecture[Any]) -> TransformerConfig:
+    """The configuration with an output layer where the tensors hold one; the embedding table is put under one name."""
+    is_tied = join_embedding(tensors, architecture, is_tied=config.tied_output)
+    if is_tied == config.tied_output:
+        return config
+    if config.scaled_output:
+        *_, output = architecture.embedding
+        raise DataError(
+            f"{output} differs from the embedding table, and {CONFIG_FILE} scales the output as where they are one; if it was trained "
+            "apart, say so there: tie_word_embeddings false"
+        )
+    return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)  # the output layer has a bias already
 
 
 @contextlib.contextmanager
 def _naming(folder: str) -> Iterator[None]:
-    """Names the folder in what is wrong with its settings."""
+    """Names the folder in what is wrong with it."""
     try:
         yield
-    except KeyError as error:
-        raise DataError(f"{folder}/{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again") from error
     except (DataError, UsageError) as error:
         raise DataError(f"{folder}: {error}") from error
-
-
-def _assign(network: "Transformer | Encoder", folder: str, tensors: Mapping[str, Tensor], architecture: Architecture[Any]) -> None:
-    """Puts every tensor of the folder in its place."""
-    found = {current_name(name, architecture): tensor for name, tensor in tensors.items()}
-    needed = {weight.path: tensor_name(weight.path.split("/", 1)[1], architecture) for weight in network.weights}
-    try:
-        _check_names(found, {*needed.values(), *architecture.added.values()}, network.config, architecture)
-        for weight in network.weights:
-            name = needed[weight.path]
-            if name in found:
-                weight.assign(_laid_out(weight, name, found, architecture))
-            else:
-                weight.assign(np.zeros(weight.shape, "float32"))
-    except DataError as error:
-        raise DataError(f"{folder}: {error}") from error
-
-
-def _check_names(
-    found: dict[str, Tensor], needed: set[str], config: NetworkConfig | EncoderConfig, architecture: Architecture[Any]
-) -> None:
-    """Refuses a checkpoint with other tensors than a network needs; one that stands under another of its names is put under its first."""
-    repeats = []
-    if isinstance(config, NetworkConfig):
-        table, *names = architecture.embedding
-        repeats = [name for name in names if name in found and name not in needed]
-        if repeats and not (config.tied_output and table in found):
-            found[table] = found[repeats[0]]
-        if not config.tied_output and any(found[name] != found[table] for name in repeats):
-            raise DataError(
-                f"{' and '.join(repeats)} differ, and a network here has one embedding for source and target; it cannot be imported"
-            )
-    if missing := needed - found.keys() - set(architecture.optional):
-        raise DataError(f"the checkpoint lacks {_listed(missing)}, which config.json asks for; download both again")
-    others = found.keys() - needed - {*repeats, *architecture.optional}
-    if unexpected := [name for name in others if not name.startswith(architecture.ignored)]:
-        raise DataError(
-            f"the checkpoint holds {_listed(unexpected)}, which no network of this kind has; take one of the plain architecture"
-        )
-
-
-def _laid_out(weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]) -> np.ndarray:
-    """A tensor as its weight: linear layers are stored [out, in], some position tables begin with rows that are never read."""
-    leaf, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
-    expected, skipped = shape, 0
-    if leaf == "kernel":
-        expected = shape[::-1]
-    elif leaf == "positions":
-        skipped = architecture.first_position
-        expected = (shape[0] + skipped, shape[1])
-    elif name in architecture.optional:
-        expected = (1, *shape)
-    numbers = _numbers(name, found[name], expected)
-    if name in architecture.added:
-        other = architecture.added[name]
-        numbers = numbers + _numbers(other, found[other], (found[other].shape[0], *expected[1:]))[0]
-    return numbers.T if leaf == "kernel" else numbers[skipped:].reshape(shape)
-
-
-def _numbers(name: str, tensor: Tensor, expected: tuple[int, ...]) -> np.ndarray:
-    """A tensor's values, float32, if it has the shape that is expected."""
-    if tensor.shape != expected:
-        raise DataError(f"{name} has the shape {list(tensor.shape)}, and config.json asks for {list(expected)}; download both again")
-    try:
-        return tensor.numbers()
-    except ValueError as error:
-        raise DataError(
-            f"{name}: {error}, and only floating-point weights of 16, 32 or 64 bits are read; take the checkpoint in one"
-        ) from error
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Some names and how many more there are."""
-    ordered = sorted(names)
-    shown = ", ".join(ordered[:5])
-    return f"{shown} and {len(ordered) - 5} more" if len(ordered) > 5 else shown
 
 
 def _read_object(path: str) -> dict[str, Any]:

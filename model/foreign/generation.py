@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from model.config import DecodingConfig, DecodingTokens
+from model.decoding.config import DecodingConfig, DecodingTokens
 from model.errors import DataError, UsageError
 
 # Settings that no search here has, and the value that changes nothing where it is not "nothing" or zero.
@@ -32,17 +32,34 @@ EARLY_STOPPING = {False: "bound", True: "first_k", "never": "never"}
 DEFAULT_NEW_TOKENS = 20
 
 
+def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a config.json sets for summaries: a prefix of the source, and generation settings that come before all others.
+
+    Raises:
+      DataError: something else stands there.
+    """
+    found: Any = (settings.get("task_specific_params") or {}).get("summarization") or {}
+    if not isinstance(found, Mapping) or not isinstance(found.get("prefix") or "", str):
+        raise DataError(
+            f"config.json: task_specific_params.summarization is {found!r}, and must be settings by name with a text as the prefix; "
+            "correct it, or take it out"
+        )
+    return found
+
+
 def read_generation(settings: Mapping[str, Any], generation: Mapping[str, Any] | None) -> tuple[DecodingConfig, DecodingTokens]:
-    """What `generate` of transformers does with a checkpoint if it is told nothing more.
+    """What transformers does with a checkpoint that is to summarize if it is told nothing more.
 
     Args:
-      settings: config.json; gives the special tokens that `generation` does not, and everything where there is no `generation`.
+      settings: config.json; gives the special tokens that `generation` does not, everything where there is no `generation`, and what
+        `task_settings` finds, which comes before either.
       generation: generation_config.json, if there is one.
 
     Raises:
       DataError: a setting that no search here has, or that contradicts another.
     """
-    own = {name: value for name, value in (settings if generation is None else generation).items() if value is not None}
+    general = settings if generation is None else generation
+    own = {name: value for name, value in {**general, **task_settings(settings)}.items() if value is not None}
     for name, neutral in UNSUPPORTED.items():
         if own.get(name) and own[name] != neutral:
             raise DataError(

@@ -6,19 +6,24 @@ Rain fell.  ->  <s> Rain Ġfell . </s>      cut to four:  <s> Rain Ġfell </s>
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from model import files
 from model.errors import DataError, UsageError
+from model.foreign.definitions import byte_level_bpe, word_pieces
+from model.foreign.keras_preset import preset_tokenizer_settings
+from model.foreign.sentencepiece import sentencepiece_definition
+from model.tokenizer import LINE_BREAK, SPACE, UNREADABLE
 
 FORMAT_VERSION = 1
 DEFINITION_FILE = "tokenizers.json"  # in a bundle; the files of a tokenizer of our own have other names
-# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE, or those of WordPiece, the second of which may lack.
+# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE, or the one of WordPiece or of SentencePiece, beside
+# which settings may stand.
 TOKENIZER_FILE, VOCABULARY_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
-PIECES_FILE, SETTINGS_FILE = "vocab.txt", "tokenizer_config.json"
+PIECES_FILE, SENTENCEPIECE_FILE, SETTINGS_FILE = "vocab.txt", "spiece.model", "tokenizer_config.json"
 
 
 class ForeignTokenizer:
@@ -51,6 +56,30 @@ class ForeignTokenizer:
     def fingerprint(self) -> str:
         """The sha256 of what `save` writes."""
         return hashlib.sha256(self._bytes).hexdigest()
+
+    @functools.cached_property
+    def words(self) -> tuple[str | None, ...]:
+        """The word or punctuation mark that each id stands for; None for special tokens, parts of words, and ids that are no token."""
+        special = {token for token, added in self._tokenizer.get_added_tokens_decoder().items() if added.special}
+        pieces = {token: piece for piece, token in self._tokenizer.get_vocab(with_added_tokens=True).items() if token not in special}
+        definition = json.loads(self._tokenizer.to_str())
+        is_bytes = self._is_bytes
+        spell = self._tokenizer.decoder.decode if is_bytes else "".join
+        marks = {"space": " " if is_bytes else SPACE}
+        if definition["model"]["type"] == "WordPiece":
+            marks = {"continuation": definition["model"]["continuing_subword_prefix"]}
+        words = {token: _word_of(spell([piece]), **marks) for token, piece in pieces.items()}
+        return tuple(words.get(token) for token in range(self.vocabulary_size))
+
+    @functools.cached_property
+    def _is_bytes(self) -> bool:
+        """Whether pieces are bytes, each written as a letter."""
+        return "ByteLevel" in json.dumps(json.loads(self._tokenizer.to_str())["decoder"])
+
+    def piece(self, token: int) -> str:
+        """A token as it is read, with ▁ for a space; nothing for an id that is no token."""
+        piece = self._tokenizer.id_to_token(token) or ""
+        return self._tokenizer.decoder.decode([piece]).replace(" ", SPACE).replace("\n", LINE_BREAK) if self._is_bytes else piece
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts, int32 [S] each, with the special tokens that the network expects around them."""
@@ -109,19 +138,47 @@ class ForeignTokenizer:
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
+class _Layout(NamedTuple):
+    """How a tokenizer lies in a checkpoint.
+
+    Attributes:
+      needed: the files that must be there.
+      optional: of the settings, the file that may be there.
+      define: the contents of the files, that of the settings, and config.json -> the definition.
+    """
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
+    define: Callable[[Sequence[bytes], Mapping[str, Any], Mapping[str, Any]], str]
+
+
+_PRESET = "assets/tokenizer/"  # of keras-hub, whose tokenizer.json is no definition
+_LAYOUTS = (
+    _Layout((f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"), (), lambda found, _, config: byte_level_bpe(found[0], found[1], config)),
+    _Layout((f"{_PRESET}vocabulary.txt",), (TOKENIZER_FILE,), lambda found, own, _: word_pieces(found[0], preset_tokenizer_settings(own))),
+    _Layout(
+        (f"{_PRESET}vocabulary.spm",),
+        (),
+        lambda found, _, config: sentencepiece_definition(found[0], config["model_type"], {"extra_ids": 0}),
+    ),
+    _Layout((TOKENIZER_FILE,), (), lambda found, *_: found[0].decode()),
+    _Layout((VOCABULARY_FILE, MERGES_FILE), (), lambda found, _, config: byte_level_bpe(found[0], found[1], config)),
+    _Layout((PIECES_FILE,), (SETTINGS_FILE,), lambda found, own, _: word_pieces(found[0], own)),
+    _Layout(
+        (SENTENCEPIECE_FILE,), (SETTINGS_FILE,), lambda found, own, config: sentencepiece_definition(found[0], config["model_type"], own)
+    ),
+)
+
+
 def tokenizer_files(folder: str) -> list[str]:
     """The names of the files that define a checkpoint's tokenizer.
 
     Raises:
       UsageError: there are none.
     """
-    for names in ([TOKENIZER_FILE], [VOCABULARY_FILE, MERGES_FILE], [PIECES_FILE, SETTINGS_FILE], [PIECES_FILE]):
-        if all(files.exists(files.join(folder, name)) for name in names):
-            return names
-    raise UsageError(
-        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor {VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE}; "
-        "download it into the folder, beside the weights"
-    )
+    layout = _layout(folder)
+    others = [name for name in layout.optional if files.exists(files.join(folder, name))]
+    return [*layout.needed, *others]
 
 
 def read_tokenizer(folder: str, settings: Mapping[str, Any]) -> ForeignTokenizer:
@@ -129,20 +186,18 @@ def read_tokenizer(folder: str, settings: Mapping[str, Any]) -> ForeignTokenizer
 
     Args:
       folder: the checkpoint.
-      settings: its config.json.
+      settings: its config.json, or what `preset_settings` makes of that of a preset.
 
     Raises:
       UsageError: there is none.
       DataError: it is damaged, or another network's.
     """
-    name, *_ = tokenizer_files(folder)
-    path = files.join(folder, name)
+    layout, paths = _layout(folder), [files.join(folder, name) for name in tokenizer_files(folder)]
+    needed, optional = paths[: len(layout.needed)], paths[len(layout.needed) :]
+    path = needed[0]
     try:
-        if name == TOKENIZER_FILE:
-            definition = files.read_bytes(path).decode()
-        else:
-            definition = _byte_level_bpe(folder, settings) if name == VOCABULARY_FILE else _word_pieces(folder)
-        tokenizer = ForeignTokenizer(definition)
+        found, own = [files.read_bytes(name) for name in needed], files.read_json(optional[0]) if optional else {}
+        tokenizer = ForeignTokenizer(layout.define(found, own, settings))
     except (DataError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size > settings["vocab_size"]:
@@ -152,56 +207,26 @@ def read_tokenizer(folder: str, settings: Mapping[str, Any]) -> ForeignTokenizer
     return tokenizer
 
 
-def _byte_level_bpe(folder: str, settings: Mapping[str, Any]) -> str:
-    """The definition of the tokenizer of RoBERTa and BART, from its vocabulary and its merges (Radford et al. 2019, section 2.2)."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-
-    vocabulary = files.read_json(files.join(folder, VOCABULARY_FILE))
-    lines = files.read_bytes(files.join(folder, MERGES_FILE)).decode().splitlines()
-    merges = [(first, second) for first, _, second in (line.partition(" ") for line in lines if line and not line.startswith("#version"))]
-    tokens = {token: piece for piece, token in vocabulary.items()}
-    first, last = settings.get("bos_token_id", 0), settings.get("eos_token_id", 2)
-    try:
-        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, continuing_subword_prefix="", end_of_word_suffix=""))
-    except Exception as error:  # the library raises no narrower one
-        raise DataError(f"no vocabulary for the merges of {MERGES_FILE} ({error}); download both again") from error
-    for token in (first, last):
-        if token not in tokens:
-            raise DataError(f"it holds no token {token}, which config.json puts around a text; download both again")
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.RobertaProcessing((tokens[last], last), (tokens[first], first), add_prefix_space=False)
-    special = {tokens[first], tokens[last], tokens.get(settings.get("pad_token_id", 1)), "<unk>", "<mask>"} & vocabulary.keys()
-    tokenizer.add_special_tokens(sorted(special))
-    return tokenizer.to_str()
-
-
-def _word_pieces(folder: str) -> str:
-    """The definition of the tokenizer of BERT, from its pieces, one a line, and its settings (Devlin et al. 2019, section 3)."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
-    lines = files.read_bytes(files.join(folder, PIECES_FILE)).decode().removesuffix("\n").split("\n")
-    vocabulary = {piece.rstrip("\r"): token for token, piece in enumerate(lines)}
-    path = files.join(folder, SETTINGS_FILE)
-    settings = files.read_json(path) if files.exists(path) else {}
-    special = {name: _token(settings.get(f"{name}_token"), f"[{name.upper()}]") for name in ("unk", "sep", "pad", "cls", "mask")}
-    for name in ("unk", "sep", "cls"):
-        if special[name] not in vocabulary:
-            raise DataError(f"it does not hold {special[name]}, the {name}_token of {SETTINGS_FILE}; download both again")
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk"], max_input_chars_per_word=100))
-    tokenizer.normalizer = normalizers.BertNormalizer(
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-        strip_accents=settings.get("strip_accents"),
-        lowercase=settings.get("do_lower_case", True),
+def _layout(folder: str) -> _Layout:
+    for layout in _LAYOUTS:
+        if all(files.exists(files.join(folder, name)) for name in layout.needed):
+            return layout
+    raise UsageError(
+        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor {VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE} nor "
+        f"{SENTENCEPIECE_FILE}; download it into the folder, beside the weights"
     )
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    sep, cls = ((special[name], vocabulary[special[name]]) for name in ("sep", "cls"))
-    tokenizer.post_processor = processors.BertProcessing(sep, cls)
-    tokenizer.add_special_tokens([token for token in special.values() if token in vocabulary])
-    return tokenizer.to_str()
 
 
-def _token(setting: Any, default: str) -> str:
-    """A special token as a setting names it: by itself, or as the content of an object."""
-    return (setting["content"] if isinstance(setting, dict) else setting) or default
+def _word_of(piece: str, *, space: str = "", continuation: str = "") -> str | None:
+    """The word or punctuation mark that a piece stands for by itself, if it does.
+
+    Vocabularies mark either what continues a word (rain ##ing) or the space before one (▁rain ing). Without the first mark a piece is a
+    word, without the second it is one only if it is punctuation.
+    """
+    if UNREADABLE in piece:  # bytes that are no whole character
+        return None
+    if continuation:
+        return None if piece.startswith(continuation) else piece
+    if piece.startswith(space):
+        return piece.strip(space) or None
+    return None if any(map(str.isalnum, piece)) else piece.strip() or None

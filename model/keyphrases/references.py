@@ -1,6 +1,6 @@
 """References: the keyphrases that a reference summary names, and how many of them were found."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from model.keyphrases.candidates import Candidates, find_candidates, normalise_phrase
 
@@ -15,6 +15,19 @@ def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
     return found_in(highlights, set(find_candidates(sentences).normalised()))
 
 
+def reference_phrases(sentences: Sequence[str], highlights: str) -> list[str]:
+    """`reference_keyphrases` as the reference writes them, in its order; of one that comes again, as it is written first.
+
+    Args:
+      sentences, highlights: as there.
+    """
+    reference = find_candidates(highlights.splitlines())
+    phrases: dict[str, str] = {}
+    for start, end in _finds(reference, set(find_candidates(sentences).normalised())):
+        phrases.setdefault(_name(reference, start, end), " ".join(reference.tokens.surface[start:end]))
+    return list(phrases.values())
+
+
 def found_in(highlights: str, names: set[str]) -> set[str]:
     """Those of some normalised candidates that a reference names.
 
@@ -23,18 +36,21 @@ def found_in(highlights: str, names: set[str]) -> set[str]:
     have to prefer `Leifman` to the full name.
     """
     reference = find_candidates(highlights.splitlines())
+    return {_name(reference, start, end) for start, end in _finds(reference, names)}
+
+
+def _finds(reference: Candidates, names: set[str]) -> Iterator[tuple[int, int]]:
+    """Where a reference names one of some normalised candidates, as its first token and the one behind; of nested finds the longest."""
     forms = reference.normalised()
     ends: dict[int, int] = {}  # by the token a find starts at, where the longest ends
     for start, index in zip(reference.occurrence.tolist(), reference.candidate.tolist(), strict=True):
         if forms[index] in names:
             ends[start] = start + int(reference.length[index])  # shorter candidates come first
-    longest = set()
     reach = 0
     for start in sorted(ends):
         if ends[start] > reach:  # no find that starts before it ends where it does or later
             reach = ends[start]
-            longest.add(_name(reference, start, reach))
-    return longest
+            yield start, reach
 
 
 def _name(candidates: Candidates, start: int, end: int) -> str:

@@ -1,20 +1,29 @@
 """Makes a network from its configuration."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import keras
 
-from model.config import EncoderConfig, ExtractorConfig, NetworkConfig
+from model.network.config import DecoderOnlyConfig, EncoderConfig, ExtractorConfig, NetworkConfig, RecurrentConfig, TransformerConfig
+from model.network.decoder_only import DecoderOnly
 from model.network.encoder import Encoder
 from model.network.extractor import Extractor
-from model.network.layers import BlockConfig
+from model.network.generator import Generator
+from model.network.recurrent import Recurrent
 from model.network.transformer import Transformer
 
 Network = TypeVar("Network", bound=keras.Model)
 
+# What each configuration describes, and the name of such a network: its weights' paths begin with it.
+NETWORKS: Mapping[type[Any], tuple[Callable[..., Generator], str]] = {
+    TransformerConfig: (Transformer, "transformer"),
+    DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
+    RecurrentConfig: (Recurrent, "recurrent"),
+}
 
-def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "float32") -> Transformer:
+
+def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "float32") -> Generator:
     """A network with fresh weights; the same seed gives the same weights and the same dropout.
 
     Args:
@@ -22,7 +31,8 @@ def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "flo
       seed: of the weights and of dropout.
       precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16. Weights, softmax, norms and logits are float32.
     """
-    return _build(Transformer, config, name="transformer", seed=seed, precision=precision)
+    make, name = NETWORKS[type(config)]
+    return _build(make, config, name=name, seed=seed, precision=precision)
 
 
 def build_encoder(config: EncoderConfig, *, seed: int = 0, precision: str = "float32") -> Encoder:
@@ -35,7 +45,7 @@ def build_extractor(config: ExtractorConfig, *, seed: int = 0) -> Extractor:
     return _build(Extractor, config, name="extractor", seed=seed, precision="float32")
 
 
-def _build(make: Callable[..., Network], config: BlockConfig, *, name: str, seed: int, precision: str) -> Network:
+def _build(make: Callable[..., Network], config: Any, *, name: str, seed: int, precision: str) -> Network:
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:

@@ -9,9 +9,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.config import ExtractorConfig
 from model.extractive.features import COUNT
-from model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, layer_norm
+from model.network.config import ExtractorConfig
+from model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, make_norm, score_bias
 
 _LARGEST = 6.0  # scaled features are cut there: those of a document unlike the training's stay within reach
 
@@ -32,8 +32,8 @@ class Extractor(keras.Model):
         self.feature_outer = Linear(config.width, name="feature_outer")
         self.vector_input = Linear(config.width, name="vector_input") if config.vector_width else None
         self.vector_dropout = keras.layers.Dropout(config.dropout, name="vector_dropout")
-        self.norm = layer_norm(config, name="norm")
-        self.blocks = [EncoderBlock(config=config, name=f"block_{i}") for i in range(config.layers)]
+        self.norm = make_norm(config.stack, name="norm")
+        self.blocks = [EncoderBlock(config=config.stack, name=f"block_{i}") for i in range(config.layers)]
         self.output_layer = Linear(1, name="output_layer")
 
     def build(self, _: Any = None) -> None:
@@ -69,7 +69,7 @@ class Extractor(keras.Model):
         if self.vector_input is not None:
             states = states + self.vector_input(self.vector_dropout(vectors, training=training))
         states = self.norm(states + ops.take(self.positions, ops.clip(places, 0, self.config.max_sentences - 1), axis=0))
-        mask = (places >= 0)[:, None, None, :]
+        bias = score_bias((places >= 0)[:, None, None, :])
         for block in self.blocks:
-            states = block(states, mask, training=training)
+            states, _ = block(states, bias, training=training)
         return self.output_layer(states)[..., 0]

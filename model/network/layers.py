@@ -1,4 +1,4 @@
-"""The parts of a Transformer (Vaswani et al. 2017), in keras.ops: positions, masks, attention, blocks."""
+"""The parts of a Transformer (Vaswani et al. 2017), in keras.ops: positions, masks, norms, attention, blocks."""
 
 import functools
 import math
@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
-from model.config import EncoderConfig, ExtractorConfig, NetworkConfig
-from model.network.backend import add_bias
+from model.network.backend import add_bias, keep_mask
+from model.network.config import StackConfig
+from model.network.gradients import attend, layer_norm
 
 # What a masked score becomes before the softmax. Finite, so that a row with nothing to read stays free of NaN.
 MASKED = -1e9
-
-BlockConfig = EncoderConfig | ExtractorConfig | NetworkConfig
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "relu": ops.relu,
@@ -23,15 +21,6 @@ ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "gelu_tanh": functools.partial(ops.gelu, approximate=True),
     "silu": ops.silu,
 }
-
-
-def sinusoidal_positions(length: int, width: int) -> np.ndarray:
-    """Sine and cosine position codes, float32 [length, width] (Vaswani et al. 2017, section 3.5).
-
-    PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)).
-    """
-    angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, width).astype("float32")
 
 
 def padding_mask(ids: Any, pad_id: int) -> Any:
@@ -50,27 +39,6 @@ def look_ahead_mask(length: int) -> Any:
               True  True  True
     """
     return ops.tril(ops.ones((length, length), dtype="bool"))[None, None]
-
-
-def attend(query: Any, key: Any, value: Any, mask: Any) -> Any:
-    """Scaled dot-product attention: softmax(Q K^T / sqrt(D/H)) V (Vaswani et al. 2017, equation 1).
-
-    Args:
-      query: [B, H, T, D/H].
-      key, value: [B, H, S, D/H].
-      mask: bool, broadcast to [B, H, T, S].
-
-    Returns:
-      The mixed values [B, H, T, D/H]. The softmax is taken in float32.
-    """
-    scores = ops.matmul(query * (1.0 / math.sqrt(query.shape[-1])), ops.swapaxes(key, -1, -2))
-    weights = masked_softmax(scores, mask)
-    return ops.matmul(ops.cast(weights, value.dtype), value)
-
-
-def masked_softmax(scores: Any, mask: Any) -> Any:
-    """Softmax over the last axis in float32, zero where the mask is False."""
-    return ops.softmax(ops.cast(scores, "float32") + score_bias(mask), axis=-1)
 
 
 def score_bias(mask: Any) -> Any:
@@ -102,93 +70,60 @@ class Linear(keras.layers.Dense):
         """[..., I] -> [..., O]."""
         if len(states.shape) > 2:
             return ops.reshape(self.call(ops.reshape(states, (-1, states.shape[-1]))), (*ops.shape(states)[:-1], self.units))
-        return add_bias(ops.matmul(states, self.kernel), self.bias)
+        product = ops.matmul(states, self.kernel)
+        return add_bias(product, self.bias) if self.use_bias else product
 
 
-class TokenEmbedding(keras.layers.Layer):
-    """Token embeddings; read backwards, the tied output layer. Always float32."""
+class Dropout(keras.layers.Dropout):
+    """Sets a share of the values to zero while training, and scales the others up so that the mean stays."""
 
-    def __init__(self, *, vocabulary_size: int, width: int, is_scaled: bool, has_logits_bias: bool, **kwargs: Any) -> None:
-        super().__init__(dtype="float32", **kwargs)
-        self.vocabulary_size, self.width, self.has_logits_bias = vocabulary_size, width, has_logits_bias
-        self.scale = math.sqrt(width) if is_scaled else 1.0
-
-    def build(self, _: Any = None) -> None:
-        # Standard deviation D^-0.5 makes a scaled embedding as large as a position code, and tied logits about 1.
-        self.table = self.add_weight(
-            name="table",
-            shape=(self.vocabulary_size, self.width),
-            initializer=keras.initializers.RandomNormal(stddev=self.width**-0.5),
-        )
-        self.logits_bias = None
-        if self.has_logits_bias:
-            # `logits` is called by a network that may compute in another precision; autocast would bring it there.
-            self.logits_bias = self.add_weight(name="logits_bias", shape=(self.vocabulary_size,), initializer="zeros", autocast=False)
-        self.built = True
-
-    def call(self, ids: Any) -> Any:
-        """int32 [...] -> float32 [..., D], times sqrt(D) if scaled."""
-        return ops.take(self.table, ids, axis=0) * self.scale
-
-    def logits(self, states: Any, dtype: Any) -> Any:
-        """States [..., D] times the table transposed, multiplied in `dtype`, float32 [..., V]."""
-        logits = ops.cast(ops.matmul(ops.cast(states, dtype), ops.transpose(ops.cast(self.table, dtype))), "float32")
-        return logits if self.logits_bias is None else logits + self.logits_bias
+    def call(self, states: Any, training: bool = False) -> Any:
+        """[...] -> [...]."""
+        return states * keep_mask(ops.shape(states), self.rate, self.seed_generator) if training and self.rate else states
 
 
-class PositionedInput(keras.layers.Layer):
-    """What enters the first block: embeddings plus positions, normed if so configured, then dropout. Always float32."""
+class LayerNorm(keras.layers.LayerNormalization):
+    """LayerNorm (Ba et al. 2016) over the width."""
 
-    def __init__(self, *, config: EncoderConfig | NetworkConfig, max_tokens: int, **kwargs: Any) -> None:
-        super().__init__(dtype="float32", **kwargs)
-        self.config, self.max_tokens = config, max_tokens
-        self.norm = layer_norm(config, name="norm") if config.embedding_norm else None
-        self.dropout = keras.layers.Dropout(config.dropout, name="dropout", dtype="float32")
+    def call(self, states: Any) -> Any:
+        """[..., D] -> [..., D]."""
+        return layer_norm(states, self.gamma, self.beta, self.epsilon)
 
-    def build(self, _: Any = None) -> None:
-        shape = (self.max_tokens, self.config.width)
-        if self.config.positions == "learned":
-            self.positions = self.add_weight(name="positions", shape=shape, initializer=keras.initializers.RandomNormal(stddev=0.02))
-        else:
-            self.positions = sinusoidal_positions(*shape)
-        if self.norm:
-            self.norm.build((None, None, self.config.width))
-        self.built = True
 
-    def call(self, embedded: Any, training: bool = False) -> Any:
-        """Whole rows: [B, T, D] -> [B, T, D]."""
-        return self.dropout(self._normed(embedded + self._table()[: ops.shape(embedded)[1]]), training=training)
-
-    def at(self, embedded: Any, index: Any) -> Any:
-        """One step at position `index` (int32 scalar): [..., D] -> [..., D]."""
-        return self._normed(embedded + ops.take(self._table(), index, axis=0))
-
-    def _normed(self, states: Any) -> Any:
-        return self.norm(states) if self.norm else states
-
-    def _table(self) -> Any:
-        return ops.convert_to_tensor(self.positions)
+def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
+    """A norm over the width, in float32: LayerNorm or RMSNorm (Zhang and Sennrich 2019)."""
+    kind = keras.layers.RMSNormalization if config.rms_norm else LayerNorm
+    return kind(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
 
 
 class MultiHeadAttention(keras.layers.Layer):
-    """H attentions side by side, each over D/H of the width (Vaswani et al. 2017, section 3.2.2)."""
+    """H attentions side by side (Vaswani et al. 2017, section 3.2.2); D/H stands for the width of a head, whatever it is."""
 
-    def __init__(self, *, heads: int, width: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.heads, self.width = heads, width
-        self.query, self.key, self.value, self.output_projection = (
-            Linear(width, name=name) for name in ("query", "key", "value", "output")
-        )
+    def __init__(self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any) -> None:
+        # Not cast on the way in: under mixed precision the bias would lose its float32.
+        super().__init__(autocast=False, **kwargs)
+        self.heads, self.width, self.memory_width = config.heads, config.width, memory_width or config.width
+        self.head_width = config.head_width or config.width // config.heads
+        self.scale = 1.0 / math.sqrt(self.head_width) if config.scaled_scores else 1.0
+        inner = self.heads * self.head_width
+        linear = functools.partial(Linear, use_bias=config.biases, dtype=self.dtype_policy)
+        self.query, self.key, self.value = (linear(inner, name=name) for name in ("query", "key", "value"))
+        self.output_projection = linear(config.width, name="output")
 
     def build(self, _: Any = None) -> None:
-        for part in (self.query, self.key, self.value, self.output_projection):
-            part.build((None, None, self.width))
+        self.query.build((None, None, self.width))
+        self.key.build((None, None, self.memory_width))
+        self.value.build((None, None, self.memory_width))
+        self.output_projection.build((None, None, self.heads * self.head_width))
         self.built = True
 
-    def call(self, states: Any, memory: Any, mask: Any) -> Any:
-        """States [B, T, D] read memory [B, S, D] where mask, broadcast to [B, H, T, S], allows it -> [B, T, D]."""
-        keys, values = self.keys_values(memory)
-        return self._join(attend(self._split(self.query(states)), keys, values, mask))
+    def call(self, states: Any, memory: Any, bias: Any, past: Any = None) -> tuple[Any, Any]:
+        """States [B, T, D] read memory [B, S, D] -> [B, T, D] and weights [B, H, T, S]; bias as in `attend`, past as in `EncoderBlock`."""
+        own = self.keys_values(memory)
+        if past is not None:
+            own = tuple(ops.concatenate(pair, axis=2) for pair in zip(past, own, strict=True))
+        heads, weights = attend(self._split(self.query(states)), *own, bias, self.scale)
+        return self._join(heads), weights
 
     def keys_values(self, memory: Any) -> tuple[Any, Any]:
         """The keys and values of a memory [B, S, D], each [B, H, S, D/H]."""
@@ -196,67 +131,70 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _split(self, states: Any) -> Any:
         batch, length = ops.shape(states)[0], ops.shape(states)[1]
-        return ops.swapaxes(ops.reshape(states, (batch, length, self.heads, self.width // self.heads)), 1, 2)  # [B, H, T, D/H]
+        return ops.swapaxes(ops.reshape(states, (batch, length, self.heads, self.head_width)), 1, 2)  # [B, H, T, D/H]
 
     def _join(self, heads: Any) -> Any:
         batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
-        return self.output_projection(ops.reshape(ops.swapaxes(heads, 1, 2), (batch, length, self.width)))  # [B, T, D]
-
-
-def layer_norm(config: BlockConfig, **kwargs: Any) -> keras.layers.LayerNormalization:
-    """A LayerNorm (Ba et al. 2016) over the width, in float32."""
-    return keras.layers.LayerNormalization(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
+        return self.output_projection(ops.reshape(ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)))
 
 
 class Residual(keras.layers.Layer):
-    """What surrounds each sublayer of a post-norm block: LayerNorm(x + dropout(sublayer(x))). Always float32."""
+    """What surrounds a sublayer: norm(x + dropout(sublayer(x))), or with the norm first x + dropout(sublayer(norm(x))). In float32."""
 
-    def __init__(self, *, config: BlockConfig, **kwargs: Any) -> None:
+    def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.dropout = keras.layers.Dropout(config.dropout, name="dropout", dtype="float32")
-        self.norm = layer_norm(config, name="norm")
+        self.norm_first = config.norm_first
+        self.dropout = Dropout(config.dropout, name="dropout", dtype="float32")
+        self.norm = make_norm(config, name="norm")
 
     def build(self, shape: Any) -> None:
         self.norm.build(shape)
         self.built = True
 
+    def reads(self, states: Any) -> Any:
+        """What the sublayer reads of states [..., D]."""
+        return self.norm(states) if self.norm_first else states
+
     def call(self, states: Any, update: Any, training: bool = False) -> Any:
-        """Adds what the sublayer said to its input; both [B, T, D]."""
-        return self.norm(states + self.dropout(update, training=training))
+        """Adds what the sublayer said to the states; both [..., D]."""
+        total = states + self.dropout(update, training=training)
+        return total if self.norm_first else self.norm(total)
 
 
 class FeedForward(keras.layers.Layer):
-    """The position-wise network: linear(activation(linear(x))), D -> F -> D."""
+    """The position-wise network: linear(activation(linear(x))), D -> F -> D; gated, linear(activation(linear(x)) * linear(x))."""
 
-    def __init__(self, *, width: int, feed_forward: int, activation: str, **kwargs: Any) -> None:
+    def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.width, self.activation = width, ACTIVATION_FUNCTIONS[activation]
-        self.inner = Linear(feed_forward, name="inner")
-        self.outer = Linear(width, name="outer")
+        self.width, self.activation = config.width, ACTIVATION_FUNCTIONS[config.activation]
+        self.inner = Linear(config.feed_forward, use_bias=config.biases, name="inner")
+        self.gate = Linear(config.feed_forward, use_bias=config.biases, name="gate") if config.gated_feed_forward else None
+        self.outer = Linear(config.width, use_bias=config.biases, name="outer")
 
     def build(self, _: Any = None) -> None:
         self.inner.build((None, None, self.width))
+        if self.gate:
+            self.gate.build((None, None, self.width))
         self.outer.build((None, None, self.inner.units))
         self.built = True
 
     def call(self, states: Any) -> Any:
         """[B, T, D] -> [B, T, D]."""
         rows = ops.reshape(states, (-1, self.width))  # as rows throughout: a reshape in between would part what fuses
-        return ops.reshape(self.outer(self.activation(self.inner(rows))), ops.shape(states))
+        inner = self.activation(self.inner(rows))
+        return ops.reshape(self.outer(inner * self.gate(rows) if self.gate else inner), ops.shape(states))
 
 
 class EncoderBlock(keras.layers.Layer):
-    """Self-attention, then the feed-forward network."""
+    """Self-attention, then the feed-forward network; with a bias that hides what comes later, also a block of a decoder-only network."""
 
-    def __init__(self, *, config: BlockConfig, **kwargs: Any) -> None:
+    def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         # Not cast on the way in: under mixed precision the residual stream would lose its float32.
         super().__init__(autocast=False, **kwargs)
         self.width = config.width
-        self.attention = MultiHeadAttention(heads=config.heads, width=config.width, name="attention")
+        self.attention = MultiHeadAttention(config=config, name="attention")
         self.attention_residual = Residual(config=config, name="attention_residual")
-        self.feed_forward = FeedForward(
-            width=config.width, feed_forward=config.feed_forward, activation=config.activation, name="feed_forward"
-        )
+        self.feed_forward = FeedForward(config=config, name="feed_forward")
         self.feed_forward_residual = Residual(config=config, name="feed_forward_residual")
 
     def build(self, _: Any = None) -> None:
@@ -264,25 +202,30 @@ class EncoderBlock(keras.layers.Layer):
             part.build((None, None, self.width))
         self.built = True
 
-    def call(self, states: Any, mask: Any, training: bool = False) -> Any:
-        """[B, S, D] -> [B, S, D]; mask bool [B, 1, 1, S]."""
-        states = self.attention_residual(states, self.attention(states, states, mask), training=training)
-        return self.feed_forward_residual(states, self.feed_forward(states), training=training)
+    def call(self, states: Any, bias: Any, past: Any = None, training: bool = False) -> tuple[Any, Any]:
+        """[B, S, D] -> [B, S, D] and the attention's weights [B, H, S, S]; bias as in `attend`.
+
+        Keys and values `past`, each [B, H, P, D/H], are read as if they stood before the states: the weights are [B, H, S, P + S] then.
+        """
+        reads = self.attention_residual.reads(states)
+        update, weights = self.attention(reads, reads, bias, past=past)
+        states = self.attention_residual(states, update, training=training)
+        update = self.feed_forward(self.feed_forward_residual.reads(states))
+        return self.feed_forward_residual(states, update, training=training), weights
 
 
 class DecoderBlock(keras.layers.Layer):
     """Self-attention over the past, cross-attention to the source, then the feed-forward network."""
 
-    def __init__(self, *, config: NetworkConfig, **kwargs: Any) -> None:
+    def __init__(self, *, config: StackConfig, memory_width: int, **kwargs: Any) -> None:
         # As in the encoder.
         super().__init__(autocast=False, **kwargs)
-        self.width, heads = config.width, config.decoder_heads or config.heads
-        self.self_attention = MultiHeadAttention(heads=heads, width=config.width, name="self_attention")
+        self.width = config.width
+        self.self_attention = MultiHeadAttention(config=config, name="self_attention")
         self.self_residual = Residual(config=config, name="self_residual")
-        self.cross_attention = MultiHeadAttention(heads=heads, width=config.width, name="cross_attention")
+        self.cross_attention = MultiHeadAttention(config=config, memory_width=memory_width, name="cross_attention")
         self.cross_residual = Residual(config=config, name="cross_residual")
-        feed_forward = config.decoder_feed_forward or config.feed_forward
-        self.feed_forward = FeedForward(width=config.width, feed_forward=feed_forward, activation=config.activation, name="feed_forward")
+        self.feed_forward = FeedForward(config=config, name="feed_forward")
         self.feed_forward_residual = Residual(config=config, name="feed_forward_residual")
 
     def build(self, _: Any = None) -> None:
@@ -298,8 +241,12 @@ class DecoderBlock(keras.layers.Layer):
             part.build((None, None, self.width))
         self.built = True
 
-    def call(self, states: Any, memory: Any, own_mask: Any, source_mask: Any, training: bool = False) -> Any:
-        """[B, T, D] -> [B, T, D]; own_mask bool [1, 1, T, T], source_mask bool [B, 1, 1, S]."""
-        states = self.self_residual(states, self.self_attention(states, states, own_mask), training=training)
-        states = self.cross_residual(states, self.cross_attention(states, memory, source_mask), training=training)
-        return self.feed_forward_residual(states, self.feed_forward(states), training=training)
+    def call(self, states: Any, memory: Any, own_bias: Any, source_bias: Any, training: bool = False) -> tuple[Any, Any, Any]:
+        """[B, T, D] -> [B, T, D], and the weights of both attentions, [B, H, T, T] and [B, H, T, S]; biases as in `attend`."""
+        reads = self.self_residual.reads(states)
+        update, own = self.self_attention(reads, reads, own_bias)
+        states = self.self_residual(states, update, training=training)
+        update, cross = self.cross_attention(self.cross_residual.reads(states), memory, source_bias)
+        states = self.cross_residual(states, update, training=training)
+        update = self.feed_forward(self.feed_forward_residual.reads(states))
+        return self.feed_forward_residual(states, update, training=training), own, cross

@@ -12,14 +12,14 @@ The formulas are those of `layers`; what differs is how they are laid out, becau
                                  k = 1  x .   . x   . x      x: readable, . : not
 """
 
-import math
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from model.network.backend import add_bias, has_static_shapes, make_room, write_rows
-from model.network.layers import MASKED, DecoderBlock, MultiHeadAttention
+from model.network.backend import add_bias, write_rows
+from model.network.layers import DecoderBlock, EncoderBlock, FeedForward, Linear, MultiHeadAttention, Residual
+from model.network.past import Own
 
 
 class Product(NamedTuple):
@@ -29,15 +29,22 @@ class Product(NamedTuple):
     bias: Any
 
 
-class BlockWeights(NamedTuple):
-    """The linear layers of a decoder block, made ready for `step_block`."""
+class InnerWeights(NamedTuple):
+    """The linear layers of a feed-forward network, made ready; `gate` is () where there is none."""
 
-    own: Product  # D -> 3D: query, key, value
-    own_output: Product
-    query: Product
-    output: Product
     inner: Product
+    gate: Any
     outer: Product
+
+
+class BlockWeights(NamedTuple):
+    """The linear layers of a block, made ready for `step_decoder_block` or `step_block`."""
+
+    own: Product  # D -> 3 * H * D/H: query, key, value
+    own_output: Product
+    query: Any  # of the cross-attention; () in a block without one, and so is the next
+    output: Any
+    feed_forward: InnerWeights
 
 
 class Source(NamedTuple):
@@ -50,30 +57,43 @@ class Source(NamedTuple):
     values: Any
 
 
-class Own(NamedTuple):
-    """What the hypotheses wrote: keys and values, each [B * H * M / K, K * D/H], a row holding the K slots of one step."""
-
-    keys: Any
-    values: Any
-
-
 def ready_weights(block: DecoderBlock) -> BlockWeights:
-    """The weights of a block, once per search. The query carries the 1 / sqrt(D/H) of the attention."""
-    own, cross = block.self_attention, block.cross_attention
-    scale = 1.0 / math.sqrt(own.width // own.heads)
-    queries = [Product(part.query.kernel * scale, part.query.bias * scale) for part in (own, cross)]
-    dtype = block.compute_dtype
-    fused = Product(
-        ops.concatenate([queries[0].kernel, own.key.kernel, own.value.kernel], axis=1),
-        ops.concatenate([queries[0].bias, own.key.bias, own.value.bias], axis=0),
-    )
-    layers = (fused, own.output_projection, queries[1], cross.output_projection, block.feed_forward.inner, block.feed_forward.outer)
-    return BlockWeights(*(Product(ops.cast(layer.kernel, dtype), ops.cast(layer.bias, dtype)) for layer in layers))
+    """The weights of a block of a decoder, once per search. Queries carry the scale of the scores."""
+    own, cross, dtype = block.self_attention, block.cross_attention, block.compute_dtype
+    query, output = ready(cross.query, dtype, scale=cross.scale), ready(cross.output_projection, dtype)
+    return BlockWeights(_fused(own, dtype), ready(own.output_projection, dtype), query, output, _inner(block.feed_forward, dtype))
+
+
+def ready_own_weights(block: EncoderBlock) -> BlockWeights:
+    """The same of a block without cross-attention."""
+    own, dtype = block.attention, block.compute_dtype
+    return BlockWeights(_fused(own, dtype), ready(own.output_projection, dtype), (), (), _inner(block.feed_forward, dtype))
+
+
+def ready(layer: Linear | keras.layers.Dense, dtype: Any, *, scale: float = 1.0) -> Product:
+    """A linear layer, multiplied by a number, as a product in `dtype`."""
+    return Product(ops.cast(layer.kernel * scale, dtype), ops.cast(layer.bias * scale, dtype) if layer.use_bias else ())
+
+
+def _fused(own: MultiHeadAttention, dtype: Any) -> Product:
+    """Query, key and value of an attention as one product."""
+    parts = [ready(own.query, dtype, scale=own.scale), ready(own.key, dtype), ready(own.value, dtype)]
+    kernel = ops.concatenate([part.kernel for part in parts], axis=1)
+    return Product(kernel, ops.concatenate([part.bias for part in parts], axis=0) if own.query.use_bias else ())
+
+
+def _inner(feed_forward: FeedForward, dtype: Any) -> InnerWeights:
+    gate = ready(feed_forward.gate, dtype) if feed_forward.gate else ()
+    return InnerWeights(ready(feed_forward.inner, dtype), gate, ready(feed_forward.outer, dtype))
 
 
 def read_source(attention: MultiHeadAttention, states: Any) -> Source:
     """Keys and values of a source's states [B, S, D], once per search."""
-    keys, values = attention.keys_values(states)  # [B, H, S, D/H]
+    return as_source(*attention.keys_values(states))
+
+
+def as_source(keys: Any, values: Any) -> Source:
+    """Keys and values [B, H, S, D/H] in the layout that a step reads."""
     return Source(ops.swapaxes(keys, 2, 3) if _is_by_column(keys) else keys, values)
 
 
@@ -82,52 +102,8 @@ def _is_by_column(keys: Any) -> bool:
     return keras.backend.standardize_dtype(keys.dtype) == "float32"
 
 
-def make_own(attention: MultiHeadAttention, batch: Any, beams: int, length: int) -> Own:
-    """Empty keys and values with room for `length` steps."""
-    shape = (batch * attention.heads * length, beams * (attention.width // attention.heads))
-    return Own(make_room(shape, attention.compute_dtype), make_room(shape, attention.compute_dtype))
-
-
-def slots_in_use(readable: Any) -> Any:
-    """The slots that some hypothesis reads, and as many others as make the number the same for all documents and a multiple of 4 K.
-
-    Of 4 K and not K, because a product of a new shape has to be prepared once.
-
-    Args:
-      readable: float32 [B, K, M], 0 or MASKED.
-
-    Returns:
-      int32 [B, P], in the order of the slots for those in use. Where shapes must be known beforehand: all slots.
-    """
-    batch, beams, slots = ops.shape(readable)
-    if has_static_shapes():
-        return ops.broadcast_to(ops.arange(slots, dtype="int32"), (batch, slots))
-    is_free = ops.cast(ops.max(readable, axis=1) < MASKED / 2, "int32")  # [B, M]
-    most = ops.max(ops.sum(1 - is_free, axis=1))
-    # Slots in use first, each group in its order.
-    order = ops.argsort(is_free * slots + ops.arange(slots, dtype="int32"), axis=-1)
-    size = 4 * beams
-    return ops.cast(order[:, : ops.minimum((most + size - 1) // size * size, slots)], "int32")
-
-
-def grow_own(own: Own, kept: Any, *, heads: int, beams: int, more: int) -> Own:
-    """The kept slots, int32 [B, P], followed by room for `more` steps."""
-    batch, count = ops.shape(kept)
-    size = own.keys.shape[-1]  # K * D/H
-    pairs = batch * heads
-
-    def grow(buffer: Any) -> Any:
-        slots = ops.shape(buffer)[0] // pairs * beams
-        rows = ops.arange(pairs, dtype="int32")[:, None] * slots + ops.repeat(kept, heads, axis=0)  # [B * H, P]
-        past = ops.take(ops.reshape(buffer, (-1, size // beams)), rows, axis=0)  # [B * H, P, D/H]
-        room = make_room((pairs, more, size), buffer.dtype)
-        return ops.reshape(ops.concatenate([ops.reshape(past, (pairs, count // beams, size)), room], axis=1), (-1, size))
-
-    return Own(*map(grow, own))
-
-
-def step_block(
-    block: DecoderBlock, weights: BlockWeights, states: Any, *, own: Own, readable: Any, source: Source, source_bias: Any, place: Any
+def step_decoder_block(
+    block: DecoderBlock, weights: BlockWeights, states: Any, *, own: Own, own_bias: Any, source: Source, source_bias: Any, place: Any
 ) -> tuple[Any, Own]:
     """One position of K hypotheses through one block.
 
@@ -136,7 +112,7 @@ def step_block(
       weights: of the block, made ready.
       states: float32 [B * K, D].
       own: keys and values with M slots.
-      readable: float32 [B, K, M], 0 or MASKED; the slots of this step among them.
+      own_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis may not read; the slots of this step are readable.
       source: of the block.
       source_bias: float32 [B, 1, 1, S], MASKED at padding.
       place: int32 scalar, the K slots of this step begin at K times this.
@@ -144,22 +120,57 @@ def step_block(
     Returns:
       float32 [B * K, D], and `own` with the slots of this step filled in.
     """
-    heads = block.self_attention.heads
-    depth = block.width // heads
-    batch, beams, slots = ops.shape(readable)
-    fused = ops.reshape(multiply(states, weights.own), (batch, beams, 3, heads, depth))
-    query, key, value = ops.unstack(ops.cast(ops.transpose(fused, (2, 0, 3, 1, 4)), own.keys.dtype), num=3)  # [B, H, K, D/H]
-    rows = ops.arange(batch * heads, dtype="int32") * (slots // beams) + place
-    own = Own(*(write_rows(past, rows, ops.reshape(new, (-1, beams * depth))) for past, new in zip(own, (key, value), strict=True)))
-    keys, values = (ops.reshape(past, (batch, heads, slots, depth)) for past in own)
-    read = _attend(query, ops.swapaxes(keys, 2, 3), values, readable[:, None])
+    query, own = _write_own(block.self_attention, block.self_residual.reads(states), weights, own, own_bias, place)
+    keys, values = _columns(own, query, own_bias)
+    read = _attend(query, keys, values, own_bias)
     states = block.self_residual(states, multiply(read, weights.own_output))
-    query = ops.reshape(multiply(states, weights.query), (batch, beams, heads, depth))
+    batch, heads, beams, depth = ops.shape(query)
+    query = ops.reshape(multiply(block.cross_residual.reads(states), weights.query), (batch, beams, heads, depth))
     columns = source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
     read = _attend(ops.cast(ops.swapaxes(query, 1, 2), own.keys.dtype), columns, source.values, source_bias)
     states = block.cross_residual(states, multiply(read, weights.output))
-    inner = block.feed_forward.activation(_project(states, weights.inner))
-    return block.feed_forward_residual(states, multiply(inner, weights.outer)), own
+    return _feed_forward(block.feed_forward, block.feed_forward_residual, weights.feed_forward, states), own
+
+
+def step_block(
+    block: EncoderBlock, weights: BlockWeights, states: Any, *, own: Own, own_bias: Any, source: Source, source_bias: Any, place: Any
+) -> tuple[Any, Own]:
+    """The same through a block that reads the source and what was written in one attention."""
+    query, own = _write_own(block.attention, block.attention_residual.reads(states), weights, own, own_bias, place)
+    keys, values = _columns(own, query, own_bias)
+    columns = source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
+    scores = [ops.cast(ops.matmul(query, columns), "float32") + source_bias, ops.cast(ops.matmul(query, keys), "float32") + own_bias]
+    weight = ops.cast(ops.softmax(ops.concatenate(scores, axis=-1)), values.dtype)  # [B, H, K, S + M]
+    length = ops.shape(columns)[3]
+    read = ops.matmul(weight[..., :length], source.values) + ops.matmul(weight[..., length:], values)
+    states = block.attention_residual(states, multiply(_as_rows(read), weights.own_output))
+    return _feed_forward(block.feed_forward, block.feed_forward_residual, weights.feed_forward, states), own
+
+
+def _write_own(attention: MultiHeadAttention, states: Any, weights: BlockWeights, own: Own, own_bias: Any, place: Any) -> tuple[Any, Own]:
+    """Queries [B, H, K, D/H] of states [B * K, D], and `own` with their keys and values."""
+    heads, depth = attention.heads, attention.head_width
+    beams = own.keys.shape[-1] // depth
+    slots = ops.shape(own_bias)[-1]
+    fused = ops.reshape(multiply(states, weights.own), (-1, beams, 3, heads, depth))
+    query, key, value = ops.unstack(ops.cast(ops.transpose(fused, (2, 0, 3, 1, 4)), own.keys.dtype), num=3)  # [B, H, K, D/H]
+    rows = ops.arange(ops.shape(query)[0] * heads, dtype="int32") * (slots // beams) + place
+    return query, Own(*(write_rows(past, rows, ops.reshape(new, (-1, beams * depth))) for past, new in zip(own, (key, value), strict=True)))
+
+
+def _columns(own: Own, query: Any, own_bias: Any) -> tuple[Any, Any]:
+    """Keys [B, H, D/H, M] and values [B, H, M, D/H]."""
+    batch, heads, _, depth = ops.shape(query)
+    keys, values = (ops.reshape(past, (batch, heads, ops.shape(own_bias)[-1], depth)) for past in own)
+    return ops.swapaxes(keys, 2, 3), values
+
+
+def _feed_forward(part: FeedForward, residual: Residual, weights: InnerWeights, states: Any) -> Any:
+    reads = residual.reads(states)
+    inner = part.activation(_project(reads, weights.inner))
+    if weights.gate:
+        inner = inner * _project(reads, weights.gate)
+    return residual(states, multiply(inner, weights.outer))
 
 
 def multiply(states: Any, product: Product) -> Any:
@@ -176,6 +187,10 @@ def _project(states: Any, product: Product) -> Any:
 def _attend(query: Any, keys: Any, values: Any, bias: Any) -> Any:
     """Queries [B, H, K, D/H], scaled already, read keys [B, H, D/H, S] and values [B, H, S, D/H] -> [B * K, D]."""
     scores = ops.cast(ops.matmul(query, keys), "float32") + bias  # [B, H, K, S]
-    read = ops.matmul(ops.cast(ops.softmax(scores), values.dtype), values)  # [B, H, K, D/H]
+    return _as_rows(ops.matmul(ops.cast(ops.softmax(scores), values.dtype), values))
+
+
+def _as_rows(read: Any) -> Any:
+    """[B, H, K, D/H] -> [B * K, H * D/H]."""
     batch, heads, beams, depth = ops.shape(read)
     return ops.reshape(ops.swapaxes(read, 1, 2), (batch * beams, heads * depth))

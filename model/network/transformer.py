@@ -5,212 +5,165 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.config import NetworkConfig
-from model.network.backend import forget_size
-from model.network.layers import (
-    MASKED,
-    DecoderBlock,
-    EncoderBlock,
-    PositionedInput,
-    TokenEmbedding,
-    look_ahead_mask,
-    padding_mask,
-    score_bias,
-)
-from model.network.pointer import PointerGenerator
-from model.network.step import (
-    BlockWeights,
-    Own,
-    Product,
-    Source,
-    grow_own,
-    make_own,
-    multiply,
-    read_source,
-    ready_weights,
-    slots_in_use,
-    step_block,
-)
+from model.network.config import TransformerConfig
+from model.network.encoder import add_encoder, read_tokens
+from model.network.gate import ConvolutionalGate
+from model.network.generator import AttentionMap, Cache, Generator, Memory, Output
+from model.network.layers import DecoderBlock, look_ahead_mask, make_norm, score_bias
+from model.network.past import Past, grow_past, narrow_past, open_slots, start_past
+from model.network.positions import PositionedInput, TokenEmbedding, make_relative
+from model.network.step import BlockWeights, Source, read_source, ready_weights, step_decoder_block
 
 
-class Memory(NamedTuple):
-    """What the encoder made of a source: states [B, S, D] and the source int32 [B, S] itself."""
-
-    states: Any
-    source: Any
-
-
-class Cache(NamedTuple):
-    """What a step needs of the steps before it. A step consumes the cache it is given: only the one it gives back may be used on.
+class Beams(NamedTuple):
+    """What belongs to a hypothesis.
 
     Attributes:
-      beams: nested tensors [B, K, ...] that belong to a hypothesis; a search that reorders hypotheses reorders these.
-      shared: nested tensors that belong to the document or to the network; a search hands them on as they are.
+      readable: float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where not.
+      coverage: float32 [B, K, S], or () where nobody counts it.
     """
 
-    beams: Any
-    shared: Any
+    readable: Any
+    coverage: Any
 
 
 class Shared(NamedTuple):
-    """The shared part of the cache. Its `beams` are the readable slots, float32 [B, K, M], as `step` describes them.
+    """The shared part of the cache.
 
     Attributes:
-      own: keys and values that the hypotheses wrote, of each block.
-      first: int32 scalar; the slots of the step at position `index` begin at K * (first + index).
+      past: keys and values that the hypotheses wrote.
       source: keys and values of the source, of each block.
       source_bias: float32 [B, 1, 1, S].
-      pointer: what the pointer reads of the source, a PointerMemory, or ().
       weights: of each block, made ready.
-      output: D -> V, made ready.
+      output: the end of the network.
     """
 
-    own: tuple[Own, ...]
-    first: Any
+    past: Past
     source: tuple[Source, ...]
     source_bias: Any
-    pointer: Any
     weights: tuple[BlockWeights, ...]
-    output: Product
+    output: Output
 
 
-class Transformer(keras.Model):
-    """Source ids in, logits of the summary's next token out."""
+class Transformer(Generator):
+    """One network for every kind of encoder-decoder that `TransformerConfig` can describe: BART, PEGASUS and T5 among them."""
 
-    def __init__(self, config: NetworkConfig, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.config = config
-        self.embedding = TokenEmbedding(
-            vocabulary_size=config.vocabulary_size,
-            width=config.width,
-            is_scaled=config.scaled_embedding,
-            has_logits_bias=config.logits_bias,
-            name="embedding",
-        )
-        self.source_input = PositionedInput(config=config, max_tokens=config.max_source_tokens, name="source_input")
+    config: TransformerConfig
+
+    def __init__(self, config: TransformerConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        add_encoder(self, config, has_logits_bias=config.logits_bias and config.shared_embedding)
+        decoder = config.decoder
+        self.convolutional_gate = None
+        if config.convolutional_gate:
+            self.convolutional_gate = ConvolutionalGate(width=config.width, dropout=config.dropout, name="convolutional_gate")
+        target_embedding = self.embedding
+        if not config.shared_embedding:
+            target_embedding = TokenEmbedding(
+                vocabulary_size=decoder.vocabulary_size,
+                width=decoder.width,
+                is_scaled=decoder.scaled_embedding,
+                has_logits_bias=config.logits_bias,
+                name="target_embedding",
+            )
         # The target is one longer than its pieces: it begins with the start token.
-        self.target_input = PositionedInput(config=config, max_tokens=config.max_target_tokens + 1, name="target_input")
-        self.encoder = [EncoderBlock(config=config, name=f"encoder_{i}") for i in range(config.encoder_layers)]
-        self.decoder = [DecoderBlock(config=config, name=f"decoder_{i}") for i in range(config.decoder_layers)]
-        self.output_layer = None if config.tied_output else keras.layers.Dense(config.vocabulary_size, name="output_layer")
-        self.pointer = PointerGenerator(width=config.width, name="pointer") if config.pointer else None
+        self.target_input = PositionedInput(config=decoder, max_tokens=config.max_target_tokens + 1, name="target_input")
+        self.decoder_positions = make_relative(decoder, is_bidirectional=False, name="decoder_positions")
+        self.decoder = [DecoderBlock(config=decoder, memory_width=config.width, name=f"decoder_{i}") for i in range(config.decoder_layers)]
+        self.decoder_norm = make_norm(decoder, name="decoder_norm") if decoder.norm_first else None
+        scale = decoder.width**-0.5 if config.scaled_output else 1.0
+        self.add_output(target_embedding, memory_width=config.width, has_bias=decoder.biases, scale=scale)
 
     def build(self, _: Any = None) -> None:
-        states = (None, None, self.config.width)
-        parts = (
-            self.embedding,
-            self.source_input,
-            self.target_input,
-            *self.encoder,
-            *self.decoder,
-            self.output_layer,
-            self.pointer,
-        )
-        for part in parts:
+        for part in (*self.encoder_parts(), self.embedding, self.convolutional_gate):
+            if part is not None and not part.built:
+                part.build((None, None, self.config.width))
+        for part in (self.target_input, self.decoder_positions, *self.decoder, self.decoder_norm):
             if part is not None:
-                part.build(states)
+                part.build((None, None, self.config.decoder.width))
+        self.build_output()
         self.built = True
 
-    def call(self, source: Any, target: Any, training: bool = False) -> Any:
-        """Teacher forcing: int32 [B, S] and [B, T] (start token first) -> float32 logits [B, T, V] of each next token."""
-        memory = self.encode(source, training=training)
-        states = inputs = self.target_input(self.embedding(target), training=training)
-        own_mask, source_mask = look_ahead_mask(ops.shape(target)[1]), padding_mask(source, self.config.pad_id)
-        for block in self.decoder:
-            states = block(states, memory.states, own_mask, source_mask, training=training)
-        keys = self.pointer.keys(memory.states) if self.pointer else None
-        return self._output(states, inputs, memory, keys, source_mask)
+    def encoder_parts(self) -> list[keras.layers.Layer]:
+        """As in `Generator`; an embedding that the decoder reads too is none of them."""
+        own = [] if self.config.shared_embedding else [self.embedding]
+        optional = [part for part in (self.encoder_positions, self.encoder_norm) if part is not None]
+        return [*own, self.source_input, *self.encoder, *optional]
 
-    def encode(self, source: Any, training: bool = False) -> Memory:
-        """Reads the source once: int32 [B, S] -> Memory."""
-        mask = padding_mask(source, self.config.pad_id)
-        states = self.source_input(self.embedding(source), training=training)
-        for block in self.encoder:
-            states = block(states, mask, training=training)
-        return Memory(states, source)
+    def encode_seen(self, source: Any, training: bool = False) -> tuple[Memory, list[AttentionMap]]:
+        """As in `Generator`."""
+        states, bias, weights = read_tokens(self, source, training=training)
+        if self.convolutional_gate:
+            states = self.convolutional_gate(states, bias, training=training)
+        maps = [AttentionMap("encoder", layer, one, "source", "source") for layer, one in enumerate(weights)]
+        return Memory(states, source, bias), maps
 
-    def start(self, memory: Memory, beams: int, length: int) -> Cache:
+    def decode(self, target: Any, memory: Memory, training: bool = False) -> tuple[Any, Any, list[AttentionMap]]:
+        """As in `Generator`."""
+        states = inputs = self.target_input(self.target_embedding(target), training=training)
+        length = ops.shape(target)[1]
+        own_bias = score_bias(look_ahead_mask(length))
+        if self.decoder_positions:
+            positions = ops.arange(length, dtype="int32")
+            own_bias = own_bias + self.decoder_positions(positions, positions)
+        maps = []
+        for layer, block in enumerate(self.decoder):
+            states, own, cross = block(states, memory.states, own_bias, memory.bias, training=training)
+            maps += [AttentionMap("self", layer, own, "target", "target"), AttentionMap("cross", layer, cross, "target", "source")]
+        return self._normed(states), inputs, maps
+
+    def start(self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False) -> Cache:
         """An empty past of `beams` hypotheses with room for `length` tokens."""
-        batch = ops.shape(memory.source)[0]
-        mask = padding_mask(memory.source, self.config.pad_id)
-        shared = Shared(
-            own=tuple(make_own(block.self_attention, batch, beams, length) for block in self.decoder),
-            first=ops.convert_to_tensor(0, "int32"),
-            source=tuple(read_source(block.cross_attention, memory.states) for block in self.decoder),
-            source_bias=score_bias(mask),
-            pointer=self.pointer.start(memory.source, memory.states, mask[:, 0]) if self.pointer else (),  # no None: a loop carries it
-            weights=tuple(ready_weights(block) for block in self.decoder),
-            output=self._ready_output(),
+        readable, past = start_past(
+            [block.self_attention for block in self.decoder], batch=ops.shape(memory.source)[0], beams=beams, length=length
         )
-        return Cache(forget_size(ops.full((batch, beams, length * beams), MASKED, dtype="float32"), axis=2), shared)
+        shared = Shared(
+            past=past,
+            source=tuple(read_source(block.cross_attention, memory.states) for block in self.decoder),
+            source_bias=memory.bias,
+            weights=tuple(ready_weights(block) for block in self.decoder),
+            output=self.start_output(memory),
+        )
+        return Cache(Beams(readable, self.start_coverage(memory, beams, counts_coverage=counts_coverage)), shared)
 
     def grow(self, cache: Cache, *, written: Any, more: int) -> Cache:
         """The cache after `written` tokens with room for `more`."""
-        readable, shared = cache
-        batch, beams, _ = ops.shape(readable)
-        kept = slots_in_use(readable)
         heads = self.decoder[0].self_attention.heads
-        own = tuple(grow_own(one, kept, heads=heads, beams=beams, more=more) for one in shared.own)
-        past = ops.take_along_axis(readable, ops.broadcast_to(kept[:, None], (batch, beams, ops.shape(kept)[1])), axis=2)
-        room = ops.full((batch, beams, more * beams), MASKED, dtype="float32")
-        first = ops.cast(ops.shape(kept)[1] // beams - written, "int32")
-        return Cache(ops.concatenate([past, room], axis=2), shared._replace(own=own, first=first))
+        readable, past = grow_past(cache.beams.readable, cache.shared.past, heads=heads, written=written, more=more)
+        return Cache(cache.beams._replace(readable=readable), cache.shared._replace(past=past))
 
     def narrow(self, cache: Cache, documents: Any) -> Cache:
         """The cache of some of the documents, int32 [N]."""
         shared = cache.shared
-
-        def of_heads(buffer: Any) -> Any:
-            size = buffer.shape[-1]
-            return ops.reshape(ops.take(ops.reshape(buffer, (ops.shape(cache.beams)[0], -1, size)), documents, axis=0), (-1, size))
-
-        def choose(tensors: Any) -> Any:
-            return keras.tree.map_structure(lambda tensor: ops.take(tensor, documents, axis=0), tensors)
-
-        return Cache(
-            choose(cache.beams),
-            shared._replace(
-                own=keras.tree.map_structure(of_heads, shared.own),
-                source=choose(shared.source),
-                source_bias=choose(shared.source_bias),
-                pointer=choose(shared.pointer),
-            ),
-        )
+        past = narrow_past(shared.past, documents, batch=ops.shape(cache.beams.readable)[0])
+        beams, source, bias, pointer = choose((cache.beams, shared.source, shared.source_bias, shared.output.pointer), documents)
+        output = shared.output._replace(pointer=pointer)
+        return Cache(beams, shared._replace(past=past, source=source, source_bias=bias, output=output))
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
         """Logits after one more token of each hypothesis: int32 [B, K] at position `index` -> float32 [B, K, V]."""
-        shared = cache.shared
+        shared, width = cache.shared, self.config.decoder.width
         batch, beams = ops.shape(tokens)
-        place = shared.first + index
-        slots = place * beams + ops.arange(beams, dtype="int32")[:, None]  # [K, 1], one for each hypothesis
-        readable = ops.where(ops.arange(ops.shape(cache.beams)[2], dtype="int32") == slots, 0.0, cache.beams)
-        inputs = self.target_input.at(self.embedding(tokens), index)  # [B, K, D]
-        states = ops.reshape(inputs, (batch * beams, self.config.width))
+        readable, place = open_slots(cache.beams.readable, shared.past, index)
+        own_bias = readable[:, None]
+        if self.decoder_positions:
+            own_bias = own_bias + self.decoder_positions(ops.reshape(index, (1, 1)), shared.past.positions)
+        inputs = self.target_input.at(self.target_embedding(tokens), index)  # [B, K, D]
+        states = ops.reshape(inputs, (batch * beams, width))
         own = []
-        for block, weights, past, source in zip(self.decoder, shared.weights, shared.own, shared.source, strict=True):
-            states, filled = step_block(
-                block, weights, states, own=past, readable=readable, source=source, source_bias=shared.source_bias, place=place
+        for block, weights, past, source in zip(self.decoder, shared.weights, shared.past.own, shared.source, strict=True):
+            states, filled = step_decoder_block(
+                block, weights, states, own=past, own_bias=own_bias, source=source, source_bias=shared.source_bias, place=place
             )
             own.append(filled)
-        logits = ops.reshape(multiply(states, shared.output), (batch, beams, self.config.vocabulary_size))
-        if self.pointer:
-            by_beam = ops.reshape(states, (batch, beams, self.config.width))
-            logits = self.pointer.step(logits, by_beam, inputs, shared.pointer)
-        return logits, Cache(readable, shared._replace(own=tuple(own)))
+        states = ops.reshape(self._normed(states), (batch, beams, width))
+        logits, coverage = self.step_output(states, inputs, shared.output, cache.beams.coverage)
+        return logits, Cache(Beams(readable, coverage), shared._replace(past=shared.past._replace(own=tuple(own))))
 
-    def _ready_output(self) -> Product:
-        """The output layer as a product, once per search."""
-        if self.output_layer:
-            return Product(ops.convert_to_tensor(self.output_layer.kernel), ops.convert_to_tensor(self.output_layer.bias))
-        bias = self.embedding.logits_bias
-        return Product(ops.transpose(self.embedding.table), () if bias is None else ops.convert_to_tensor(bias))
+    def _normed(self, states: Any) -> Any:
+        return self.decoder_norm(states) if self.decoder_norm else states
 
-    def _output(self, states: Any, inputs: Any, memory: Memory, keys: Any, source_mask: Any) -> Any:
-        """Logits of states [B, T, D]: the output layer, then the pointer if there is one."""
-        if self.output_layer:
-            logits = ops.cast(self.output_layer(states), "float32")
-        else:
-            logits = self.embedding.logits(states, self.compute_dtype)
-        if self.pointer is None:
-            return logits
-        return self.pointer(logits, states, inputs, memory.source, memory.states, keys, source_mask[:, 0])
+
+def choose(tensors: Any, documents: Any) -> Any:
+    """Of nested tensors [B, ...] some of the documents, int32 [N]."""
+    return keras.tree.map_structure(lambda tensor: ops.take(tensor, documents, axis=0), tensors)

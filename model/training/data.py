@@ -7,6 +7,7 @@ with exactly the batch it would have had.
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ import tensorflow as tf
 from model import files, record
 from model.errors import DataError
 from model.record import DatasetInfo
+from model.training.mixture import Part, epoch_span, turns
+
+_INTERLEAVED_SHARDS = 8  # read in turn where documents are shuffled
 
 
 class Limits(NamedTuple):
@@ -25,6 +29,7 @@ class Limits(NamedTuple):
       batch_tokens: padded source and target tokens of a batch, at most, unless one row is more.
       pieces: how many equal pieces a batch is cut into; rows of padding fill up the last. The documents of a batch do not depend on it.
       fixed_shapes: whether batches of a bucket all have one shape.
+      source_end_tokens: how many special tokens end every source, and still do when it is cut.
     """
 
     max_source_tokens: int
@@ -32,14 +37,26 @@ class Limits(NamedTuple):
     batch_tokens: int
     pieces: int
     fixed_shapes: bool
+    source_end_tokens: int = 0
 
 
 class SpecialIds(NamedTuple):
-    """The tokenizer's ids that frame a target."""
+    """The ids that frame a target and fill rows up.
+
+    Attributes:
+      pad, start, end: the target's.
+      source_pad: fills sources up; None where it is `pad`, as with one tokenizer for both.
+    """
 
     pad: int
     start: int
     end: int
+    source_pad: int | None = None
+
+    @property
+    def fillers(self) -> dict[str, int]:
+        """What fills each sequence of a batch up."""
+        return {"source": self.pad if self.source_pad is None else self.source_pad, "target": self.pad, "expected": self.pad}
 
 
 def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) -> list[str]:
@@ -68,6 +85,7 @@ def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) ->
 
 
 def _stage(path: str, copy: str) -> str:
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
     with files.open_read(path) as source, open(copy, "wb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return copy
@@ -86,33 +104,39 @@ def length_buckets(longest: int) -> list[int]:
 
 
 def epoch_batches(
-    shards: list[str], *, limits: Limits, ids: SpecialIds, seed: int, epoch: int, shuffle_documents: int, take: int = -1
+    shards: list[str],
+    *,
+    limits: Limits,
+    ids: SpecialIds,
+    seed: int,
+    epoch: int,
+    shuffle_documents: int,
+    take: int = -1,
+    mixture: Sequence[Part] = (),
 ) -> tf.data.Dataset:
-    """All records of a split once, shuffled, in batches of similar source length.
+    """All records of a split once, or those that a mixture gives to an epoch, shuffled, in batches of similar source length.
 
     Args:
-      shards: local TFRecord files.
+      shards: local TFRecord files, of a mixture those of all its parts.
       limits: shapes of the batches.
       ids: special ids.
       seed, epoch: together they fix the order.
       shuffle_documents: size of the shuffle buffer; 0 keeps the order of the files.
       take: stops after this many records; -1 takes all.
+      mixture: the record sets that the files belong to, if they are several; `mixture.py` says what an epoch of them is.
 
     Returns:
       A dataset of dictionaries: source int32 [B, S], target int32 [B, T] with the start token first, expected int32 [B, T] with the end
       token last, shard int32 [B] the position of each row's file in `shards`. Rows of padding only fill a batch up; their shard is -1.
     """
-    order = np.arange(len(shards))
-    shuffle_seed = int.from_bytes(hashlib.sha256(f"{seed}:{epoch}".encode()).digest()[:4], "big")
-    if shuffle_documents:
-        order = np.random.default_rng(shuffle_seed).permutation(order)
-    dataset = tf.data.Dataset.from_tensor_slices(([shards[i] for i in order], order.astype("int32")))
-    dataset = dataset.interleave(
-        lambda path, shard: tf.data.TFRecordDataset(path).map(lambda serialised: (serialised, shard)),
-        cycle_length=min(8, len(shards)) if shuffle_documents else 1,
-    )
-    if shuffle_documents:
-        dataset = dataset.shuffle(shuffle_documents, seed=shuffle_seed, reshuffle_each_iteration=False)
+    is_shuffled = shuffle_documents > 0
+    if mixture:
+        dataset = _mixed_documents(shards, mixture, seed=seed, epoch=epoch, is_shuffled=is_shuffled)
+    else:
+        order = _shard_order(len(shards), f"{seed}:{epoch}", is_shuffled)
+        dataset = _documents(shards, order, is_shuffled)
+    if is_shuffled:
+        dataset = dataset.shuffle(shuffle_documents, seed=_hashed(f"{seed}:{epoch}"), reshuffle_each_iteration=False)
     dataset = dataset.take(take).map(
         lambda serialised, shard: _read_row(serialised, shard, limits, ids), num_parallel_calls=2, deterministic=True
     )
@@ -142,6 +166,42 @@ def distributed_batches(strategy: tf.distribute.Strategy, shards: list[str], *, 
     return strategy.distribute_datasets_from_function(own_rows)
 
 
+def _hashed(name: str) -> int:
+    """A seed of 32 bits."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+
+
+def _shard_order(count: int, name: str, is_shuffled: bool) -> np.ndarray:
+    """The order in which a pass reads its files, int32 [count]; `name` seeds it."""
+    order = np.arange(count, dtype="int32")
+    return np.random.default_rng(_hashed(name)).permutation(order) if is_shuffled else order
+
+
+def _documents(shards: list[str], order: Any, is_shuffled: bool) -> tf.data.Dataset:
+    """One pass over some of the files: serialised records, each with the position of its file; int32 `order` says which."""
+    dataset = tf.data.Dataset.from_tensor_slices((tf.gather(shards, order), order))
+    return dataset.interleave(
+        lambda path, shard: tf.data.TFRecordDataset(path).map(lambda serialised: (serialised, shard)),
+        cycle_length=min(_INTERLEAVED_SHARDS, order.shape[0]) if is_shuffled else 1,
+    )
+
+
+def _mixed_documents(shards: list[str], mixture: Sequence[Part], *, seed: int, epoch: int, is_shuffled: bool) -> tf.data.Dataset:
+    """What an epoch takes from each part, in turn; elements as those of `_documents`."""
+    streams, counts, before = [], [], 0
+    for number, part in enumerate(mixture):
+        start, end = epoch_span(mixture, number, epoch)
+        # The first part's passes are seeded as epochs are without a mixture; the others' not, or two sets made of one corpus would give
+        # the same document at about the same time.
+        names = [f"{seed}:{index}" + (f":{number}" if number else "") for index in range(start // part.records, -(-end // part.records))]
+        orders = [before + _shard_order(part.shards, name, is_shuffled) for name in names]
+        passes = tf.data.Dataset.from_tensor_slices(np.reshape(orders, [-1, part.shards]).astype("int32"))
+        streams.append(passes.flat_map(lambda order: _documents(shards, order, is_shuffled)).skip(start % part.records))
+        counts.append(end - start)
+        before += part.shards
+    return tf.data.Dataset.choose_from_datasets(streams, tf.data.Dataset.from_tensor_slices(turns(counts)))
+
+
 def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
     """[B, ...] -> [parts, B / parts, ...]."""
     return tf.reshape(rows, tf.concat([[parts, tf.shape(rows)[0] // parts], tf.shape(rows)[1:]], axis=0))
@@ -158,9 +218,12 @@ def _read_row(serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: Spec
     target 7 8 -> target START 7 8, expected 7 8 END
     """
     features = tf.io.parse_single_example(serialised, record.feature_spec())
+    source, kept = features["source"], min(limits.source_end_tokens, limits.max_source_tokens)
+    text_end = tf.size(source) - kept
+    source = tf.concat([source[:text_end][: limits.max_source_tokens - kept], source[text_end:]], axis=0)
     target = tf.cast(features["target"][: limits.max_target_tokens], tf.int32)
     return {
-        "source": tf.cast(features["source"][: limits.max_source_tokens], tf.int32),
+        "source": tf.cast(source, tf.int32),
         "target": tf.concat([[ids.start], target], axis=0),
         "expected": tf.concat([target, [ids.end]], axis=0),
         "shard": shard,
@@ -175,12 +238,14 @@ def _batch_by_length(dataset: tf.data.Dataset, limits: Limits, ids: SpecialIds) 
         bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
         bucket_batch_sizes=rows,
         padded_shapes={"source": [None], "target": [None], "expected": [None], "shard": []},
-        padding_values={"source": ids.pad, "target": ids.pad, "expected": ids.pad, "shard": 0},
+        padding_values={**ids.fillers, "shard": 0},
     )
-    return dataset.map(lambda batch: _pad_batch(batch, buckets, rows, limits, ids.pad), num_parallel_calls=2, deterministic=True)
+    return dataset.map(lambda batch: _pad_batch(batch, buckets, rows, limits, ids.fillers), num_parallel_calls=2, deterministic=True)
 
 
-def _pad_batch(batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int], limits: Limits, pad_id: int) -> dict[str, tf.Tensor]:
+def _pad_batch(
+    batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int], limits: Limits, fillers: dict[str, int]
+) -> dict[str, tf.Tensor]:
     """Pads sources to their bucket, targets to a multiple of 8 or to the longest allowed, and rows to a multiple of the pieces."""
     count, width = tf.unstack(tf.shape(batch["source"]))
     bucket = tf.searchsorted(tf.constant(buckets), [width])[0]
@@ -194,7 +259,7 @@ def _pad_batch(batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int],
     filling = [[0, -(-least_rows // limits.pieces) * limits.pieces - count]]
 
     def fill(name: str, to_width: tf.Tensor) -> tf.Tensor:
-        return tf.pad(batch[name], filling + [[0, to_width - tf.shape(batch[name])[1]]], constant_values=pad_id)
+        return tf.pad(batch[name], filling + [[0, to_width - tf.shape(batch[name])[1]]], constant_values=fillers[name])
 
     return {
         "source": fill("source", tf.gather(buckets, bucket)),

@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import keras
+import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from model import files
 from model.bundle import save_bundle
-from model.config import DecodingConfig, NetworkConfig, TrainingConfig
-from model.decoding.summarizer import Summarizer
+from model.decoding.config import DecodingConfig
+from model.decoding.summarizer import Summarizer, special_tokens
 from model.errors import DataError, UsageError
 from model.network.build import build_network
-from model.record import TOKENIZER_FOLDER, DatasetInfo, load_dataset
-from model.tokenizer import Tokenizer
+from model.network.config import NetworkConfig
 from model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from model.training.config import TrainingConfig
 from model.training.data import Limits, SpecialIds, check_shards, distributed_batches
-from model.training.schedule import WarmupInverseSquareRoot
+from model.training.optimizer import make_optimizer
+from model.training.records import RecordSets
+from model.training.start import Start, initialise
 from model.training.step import StepReport, make_train_step
 from model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
 from model.training.validation import Validation, Validator
@@ -34,6 +36,9 @@ from model.training.validation import Validation, Validator
 # Settings that say how long, how visibly or where a training runs, not what a step does: they may change when it is resumed.
 _FREE_SETTINGS = (
     "steps",
+    "epochs",
+    "average_checkpoints",
+    "patience",
     "checkpoint_steps",
     "keep_checkpoints",
     "validation_steps",
@@ -60,8 +65,10 @@ class TrainResult(NamedTuple):
     validation: dict[str, float]
 
 
-def train_network(records: str, output: str, *, network: NetworkConfig, training: TrainingConfig) -> TrainResult:
-    """Trains a network on a folder of records and writes it to `output` as a bundle.
+def train_network(
+    records: RecordSets, output: str, *, network: NetworkConfig, training: TrainingConfig, start: Start | None = None
+) -> TrainResult:
+    """Trains a network on records and writes it to `output` as a bundle.
 
     A run that was interrupted goes on from its last checkpoint when it is called again with the same arguments.
 
@@ -70,13 +77,15 @@ def train_network(records: str, output: str, *, network: NetworkConfig, training
       output: the bundle's folder; checkpoints, losses and TensorBoard logs go to `training/` in it.
       network: its shape; the vocabulary must be the records'.
       training: how to train.
+      start: the weights that it begins with; without, random ones.
 
     Raises:
       UsageError: arguments that contradict each other or an earlier run in `output`.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
-    trainer = Trainer(records, output, network=network, training=training, strategy=make_strategy(training.strategy))
+    strategy = make_strategy(training.strategy)
+    trainer = Trainer(records, output, network=network, training=training, strategy=strategy, start=start or Start())
     with _sigterm_arrives() as is_stopped:
         trainer.run(is_stopped)
     return trainer.export()
@@ -96,44 +105,47 @@ def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def make_optimizer(training: TrainingConfig, width: int) -> keras.optimizers.Optimizer:
-    """Adam with the betas and the schedule of Vaswani et al. 2017, section 5.3; float16 adds dynamic loss scaling."""
-    peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
-    schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
-    adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
-    # The loss is a sum over some thousand tokens, so the scale starts at a thousandth of the usual 2^15.
-    return keras.optimizers.LossScaleOptimizer(adam, initial_scale=2.0**5) if training.precision == "mixed_float16" else adam
-
-
 class Trainer:
     """One training: the network, the optimizer, how far it has come and what it reported."""
 
     def __init__(
-        self, records: str, output: str, *, network: NetworkConfig, training: TrainingConfig, strategy: tf.distribute.Strategy
+        self,
+        records: RecordSets,
+        output: str,
+        *,
+        network: NetworkConfig,
+        training: TrainingConfig,
+        strategy: tf.distribute.Strategy,
+        start: Start,
     ) -> None:
         self.output, self.folder = output, files.join(output, "training")
         self.training, self.strategy, self.is_chief = training, strategy, is_chief(strategy)
-        self.info: DatasetInfo = load_dataset(records)
-        self.tokenizer = Tokenizer.load(files.join(records, TOKENIZER_FOLDER))
+        self.records, self.start = records, start
+        self.special = special_tokens(records.tokenizers.target, start.special)
         self.staging = tempfile.TemporaryDirectory(prefix="precis-records-")  # removed with this object
-        self.shards = check_shards(records, self.info, "train", staging=self.staging.name)
-        self.ids = SpecialIds(self.tokenizer.pad_id, self.tokenizer.start_id, self.tokenizer.end_id)
+        self.shards = records.shards(staging=self.staging.name)
+        self.ids = SpecialIds(self.special.pad_id, self.special.start_id, self.special.end_id, network.pad_id)
         self.limits = Limits(
             max_source_tokens=network.max_source_tokens,
             max_target_tokens=network.max_target_tokens,
             batch_tokens=training.batch_tokens,
             pieces=strategy.num_replicas_in_sync * training.accumulate,
             fixed_shapes=needs_fixed_shapes(strategy),
+            source_end_tokens=len(records.tokenizers.source.around[1]),
         )
         settings = {name: value for name, value in dataclasses.asdict(training).items() if name not in _FREE_SETTINGS}
         self.fingerprint = files.sha256_json(
-            {"records": self.info.fingerprint, "network": dataclasses.asdict(network), "training": settings}
+            {"records": records.identity, "network": dataclasses.asdict(network), "training": settings, "start": dict(start.identity)}
         )
         with strategy.scope():
             self.network = build_network(network, seed=training.seed, precision=training.precision)
-            self.optimizer = make_optimizer(training, network.width)
+            self.origin = initialise(self.network, start, records.tokenizers.source)
+            self._check_encoder()
+            if training.freeze_encoder:
+                self.network.freeze_encoder()
+            self.optimizer = make_optimizer(training, network.width, encoder=self._encoder_weights())
             self.optimizer.build(self.network.trainable_variables)
-        self.validator = self._make_validator(records)
+        self.validator = self._make_validator()
         self.checkpoints = files.join(self.folder, "checkpoints")
         # TensorFlow writes logs with credentials of its own, so those of an object store are written here and copied.
         self.log_folder = files.join(self.folder if files.is_local(output) else self.staging.name, "tensorboard")
@@ -142,13 +154,24 @@ class Trainer:
         self.position, self.reports = self._restore()
         self.train_step: Callable[[Any], StepReport] | None = None  # made with the first batches, whose shapes it needs
 
-    def _make_validator(self, records: str) -> Validator | None:
+    def _check_encoder(self) -> None:
+        names = ("freeze_encoder", "encoder_learning_rate", "encoder_warmup_steps")
+        asked = [name for name in names if getattr(self.training, name)]
+        if asked and not self.network.encoder_parts():
+            raise UsageError(f"--{asked[0]} is about an encoder, and this network has none of its own; leave it out")
+
+    def _encoder_weights(self) -> list[Any]:
+        return [weight for part in self.network.encoder_parts() for weight in part.trainable_variables]
+
+    def _make_validator(self) -> Validator | None:
         if not self.training.validation_steps:
             return None
-        if "validation" not in self.info.splits:
-            raise UsageError(f"{records} has no split 'validation'; prepare the records with one, or train with --validation_steps 0")
-        shards = check_shards(records, self.info, "validation", staging=self.staging.name)
-        summarizer = Summarizer(self.network, self.tokenizer, DecodingConfig(beam_width=self.training.validation_beam_width))
+        folder, info, tokenizers = self.records.folders[0], self.records.infos[0], self.records.tokenizers
+        if "validation" not in info.splits:
+            raise UsageError(f"{folder} has no split 'validation'; prepare the records with one, or train with --validation_steps 0")
+        shards = check_shards(folder, info, "validation", staging=self.staging.name)
+        config = DecodingConfig(beam_width=self.training.validation_beam_width)
+        summarizer = Summarizer(self.network, tokenizers.target, config, self.start.special, tokenizers.source)
         limits = self.limits._replace(pieces=1)
         return Validator(shards, documents=self.training.validation_documents, limits=limits, ids=self.ids, summarizer=summarizer)
 
@@ -178,7 +201,7 @@ class Trainer:
         """
         log = tf.summary.create_file_writer(self.log_folder) if self.is_chief else tf.summary.create_noop_writer()
         bar = tqdm(
-            total=self.training.steps,
+            total=None if self.training.epochs else self.training.steps,
             initial=self.position.step,
             desc="train",
             unit="step",
@@ -186,10 +209,20 @@ class Trainer:
             mininterval=0.5 if sys.stderr.isatty() else 10,
         )
         with log.as_default(), bar:
-            while self.position.step < self.training.steps:
+            while not self._is_finished():
                 self._run_epoch(bar, is_stopped)
             if self.validator and self.position.validated_step < self.position.step:
                 self._validate()
+
+    def _is_finished(self) -> bool:
+        """Whether the last step or epoch is done, or validation has found nothing better for too long."""
+        if self.training.patience:
+            later = [row for row in self.reports if "validation" in row and row["step"] > self.position.best_step]
+            if len(later) >= self.training.patience:
+                return True
+        if self.training.epochs:
+            return self.position.epoch >= self.training.epochs
+        return self.position.step >= self.training.steps
 
     def _run_epoch(self, bar: tqdm, is_stopped: Callable[[], bool]) -> None:
         """Trains to the end of the records or to the last step."""
@@ -201,6 +234,7 @@ class Trainer:
             seed=self.training.seed,
             epoch=self.position.epoch,
             skip=self.position.batch,
+            mixture=self.records.parts(),
             shuffle_documents=self.training.shuffle_documents,
         )
         if self.train_step is None:
@@ -220,7 +254,7 @@ class Trainer:
             self.position.batch += 1
             pending.append((self.position.step, report, batch["shard"]))
             bar.update()
-            is_last = self.position.step == self.training.steps
+            is_last = self.position.step == self.training.steps and not self.training.epochs
             is_checkpoint = self.position.step % self.training.checkpoint_steps == 0
             is_validation = bool(self.validator) and self.position.step % self.training.validation_steps == 0
             stopped = is_stopped()  # asked once: what is saved and what is raised must not see different answers
@@ -234,10 +268,12 @@ class Trainer:
                 self._save()
             if stopped:
                 raise Interrupted(f"stopped by SIGTERM at step {self.position.step}; the same command goes on from there")
-            if is_last:
+            if is_last or (is_validation and self._is_finished()):
                 return
         self._read_reports(pending, bar, time.monotonic() - started)
         self.position.epoch, self.position.batch = self.position.epoch + 1, 0
+        if self.training.epochs:
+            self._save()
 
     def _read_reports(self, pending: list[tuple[int, StepReport, Any]], bar: tqdm, seconds: float) -> None:
         """Brings reports over from the device, checks and keeps them."""
@@ -290,14 +326,19 @@ class Trainer:
         remove_old(self.checkpoints, keep=self.training.keep_checkpoints, best_step=self.position.best_step)
 
     def export(self) -> TrainResult:
-        """Writes the bundle from the best checkpoint, or from the last step where nothing was validated."""
-        step = self.position.best_step or self.position.step
-        path = checkpoint_path(self.checkpoints, step)
-        if step != self.position.step and restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
-            raise DataError(f"{path}: the best checkpoint is damaged; train again with another --output")
-        validation: dict[str, float] = next((row["validation"] for row in self.reports if row["step"] == step and "validation" in row), {})
+        """Writes the bundle: the mean of the last checkpoints where that is asked for, else the best, or the last if none was validated."""
+        step = self.position.step
+        if self.training.average_checkpoints:
+            validation = self._average()
+        else:
+            step = self.position.best_step or step
+            path = checkpoint_path(self.checkpoints, step)
+            if step != self.position.step and restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
+                raise DataError(f"{path}: the best checkpoint is damaged; train again with another --output")
+            validation = next((row["validation"] for row in self.reports if row["step"] == step and "validation" in row), {})
         provenance = {
-            "records_fingerprint": self.info.fingerprint,
+            "records_fingerprint": self.records.identity,
+            "start": self.origin,
             "training": dataclasses.asdict(self.training),
             "training_fingerprint": self.fingerprint,
             "step": step,
@@ -305,5 +346,32 @@ class Trainer:
         }
         if not self.is_chief:
             return TrainResult(self.output, "", step, validation)
-        model_id = save_bundle(self.output, network=self.network, tokenizer=self.tokenizer, provenance=provenance)
+        tokenizers = self.records.tokenizers
+        model_id = save_bundle(
+            self.output,
+            network=self.network,
+            tokenizer=tokenizers.target,
+            source_tokenizer=None if tokenizers.source is tokenizers.target else tokenizers.source,
+            provenance=provenance,
+            decoding=self.start.decoding,
+            special=self.start.special,
+            task_prefixes=self.records.task_prefixes,
+        )
         return TrainResult(self.output, model_id, step, validation)
+
+    def _average(self) -> dict[str, float]:
+        """Sets the network to the mean of the last checkpoints (Vaswani et al. 2017, section 6.1) and scores it."""
+        paths = list_checkpoints(self.checkpoints)[-self.training.average_checkpoints :]
+        sums = [np.zeros(weight.shape, "float64") for weight in self.network.weights]
+        for path in paths:
+            if restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
+                raise DataError(f"{path}: the checkpoint is damaged, and --average_checkpoints needs it; train again with another --output")
+            for total, weight in zip(sums, self.network.weights, strict=True):
+                total += weight.numpy()
+        for total, weight in zip(sums, self.network.weights, strict=True):
+            weight.assign((total / len(paths)).astype("float32"))
+        if self.validator is None:
+            return {}
+        found = self.validator()
+        tqdm.write(f"mean of the last {len(paths)} checkpoints: validation {found}", file=sys.stderr)
+        return found.figures()

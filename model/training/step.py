@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from model.config import TrainingConfig
-from model.network.transformer import Transformer
-from model.training.loss import Sums, smoothed_cross_entropy
+from model.network.generator import Generator
+from model.training.config import TrainingConfig
+from model.training.loss import Sums, masked_sum, smoothed_cross_entropy
 
 
 class StepReport(NamedTuple):
@@ -30,7 +30,7 @@ class StepReport(NamedTuple):
 
 
 def make_train_step(
-    network: Transformer,
+    network: Generator,
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     *,
@@ -47,8 +47,11 @@ def make_train_step(
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
         """Gradients of the summed loss of one piece, in the optimizer's loss scale."""
         with tf.GradientTape() as tape:
-            logits = network(batch["source"], batch["target"], training=True)
-            sums = smoothed_cross_entropy(logits, batch["expected"], pad_id=pad_id, smoothing=training.label_smoothing)
+            prediction = network.predict_next(batch["source"], batch["target"], training=True)
+            sums = smoothed_cross_entropy(prediction, batch["expected"], pad_id=pad_id, smoothing=training.label_smoothing)
+            if prediction.coverage_loss is not None:
+                again = masked_sum(prediction.coverage_loss, batch["expected"], pad_id=pad_id)
+                sums = sums._replace(loss=sums.loss + training.coverage_weight * again)
             scaled = optimizer.scale_loss(sums.loss)
         gradients = tape.gradient(scaled, [weight.value for weight in network.trainable_variables])
         return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
@@ -78,7 +81,7 @@ def make_train_step(
     return train_step
 
 
-def _over_pieces(piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Transformer) -> tuple[list[tf.Tensor], Sums]:
+def _over_pieces(piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Generator) -> tuple[list[tf.Tensor], Sums]:
     """The sums of all pieces of a batch, worked one after the other, so that only one piece's activations are in memory."""
     cut = {
         name: tf.reshape(rows, tf.concat([[pieces, tf.shape(rows)[0] // pieces], tf.shape(rows)[1:]], 0)) for name, rows in batch.items()

@@ -49,5 +49,5 @@ class Validator:
         return Validation(loss / tokens, correct / tokens, {name: float(np.mean(values)) for name, values in scores.items()})
 
     def _loss_sums(self, batch: dict[str, tf.Tensor]) -> Sums:
-        logits = self._summarizer.network(batch["source"], batch["target"], training=False)
-        return smoothed_cross_entropy(logits, batch["expected"], pad_id=self._ids.pad, smoothing=0.0)
+        prediction = self._summarizer.network.predict_next(batch["source"], batch["target"])
+        return smoothed_cross_entropy(prediction, batch["expected"], pad_id=self._ids.pad, smoothing=0.0)

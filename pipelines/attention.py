@@ -1,0 +1,61 @@
+"""`precis attention`: bundle + text -> a picture of what the network reads. Thin: the work is in `model.attention` and `model.heat_map`."""
+
+import os
+from typing import Any
+
+from model import files
+from model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
+from model.decoding.config import check_coverage
+from model.errors import DataError, UsageError
+from model.text import body, normalise
+from pipelines.flags import read_flags
+from pipelines.options import ATTENTION
+
+
+def attention(**flags: Any) -> str:
+    """Draws the attention weights of one document.
+
+    Args:
+      **flags: the fields of `AttentionOptions` and `DecodingConfig`.
+
+    Returns:
+      The path of the picture.
+
+    Raises:
+      UsageError: no bundle, no text, or a block, layer or head that the network does not have.
+      DataError: a damaged bundle, or a text that is no UTF-8.
+    """
+    own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
+    options, decoding = read_flags(ATTENTION, {**own, **flags})
+    contents = open_bundle(options.bundle)
+    check_prefix(options.task_prefix, contents)
+    check_coverage(decoding, has_pointer=contents.config.pointer)
+    text = body(_read(options.text, "--text"), strip_boilerplate=options.strip_boilerplate)
+    if not text:
+        raise UsageError(f"--text {options.text} holds no text; name a file with an article")
+    summary = normalise(_read(options.summary, "--summary")) if options.summary else None
+    from model.attention import read_attention
+    from model.heat_map import draw
+
+    seen = read_attention(
+        load_bundle(options.bundle),
+        options.task_prefix + text,
+        block=options.block,
+        layer=options.layer,
+        decoding=decoding,
+        summary=summary,
+    )
+    if options.head > len(seen.weights):
+        raise UsageError(f"--head {options.head}: the block {options.block} has the heads 1 to {len(seen.weights)}")
+    with files.write_aside(options.output) as file:
+        draw(seen, file, heads=[options.head] if options.head else None, most_columns=options.columns)
+    return options.output
+
+
+def _read(path: str, flag: str) -> str:
+    if not files.exists(path) or os.path.isdir(path):
+        raise UsageError(f"{flag} {path}: there is no such file; name one with plain text")
+    try:
+        return files.read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: byte {error.start} is no UTF-8; convert the file") from error

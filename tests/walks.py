@@ -1,0 +1,120 @@
+"""What a search might do with a network, step by step, and what the teacher-forced call says of the same tokens."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from tests.small_network import PAD, VOCABULARY
+
+# Three documents, all of different length.
+SOURCE = np.array([[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9], [10, PAD, PAD, PAD, PAD, PAD]], "int32")
+STEPS = 9
+ROOMS = (2, 5, STEPS)
+
+
+class Walk(NamedTuple):
+    """What a search might do: the tokens that it writes and how it reorders.
+
+    Attributes:
+      tokens: int32 [B, K, T].
+      parents: int32 [B, K, T], which hypothesis each is the continuation of after step t.
+      histories: int32 [B, K, T, T], what each hypothesis has read at step t; 0 follows.
+    """
+
+    tokens: np.ndarray
+    parents: np.ndarray
+    histories: np.ndarray
+
+    def rows(self, rows: Any) -> "Walk":
+        return Walk(*(part[rows] for part in self))
+
+
+def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
+    documents = len(SOURCE)
+    rng = np.random.default_rng([beams, seed])
+    tokens = rng.integers(0, VOCABULARY, (documents, beams, steps)).astype("int32")
+    parents = rng.integers(0, beams, tokens.shape).astype("int32")
+    histories = np.zeros((documents, beams, steps, steps), "int32")
+    for document in range(documents):
+        pasts: list[list[int]] = [[] for _ in range(beams)]
+        for step in range(steps):
+            pasts = [[*past, tokens[document, k, step]] for k, past in enumerate(pasts)]
+            for k, past in enumerate(pasts):
+                histories[document, k, step, : step + 1] = past
+            pasts = [pasts[parent] for parent in parents[document, :, step]]
+    return Walk(tokens, parents, histories)
+
+
+def reorder(cache: Any, parents: Any) -> Any:
+    """As a search does: all that belongs to a hypothesis goes along, nothing else does."""
+    batch, beams = parents.shape
+    places = ops.reshape(ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,))
+
+    def choose(part: Any) -> Any:
+        inner = ops.shape(part)[2:]
+        return ops.reshape(ops.take(ops.reshape(part, (-1, *inner)), places, axis=0), (-1, beams, *inner))
+
+    return cache._replace(beams=keras.tree.map_structure(choose, cache.beams))
+
+
+def walk_steps(network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS) -> np.ndarray:
+    """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache is full, room is made up to the next."""
+    steps, made = walk.tokens.shape[2], []
+    cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
+    for index in range(steps):
+        if index in rooms:
+            cache = network.grow(cache, written=index, more=rooms[rooms.index(index) + 1] - index)
+        logits, cache = network.step(ops.convert_to_tensor(walk.tokens[:, :, index]), cache, ops.convert_to_tensor(index, "int32"))
+        assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+        made.append(np.asarray(logits))
+        cache = reorder(cache, walk.parents[:, :, index])
+    return normalised(np.stack(made, axis=2))
+
+
+def compiled_walk(network: Any, *, beams: int, rooms: Sequence[int] = ROOMS) -> Callable[..., Any]:
+    """All steps in one graph, a loop for each room, as a search makes them; source, tokens and parents of any number of documents."""
+    size = network.target_embedding.vocabulary_size
+
+    def walk_all(source: Any, tokens: Any, parents: Any) -> Any:
+        def advance(index: Any, logits: Any, cache: Any) -> tuple[Any, ...]:
+            made, cache = network.step(tf.gather(tokens, index, axis=2), cache, index)
+            return index + 1, logits.write(index, made), reorder(cache, tf.gather(parents, index, axis=2))
+
+        cache = network.start(network.encode(source), beams, rooms[0])
+        state = (tf.constant(0), tf.TensorArray(tf.float32, STEPS, element_shape=[None, beams, size]), cache)
+        for begin, end in zip((0, *rooms), rooms, strict=False):
+            index, logits, cache = state
+            cache = network.grow(cache, written=begin, more=end - begin) if begin else cache
+            state = ops.while_loop(lambda index, *_, end=end: index < end, advance, (index, logits, cache))
+        return tf.nn.log_softmax(tf.transpose(state[1].stack(), [1, 2, 0, 3]))
+
+    signature = [tf.TensorSpec([None, None], tf.int32), *[tf.TensorSpec([None, beams, STEPS], tf.int32)] * 2]
+    return tf.function(walk_all, input_signature=signature, autograph=False)
+
+
+def normalised(logits: Any) -> np.ndarray:
+    """Log-probabilities: logits may differ by a number that is the same for all tokens."""
+    return np.asarray(ops.log_softmax(logits, axis=-1))
+
+
+def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
+    """The same [B, K, T, V] from the call, every history a row of its own."""
+    documents, beams, steps = walk.tokens.shape
+    logits = np.asarray(network(np.repeat(source, beams * steps, axis=0), walk.histories.reshape(-1, steps)))
+    logits = logits.reshape(documents, beams, steps, steps, -1)
+    return normalised(np.stack([logits[:, :, step, step] for step in range(steps)], axis=2))
+
+
+def every_summary(start_id: int, live: Sequence[int], length: int) -> tuple[np.ndarray, dict[tuple[int, ...], int]]:
+    """All that can be read before `length` tokens are written, int32 [N, T], start token first; and of each beginning a row that holds it.
+
+    The teacher-forced call of these rows says at once what a search may ask.
+    """
+    written = list(itertools.product(live, repeat=length - 1))
+    rows = {tokens[:count]: row for row, tokens in enumerate(written) for count in range(length)}
+    return np.array([(start_id, *tokens) for tokens in written], "int32"), rows
