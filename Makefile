@@ -48,7 +48,7 @@ format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED) ## The benchmarks behind the README's figures
-	for script in encode memory decode overhead extractive oracle quality evaluate; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in encode memory decode train overhead extractive oracle quality evaluate; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 lock: ## Resolve requirements.lock anew from setup.py; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev --generate-hashes --no-annotate \

@@ -31,11 +31,11 @@ NETWORKS: Mapping[str, Mapping[str, object]] = {
     "transformer": {"steps": 400},
     "transformer_no_pointer": {"steps": 500, "pointer": False},
     "transformer_gate": {"steps": 380, "convolutional_gate": True},
-    "decoder_only": {"steps": 350, "architecture": "decoder_only"},
-    "decoder_only_tasks": {"steps": 350, "architecture": "decoder_only", "mixture": "2,1,1"},
-    "recurrent": {"steps": 160, "architecture": "recurrent", "convolutional_gate": True},
-    "coverage": {"recipe": "coverage", "steps": 60, "init_from": "transformer"},
-    "bert": {"steps": 250, "batch_tokens": 4096, "freeze_encoder": True},
+    "decoder_only": {"steps": 250, "architecture": "decoder_only"},
+    "decoder_only_tasks": {"steps": 250, "architecture": "decoder_only", "mixture": "2,1,1"},
+    "recurrent": {"steps": 120, "architecture": "recurrent", "convolutional_gate": True},
+    "coverage": {"recipe": "coverage", "steps": 40, "init_from": "transformer"},
+    "bert": {"steps": 150, "batch_tokens": 4096, "freeze_encoder": True},
 }
 TASKS = {"summarize: ": "highlights", "headline: ": "headline", "keyphrases: ": "keyphrases"}
 

@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from model.network.encoder import Encoder
-from model.network.layers import padding_mask, score_bias
-
 WIDTH, INNER, LAYERS, POSITIONS = 8, 20, 2, 24
 # The pieces of a small uncased WordPiece vocabulary, special tokens at the usual names and at ids that say nothing.
 PIECES = [
@@ -114,12 +111,3 @@ def write_pieces(folder: Path, settings: dict[str, Any] | None = None) -> str:
     if settings is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return str(folder)
-
-
-def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:
-    """What enters the first block and what leaves each, float32 [B, S, D]."""
-    found, bias = [encoder.source_input(encoder.embedding(ids))], score_bias(padding_mask(ids, encoder.config.pad_id))
-    for block in encoder.encoder:
-        states, _ = block(found[-1], bias)
-        found.append(states)
-    return [np.asarray(states) for states in found]

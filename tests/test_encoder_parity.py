@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bert_reference import CHECKPOINTS, TOKENIZERS
-from small_encoder_checkpoint import BERT, states_of, write_pieces
+from encoder_states import states_of
+from small_encoder_checkpoint import BERT, write_pieces
 
 from model.encoder_bundle import load_encoder_bundle
 from model.foreign.checkpoint import load_encoder

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from encoder_states import states_of
 from plain_bert import hidden_states
-from small_encoder_checkpoint import BERT, INNER, SETTINGS, VOCABULARY, WIDTH, states_of, tensors, write_encoder
+from small_encoder_checkpoint import BERT, INNER, SETTINGS, VOCABULARY, WIDTH, tensors, write_encoder
 
 from model.errors import DataError, UsageError
 from model.foreign.checkpoint import load_checkpoint, load_encoder

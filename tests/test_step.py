@@ -8,7 +8,7 @@ from keras import ops
 
 from model.network import layers
 from model.network.backend import make_room, write_rows
-from tests.small_network import ALL, KINDS, PAD, VOCABULARY, network_of
+from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
 from tests.walks import SOURCE, STEPS, compiled_walk, normalised, random_walk, reorder, teacher_forced, walk_steps
 
 # Of each architecture one with all that a cache can hold: a pointer with coverage, and where there are such relative positions and heads of
@@ -115,6 +115,26 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
             cache = network.narrow(cache, ops.convert_to_tensor(documents, "int32"))
             cache = network.grow(cache, written=written, more=3) if is_grown else cache
         rows = documents if index >= written else [0, 1, 2]
+        tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
+        logits, cache = network.step(tokens, cache, ops.convert_to_tensor(index, "int32"))
+        np.testing.assert_allclose(normalised(logits), expected[rows, :, index], atol=1e-5)
+        cache = reorder(cache, walk.parents[rows, :, index])
+
+
+@pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
+def test_documents_leave_after_slots_were_dropped(variant):
+    """Of 24 slots after eight steps 12 are kept, of every document others: where they stand leaves with it, too."""
+    network, walk = make_network(variant, max_target_tokens=12), random_walk(3, seed=13, steps=12)
+    cache, rows = network.start(network.encode(SOURCE), 3, 8), [0, 1, 2]
+    expected = teacher_forced(network, SOURCE, walk)
+    for index in range(12):
+        if index == 8:
+            cache = network.grow(cache, written=8, more=4)
+            positions = np.asarray(cache.shared.past.positions)
+            assert positions.shape == (3, 12 + 12) and (positions[0] != positions[2]).any() and (positions[1] != positions[2]).any()
+        if index == 10:
+            rows = [2, 0]
+            cache = network.narrow(cache, ops.convert_to_tensor(rows, "int32"))
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
         logits, cache = network.step(tokens, cache, ops.convert_to_tensor(index, "int32"))
         np.testing.assert_allclose(normalised(logits), expected[rows, :, index], atol=1e-5)
