@@ -6,6 +6,7 @@ from typing import IO
 import numpy as np
 
 from model.attention import HeadWeights
+from model.tokenizer import LINE_BREAK
 
 _CELL = 0.19  # inches for a token
 _MOST_ACROSS = 30.0  # inches
@@ -69,5 +70,5 @@ def _title(seen: HeadWeights, columns: int, share: float) -> str:
 
 
 def _label(piece: str) -> str:
-    """A token without what a picture takes for a formula."""
-    return piece.replace("$", r"\$")
+    """A token without what a picture takes for a formula, and its line break as the font has it."""
+    return piece.replace("$", r"\$").replace(LINE_BREAK, "↵")

@@ -98,7 +98,7 @@ def drawn(path, **flags):
     rng = np.random.default_rng(0)
     weights = np.zeros((3, 4, 5), "float32")
     weights[np.arange(3)[:, None], np.arange(4), rng.integers(0, 5, (3, 4))] = 1.0
-    seen = HeadWeights("cross", 2, weights, ["▁a", "$5", "##b", "[END]"], [f"▁{n}" for n in range(5)])
+    seen = HeadWeights("cross", 2, weights, ["▁a", "$5", "▁␤", "[END]"], [f"▁{n}" for n in range(5)])
     with open(path, "wb") as file:
         draw(seen, file, **flags)
     return image.imread(path)
@@ -113,6 +113,11 @@ def test_a_picture_has_a_cell_for_each_weight(tmp_path, heads):
     picture = drawn(tmp_path / "drawn.png", heads=heads)[..., :3]
     ones, zeros = ((abs(picture - colour) < 0.02).all(axis=-1).sum() for colour in (YELLOW, PURPLE))
     assert 0.18 < ones / (ones + zeros) < 0.22
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_picture_has_a_glyph_for_a_line_break(tmp_path):
+    drawn(tmp_path / "drawn.png")
 
 
 def test_fewer_columns_make_a_narrower_picture(tmp_path):
