@@ -79,7 +79,7 @@ def open_encoder(folder: str) -> OpenedEncoder:
       DataError: a file differs from the manifest.
     """
     kind, config, model_id = open_files(folder, ENCODER, ABSTRACTIVE)
-    if kind == ABSTRACTIVE and config["architecture"] != ENCODER_DECODER:
+    if kind == ABSTRACTIVE and config.get("architecture", ENCODER_DECODER) != ENCODER_DECODER:
         raise UsageError(f"{folder}: a network of the architecture {config['architecture']} has no encoder to take; name another bundle")
     name = SOURCE_TOKENIZER_FOLDER if has_source_tokenizer(folder) else TOKENIZER_FOLDER
     shape = EncoderConfig(**config["encoder"]) if kind == ENCODER else read_config(ENCODER_DECODER, config["network"]).encoder

@@ -137,8 +137,15 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
         assert len(expected) == 40 and is_other == (document < 2)
 
 
-@pytest.mark.parametrize(("width", "groups"), [(3, 1), (4, 2)])
-@pytest.mark.parametrize("variant", ["gelu_tanh", "decoder_only", "gru"])
+@pytest.mark.parametrize(
+    ("variant", "width", "groups"),
+    [
+        ("gelu_tanh", 3, 1),
+        ("decoder_only", 4, 2),
+        ("gru", 4, 2),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("gelu_tanh", 4, 2), ("decoder_only", 3, 1), ("gru", 3, 1))),
+    ],
+)
 def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
     """Eagerly, or one of them compiled; with room made in pieces, so that documents that are done leave."""
     monkeypatch.setattr(beam, "SEGMENT", 2)

@@ -45,8 +45,8 @@ def tokens_of(found):
         ("pointer", 3, 0.0),
         ("decoder_only_relative", 3, 0.3),
         ("gru", 3, 0.3),
-        ("decoder_only", 1, 0.0),
-        ("lstm", 1, 0.0),
+        pytest.param("decoder_only", 1, 0.0, marks=pytest.mark.slow),
+        pytest.param("lstm", 1, 0.0, marks=pytest.mark.slow),
     ],
 )
 def test_a_document_alone_and_among_others_finds_the_same(monkeypatch, variant, width, penalty):
