@@ -41,7 +41,10 @@ test-parity: $(INSTALLED) ## Imported networks against transformers; installs Py
 check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	mkdir -p build/layout/precis
+	ln -sfn $(CURDIR)/precis/*.py $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/*.py
 
 format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .

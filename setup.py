@@ -1,4 +1,6 @@
-"""The distribution `precis`: packages `model` and `pipelines`, the module `precis`, the command `precis`.
+"""The distribution `precis`: one top-level package of that name, and the command `precis`.
+
+The folders `model` and `pipelines` are installed as `precis.model` and `precis.pipelines`.
 
 A host that only trains needs `precis[network]`, a worker that only extracts `precis[beam]`; `precis[all]` runs everything.
 requirements.lock has the exact versions that the tests run with.
@@ -44,6 +46,8 @@ DEVELOPMENT = [
     *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
 ]
 
+FOLDERS = {"precis.model": "model", "precis.pipelines": "pipelines"}
+
 setup(
     name="precis",
     version="0.1.0",
@@ -52,9 +56,13 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11,<3.14",
-    packages=find_packages(include=["model", "model.*", "pipelines", "pipelines.*"]),
-    py_modules=["precis"],
-    package_data={"pipelines.corpus.sample": ["*.jsonl"]},
+    package_dir={"precis": "precis", **FOLDERS},
+    packages=[
+        "precis",
+        *FOLDERS,
+        *(f"{name}.{package}" for name, folder in FOLDERS.items() for package in find_packages(folder)),
+    ],
+    package_data={"precis.pipelines.corpus.sample": ["*.jsonl"]},
     install_requires=[
         "fsspec>=2026.9",
         "google-crc32c>=1.9",
@@ -72,5 +80,5 @@ setup(
         ),
         "dev": DEVELOPMENT,
     },
-    entry_points={"console_scripts": ["precis = pipelines.cli:main"]},
+    entry_points={"console_scripts": ["precis = precis.pipelines.cli:main"]},
 )

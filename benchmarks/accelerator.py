@@ -19,13 +19,13 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
-from model.decoding.beam import beam_search
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.network.build import build_network
-from model.network.config import named_network
-from model.training.config import TrainingConfig
-from model.training.loss import smoothed_cross_entropy
-from model.training.optimizer import make_optimizer
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.network.build import build_network
+from precis.model.network.config import named_network
+from precis.model.training.config import TrainingConfig
+from precis.model.training.loss import smoothed_cross_entropy
+from precis.model.training.optimizer import make_optimizer
 
 PAD, START, END = 0, 2, 3
 

@@ -99,9 +99,9 @@ def precis_engine(job: Job) -> Decode:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
-    from model.decoding.config import DecodingConfig, DecodingTokens
-    from model.decoding.searcher import Searcher
-    from model.foreign.checkpoint import load_checkpoint
+    from precis.model.decoding.config import DecodingConfig, DecodingTokens
+    from precis.model.decoding.searcher import Searcher
+    from precis.model.foreign.checkpoint import load_checkpoint
 
     length = SIZES[job.size].new_tokens
     config = DecodingConfig(

@@ -23,15 +23,15 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from model import files, record
-from model.text import normalise
-from model.tokenizer import JOINER, Tokenizer, make_spaces_visible
-from model.vocabulary import count_words, learn
-from pipelines.corpus.source import CorpusOptions, list_tasks
-from pipelines.options import PrepareOptions
-from pipelines.prepare import EncodeTask
-from pipelines.scan import scan_path
-from pipelines.tasks import TASKS_FOLDER, Job
+from precis.model import files, record
+from precis.model.text import normalise
+from precis.model.tokenizer import JOINER, Tokenizer, make_spaces_visible
+from precis.model.vocabulary import count_words, learn
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.options import PrepareOptions
+from precis.pipelines.prepare import EncodeTask
+from precis.pipelines.scan import scan_path
+from precis.pipelines.tasks import TASKS_FOLDER, Job
 
 _ARTICLE_WORDS, _HIGHLIGHTS_WORDS, _DIFFERENT_WORDS = 700, 50, 30_000
 _MAX_SOURCE_TOKENS, _MAX_TARGET_TOKENS = 512, 64

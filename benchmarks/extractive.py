@@ -21,11 +21,11 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 
-from model.extractive.config import SelectionConfig
-from model.extractive.methods import METHODS
-from model.extractive.selection import select
-from model.text import sentences, words
-from pipelines.corpus.sample import generator
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import METHODS
+from precis.model.extractive.selection import select
+from precis.model.text import sentences, words
+from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
 _LONG_SENTENCES = (2_000, 20_000)

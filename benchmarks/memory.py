@@ -29,7 +29,9 @@ def peak_bytes(documents: int) -> int:
     """Peak resident memory of preparing that many built-in documents, without learning a vocabulary of a size that depends on them."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["prepare", "--corpus", f"sample:{documents}", "--output", os.path.join(folder, "records"), "--vocabulary_size", "2000"]
-        process = subprocess.Popen([sys.executable, "-m", "pipelines.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "precis.pipelines.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         _, status, usage = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"precis {' '.join(command)} failed with status {os.waitstatus_to_exitcode(status)}")

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import load_file
 
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 DOCUMENTS = 20_000
 COMMON = {"network": "tiny", "batch_tokens": 8192, "learning_rate": 0.002, "warmup_steps": 100, "validation_steps": 0}
@@ -75,7 +75,7 @@ def main() -> None:
 
 def precis(command: str, *arguments: object, **flags: object) -> float:
     """Runs a subcommand and returns its seconds."""
-    argv = [sys.executable, "-m", "pipelines.cli", command, *map(str, arguments)]
+    argv = [sys.executable, "-m", "precis.pipelines.cli", command, *map(str, arguments)]
     for name, value in flags.items():
         argv += [f"--{name}" if value else f"--no-{name}"] if isinstance(value, bool) else [f"--{name}", str(value)]
     started = time.monotonic()

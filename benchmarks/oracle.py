@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from model.extractive.oracle import oracle_sentences
-from model.text import sentences, words
-from pipelines.corpus.sample import generator
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.text import sentences, words
+from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
 _MAX_SENTENCES = 5

@@ -13,15 +13,15 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from model.bundle import save_bundle
-from model.decoding.config import DecodingConfig
-from model.decoding.pool import Search, count_processes
-from model.network.config import named_network
-from model.quiet import import_tensorflow
-from model.text import body
-from model.tokenizer import Tokenizer
-from model.vocabulary import count_words, learn
-from pipelines.corpus.sample import generator
+from precis.model.bundle import save_bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.pool import Search, count_processes
+from precis.model.network.config import named_network
+from precis.model.quiet import import_tensorflow
+from precis.model.text import body
+from precis.model.tokenizer import Tokenizer
+from precis.model.vocabulary import count_words, learn
+from precis.pipelines.corpus.sample import generator
 
 VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = 8_000, 400, 32, 512
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def random_bundle(folder: str, network: str) -> Search:
     """A bundle of random weights whose vocabulary is learned from the built-in corpus, and how it is searched."""
-    from model.network.build import build_network
+    from precis.model.network.build import build_network
 
     texts = [body(generator.document(index).article) for index in range(2_000)]
     tokenizer = Tokenizer(learn(count_words(texts), size=VOCABULARY_SIZE))
@@ -65,9 +65,9 @@ def random_bundle(folder: str, network: str) -> Search:
 
 def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
     """Seconds of the whole job, from the first batch that was searched to the end: what comes before is the start of the processes."""
-    from model.decoding.bulk import Window
-    from model.decoding.summarizer import Summary
-    from pipelines.summarize import summarize
+    from precis.model.decoding.bulk import Window
+    from precis.model.decoding.summarizer import Summary
+    from precis.pipelines.summarize import summarize
 
     begun: list[float] = []
     original = Window.summaries
@@ -96,7 +96,7 @@ def job_seconds(search: Search, documents: int, processes: int, output: str) -> 
 
 def search_seconds(search: Search, documents: int, processes: int) -> float:
     """Seconds of searching the same token ids, from the first batch that was searched to the last, with all batches given at once."""
-    from model.decoding.bulk import BulkSummarizer
+    from precis.model.decoding.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
     sources = bulk.tokenizer.encode([body(generator.document(index).article) for index in range(documents)])

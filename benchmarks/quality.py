@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from model.extractive.stopwords import STOP_WORDS
-from model.quality.flags import QualityConfig
-from model.quality.measures import Source, measure, read_source
-from model.text import Sentence, sentences
-from pipelines.corpus.document import Document
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.model.extractive.stopwords import STOP_WORDS
+from precis.model.quality.flags import QualityConfig
+from precis.model.quality.measures import Source, measure, read_source
+from precis.model.text import Sentence, sentences
+from precis.pipelines.corpus.document import Document
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 SENTENCES = 3
 CONFIG = QualityConfig()

@@ -77,12 +77,12 @@ def precis_training(job: Job) -> Training:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.threads)
-    from model.network.build import build_network
-    from model.network.config import named_network
-    from model.training.config import TrainingConfig
-    from model.training.optimizer import make_optimizer
-    from model.training.step import make_train_step
-    from model.training.strategy import make_strategy
+    from precis.model.network.build import build_network
+    from precis.model.network.config import named_network
+    from precis.model.training.config import TrainingConfig
+    from precis.model.training.optimizer import make_optimizer
+    from precis.model.training.step import make_train_step
+    from precis.model.training.strategy import make_strategy
 
     training = TrainingConfig(label_smoothing=LABEL_SMOOTHING, clip_norm=CLIP_NORM, precision=job.precision, strategy="one")
     limits = {"max_source_tokens": job.source_tokens, "max_target_tokens": job.target_tokens}

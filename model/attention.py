@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.bundle import Bundle
-from model.decoding.config import DecodingConfig
-from model.decoding.searcher import Searcher
-from model.decoding.summarizer import special_tokens
-from model.errors import UsageError
-from model.tokenizers import AnyTokenizer, encode_targets
+from precis.model.bundle import Bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.searcher import Searcher
+from precis.model.decoding.summarizer import special_tokens
+from precis.model.errors import UsageError
+from precis.model.tokenizers import AnyTokenizer, encode_targets
 
 
 class HeadWeights(NamedTuple):

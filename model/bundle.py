@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from model import files
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.errors import DataError, UsageError
-from model.network.config import NetworkConfig, architecture_of, read_config
-from model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, AnyTokenizer, load_tokenizer
+from precis.model import files
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.errors import DataError, UsageError
+from precis.model.network.config import NetworkConfig, architecture_of, read_config
+from precis.model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, AnyTokenizer, load_tokenizer
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: reading a manifest does without it.
-    from model.network.generator import Generator
+    from precis.model.network.generator import Generator
 
 FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE = "config.json", "weights.safetensors", "manifest.json"
@@ -285,7 +285,7 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
       DataError: a file differs from the manifest.
     """
     contents, weights = open_bundle(folder), open_weights(folder)
-    from model.network.build import build_network
+    from precis.model.network.build import build_network
 
     network = build_network(contents.config, precision=precision)
     for weight in network.weights:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from model.errors import UsageError
+from precis.model.errors import UsageError
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 

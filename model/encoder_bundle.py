@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from model.bundle import (
+from precis.model.bundle import (
     ABSTRACTIVE,
     ENCODER,
     SOURCE_TOKENIZER_FOLDER,
@@ -16,12 +16,12 @@ from model.bundle import (
     open_weights,
     save_files,
 )
-from model.errors import UsageError
-from model.network.config import EncoderConfig, read_config
-from model.tokenizers import AnyTokenizer
+from precis.model.errors import UsageError
+from precis.model.network.config import EncoderConfig, read_config
+from precis.model.tokenizers import AnyTokenizer
 
 if TYPE_CHECKING:  # as in `bundle`
-    from model.network.encoder import Encoder
+    from precis.model.network.encoder import Encoder
 
 
 ENCODER_DECODER = "transformer"  # the architecture that has an encoder of its own
@@ -96,7 +96,7 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
       UsageError, DataError: as `open_encoder`.
     """
     config, weights, tokenizer, model_id = open_encoder(folder)
-    from model.network.build import build_encoder
+    from precis.model.network.build import build_encoder
 
     encoder = build_encoder(config, precision=precision)
     by_path = {path.split("/", 1)[1]: weight for path, weight in weights.items()}  # without the network's own name

@@ -9,14 +9,14 @@ summaries   string [B, N]   those that differ, best first; "" with the score -in
 
 import tensorflow as tf
 
-from model.bundle import Bundle
-from model.decoding.config import DecodingConfig
-from model.decoding.searcher import Searcher
-from model.decoding.summarizer import special_tokens
-from model.errors import UsageError
-from model.foreign.tokenizer import ForeignTokenizer
-from model.text_tensor import body_tensor, normalise_tensor
-from model.tokenizer import Tokenizer
+from precis.model.bundle import Bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.searcher import Searcher
+from precis.model.decoding.summarizer import special_tokens
+from precis.model.errors import UsageError
+from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.text_tensor import body_tensor, normalise_tensor
+from precis.model.tokenizer import Tokenizer
 
 SIGNATURE = "serving_default"
 

@@ -3,9 +3,9 @@
 import dataclasses
 from typing import NamedTuple
 
-from model.config import flag
-from model.errors import UsageError
-from model.quality.flags import FLAGS
+from precis.model.config import flag
+from precis.model.errors import UsageError
+from precis.model.quality.flags import FLAGS
 
 FALLBACKS = ("none", "extractive")
 ABSTRACTIVE, SOURCE = "abstractive", "source"

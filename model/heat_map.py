@@ -5,8 +5,8 @@ from typing import IO
 
 import numpy as np
 
-from model.attention import HeadWeights
-from model.tokenizer import LINE_BREAK
+from precis.model.attention import HeadWeights
+from precis.model.tokenizer import LINE_BREAK
 
 _CELL = 0.19  # inches for a token
 _MOST_ACROSS = 30.0  # inches

@@ -23,9 +23,9 @@ from typing import IO, Any, NamedTuple
 import google_crc32c
 import numpy as np
 
-from model import files
-from model.errors import DataError, UsageError
-from model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, load_tokenizers
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, load_tokenizers
 
 FEATURES = {"document_id": "bytes", "source": "int64", "target": "int64", "source_tokens": "int64", "highlights": "bytes"}
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from model.porter import stem
+from precis.model.porter import stem
 
 MEASURES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "unsplit ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 VARIANT = "ROUGE of rouge-score 0.1.2, Porter stemmer, F1, ROUGE-Lsum split at line breaks"

@@ -16,7 +16,7 @@ import re
 import tensorflow as tf
 import tensorflow_text
 
-from model.text import BOILERPLATE, INVISIBLE, MAX_BOILERPLATE_CHARACTERS
+from precis.model.text import BOILERPLATE, INVISIBLE, MAX_BOILERPLATE_CHARACTERS
 
 _LETTER = "é"
 _LINE_BREAKS = r"[\n\r\v\f\x1c-\x1e\x{85}\x{2028}\x{2029}]"

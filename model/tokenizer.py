@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model import files
-from model.errors import DataError
+from precis.model import files
+from precis.model.errors import DataError
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: decoding and fingerprints do without it.
     import tensorflow as tf

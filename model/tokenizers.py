@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from model import files
-from model.foreign.tokenizer import DEFINITION_FILE, ForeignTokenizer
-from model.tokenizer import SETTINGS_FILE, Tokenizer
+from precis.model import files
+from precis.model.foreign.tokenizer import DEFINITION_FILE, ForeignTokenizer
+from precis.model.tokenizer import SETTINGS_FILE, Tokenizer
 
 TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER = "tokenizer", "source_tokenizer"
 

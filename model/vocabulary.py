@@ -11,8 +11,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from model.errors import DataError, UsageError
-from model.tokenizer import JOINER, LINE_BREAK, RESERVED_TOKENS, SPACE
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenizer import JOINER, LINE_BREAK, RESERVED_TOKENS, SPACE
 
 # The learner's time is in proportion to the number of different words. Rarer ones than these add next to nothing to the counts of pieces.
 _MAX_WORDS = 60_000

@@ -17,12 +17,12 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from model import files
-from model.errors import DataError, UsageError
+from precis.model import files
+from precis.model.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from model.foreign.tokenizer import ForeignTokenizer
-    from model.tokenizer import Tokenizer
+    from precis.model.foreign.tokenizer import ForeignTokenizer
+    from precis.model.tokenizer import Tokenizer
 
 _HEADER = re.compile(rb"(\d+)[ \t]+([1-9]\d*)\s*")
 _GZIP = b"\x1f\x8b"

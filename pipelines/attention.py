@@ -3,13 +3,13 @@
 import os
 from typing import Any
 
-from model import files
-from model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
-from model.decoding.config import check_coverage
-from model.errors import DataError, UsageError
-from model.text import body, normalise
-from pipelines.flags import read_flags
-from pipelines.options import ATTENTION
+from precis.model import files
+from precis.model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
+from precis.model.decoding.config import check_coverage
+from precis.model.errors import DataError, UsageError
+from precis.model.text import body, normalise
+from precis.pipelines.flags import read_flags
+from precis.pipelines.options import ATTENTION
 
 
 def attention(**flags: Any) -> str:
@@ -34,8 +34,8 @@ def attention(**flags: Any) -> str:
     if not text:
         raise UsageError(f"--text {options.text} holds no text; name a file with an article")
     summary = normalise(_read(options.summary, "--summary")) if options.summary else None
-    from model.attention import read_attention
-    from model.heat_map import draw
+    from precis.model.attention import read_attention
+    from precis.model.heat_map import draw
 
     seen = read_attention(
         load_bundle(options.bundle),

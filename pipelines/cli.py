@@ -13,10 +13,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from model.errors import PrecisError
-from model.quiet import import_tensorflow
-from pipelines import options
-from pipelines.flags import add_flags
+from precis.model.errors import PrecisError
+from precis.model.quiet import import_tensorflow
+from precis.pipelines import options
+from precis.pipelines.flags import add_flags
 
 
 class Command(NamedTuple):
@@ -101,28 +101,28 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
         return _train(values)
     if name == "import":
         import_tensorflow()
-        from pipelines.import_checkpoint import import_checkpoint
+        from precis.pipelines.import_checkpoint import import_checkpoint
 
         print(f"model {import_checkpoint(**values)}\nwrote {values['output']}")
     elif name == "export":
         import_tensorflow()
-        from pipelines.export import export
+        from precis.pipelines.export import export
 
         print(f"model {export(**values)['model_id']}\nwrote {values['output']}")
     elif name == "attention":
         import_tensorflow()
-        from pipelines.attention import attention
+        from precis.pipelines.attention import attention
 
         print(f"wrote {attention(**values)}")
     elif name == "prepare":
-        from pipelines.prepare import prepare
+        from precis.pipelines.prepare import prepare
 
         info = prepare(beam_args=beam_args, **values)
         counts = {split: info.records(split) for split in info.splits}
         print(f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}")
     elif name == "summarize":
-        from model.decoding.figures import in_one_line
-        from pipelines.summarize import summarize
+        from precis.model.decoding.figures import in_one_line
+        from precis.pipelines.summarize import summarize
 
         manifest = summarize(beam_args=beam_args, **values)
         print(f"documents: {_listed(manifest['counts'])}")
@@ -137,7 +137,7 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
         models = "".join(f", {name} {manifest[key]}" for name, key in names.items() if manifest[key])
         print(f"run {manifest['run_id']}{models}\nwrote {values['output']}")
     else:
-        from pipelines.evaluate import evaluate
+        from precis.pipelines.evaluate import evaluate
 
         evaluate(beam_args=beam_args, **values)
     return 0
@@ -145,8 +145,8 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
 
 def _train(values: dict[str, Any]) -> int:
     import_tensorflow()
-    from model.training.loop import Interrupted
-    from pipelines.train import train
+    from precis.model.training.loop import Interrupted
+    from precis.pipelines.train import train
 
     try:
         result = train(**values)

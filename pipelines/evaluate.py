@@ -12,14 +12,14 @@ from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions,
 from apache_beam.portability.api import beam_provision_api_pb2
 from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
 
-from model import files
-from model.errors import UsageError
-from pipelines.evaluation_table import as_markdown, as_text, combine, unsplit_notes
-from pipelines.flags import option_names, read_flags
-from pipelines.options import EVALUATE, EvaluateOptions
-from pipelines.rows import RowRange, has_reference, is_pattern, list_ranges, parquet_files, read_rows
-from pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
-from pipelines.score import ABSTRACTIVE, NEEDED_COLUMNS, REFERENCE, SCORES_FOLDER, RangeScores, score_rows, system_texts
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.evaluation_table import as_markdown, as_text, combine, unsplit_notes
+from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.options import EVALUATE, EvaluateOptions
+from precis.pipelines.rows import RowRange, has_reference, is_pattern, list_ranges, parquet_files, read_rows
+from precis.pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from precis.pipelines.score import ABSTRACTIVE, NEEDED_COLUMNS, REFERENCE, SCORES_FOLDER, RangeScores, score_rows, system_texts
 
 RESULT_FILES = ("rouge.json", "rouge.md")
 _SHOWN_COLUMNS = ("document_id", "reference_summary", "extractive_method", "extractive_summary", "abstractive_summary")

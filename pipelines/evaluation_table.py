@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from model import rouge
-from model.bootstrap import bootstrap_intervals
-from pipelines.score import ABSTRACTIVE, KEYPHRASE_COUNTS, SUMMARY, TEXT_COLUMNS, RangeScores
+from precis.model import rouge
+from precis.model.bootstrap import bootstrap_intervals
+from precis.pipelines.score import ABSTRACTIVE, KEYPHRASE_COUNTS, SUMMARY, TEXT_COLUMNS, RangeScores
 
 LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
 COMPARED = ("rouge1", "rouge2", "rougeLsum")

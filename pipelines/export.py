@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from model import files
-from model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
-from model.decoding.config import DecodingConfig, check_coverage
-from model.errors import JobError, UsageError
-from pipelines.flags import read_flags
-from pipelines.options import EXPORT, ExportOptions, decode_id
+from precis.model import files
+from precis.model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
+from precis.model.decoding.config import DecodingConfig, check_coverage
+from precis.model.errors import JobError, UsageError
+from precis.pipelines.flags import read_flags
+from precis.pipelines.options import EXPORT, ExportOptions, decode_id
 
 MANIFEST_FILE = "manifest.json"
 PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")
@@ -52,7 +52,7 @@ def export(**flags: Any) -> dict[str, Any]:
     """
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     options, decoding = read_flags(EXPORT, {**own, **flags})
-    from model.export import tokenizer_with_graph
+    from precis.model.export import tokenizer_with_graph
 
     contents = open_bundle(options.bundle)
     tokenizer_with_graph(contents.tokenizer)
@@ -99,7 +99,7 @@ def _holds(path: str, sha256: str) -> bool:
 def _write(options: ExportOptions, decoding: DecodingConfig, description: dict[str, Any]) -> dict[str, Any]:
     import tensorflow as tf
 
-    from model.export import SummarizingModule, save_graph
+    from precis.model.export import SummarizingModule, save_graph
 
     module = SummarizingModule(
         load_bundle(options.bundle, precision=options.precision),

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.errors import UsageError
-from model.extractive.config import SelectionConfig
-from model.extractive.methods import BASELINES, METHODS
-from model.extractive.oracle import oracle_sentences
-from model.extractive.selection import Extract, extract
-from model.text import Sentence
-from pipelines.options import SummarizeOptions
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import BASELINES, METHODS
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.extractive.selection import Extract, extract
+from precis.model.text import Sentence
+from precis.pipelines.options import SummarizeOptions
 
 if TYPE_CHECKING:  # It imports TensorFlow.
-    from model.extractive.neural import NeuralScorer
+    from precis.model.extractive.neural import NeuralScorer
 
 # Beside METHODS: one needs a bundle, the other the reference.
 NEURAL, ORACLE = "neural", "oracle"

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from model.errors import DataError
-from pipelines.corpus.document import Unreadable
+from precis.model.errors import DataError
+from precis.pipelines.corpus.document import Unreadable
 
 # A gzip stream that broke off does not say how many records it held.
 UNCOUNTED = "read/broken_gzip"

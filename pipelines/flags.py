@@ -13,8 +13,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from model.config import flag, required
-from model.errors import UsageError
+from precis.model.config import flag, required
+from precis.model.errors import UsageError
 
 __all__ = ["add_flags", "flag", "read_flags", "required"]
 

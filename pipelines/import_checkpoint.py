@@ -4,15 +4,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from model import files
-from model.bundle import save_bundle
-from model.encoder_bundle import save_encoder_bundle
-from model.errors import UsageError
-from model.foreign.checkpoint import CONFIG_FILE, ENCODERS, GENERATION_FILE, load_checkpoint, load_encoder, read_settings
-from model.foreign.tensors import weight_files
-from model.foreign.tokenizer import read_tokenizer, tokenizer_files
-from pipelines.flags import read_flags
-from pipelines.options import IMPORT
+from precis.model import files
+from precis.model.bundle import save_bundle
+from precis.model.encoder_bundle import save_encoder_bundle
+from precis.model.errors import UsageError
+from precis.model.foreign.checkpoint import CONFIG_FILE, ENCODERS, GENERATION_FILE, load_checkpoint, load_encoder, read_settings
+from precis.model.foreign.tensors import weight_files
+from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
+from precis.pipelines.flags import read_flags
+from precis.pipelines.options import IMPORT
 
 
 def import_checkpoint(**flags: Any) -> str:

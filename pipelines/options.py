@@ -2,20 +2,20 @@
 
 import dataclasses
 
-from model import files
-from model.config import PRECISIONS, flag, required
-from model.decoding.config import DecodingConfig
-from model.errors import UsageError
-from model.extractive.config import SelectionConfig
-from model.gate import GateConfig
-from model.network.config import ARCHITECTURES, ATTENTIONS, CELLS, SIZES
-from model.quality.flags import QualityConfig
-from model.text import one_line
-from model.tokenizer import RESERVED_TOKENS
-from model.training.config import ExtractiveTraining, TrainingConfig
-from pipelines.corpus.source import CorpusOptions
-from pipelines.recipes import RECIPES
-from pipelines.targets import TARGETS
+from precis.model import files
+from precis.model.config import PRECISIONS, flag, required
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.gate import GateConfig
+from precis.model.network.config import ARCHITECTURES, ATTENTIONS, CELLS, SIZES
+from precis.model.quality.flags import QualityConfig
+from precis.model.text import one_line
+from precis.model.tokenizer import RESERVED_TOKENS
+from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.recipes import RECIPES
+from precis.pipelines.targets import TARGETS
 
 TASKS = ("abstractive", "extractive", "keyphrases")
 BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network

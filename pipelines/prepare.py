@@ -17,13 +17,13 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from model import files, record
-from model.errors import DataError, UsageError
-from model.extractive.oracle import oracle_sentences
-from model.quiet import import_tensorflow
-from model.record import DatasetInfo, Example, LabelledSentences, Shard
-from model.tokenizer import SETTINGS_FILE
-from model.tokenizers import (
+from precis.model import files, record
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.quiet import import_tensorflow
+from precis.model.record import DatasetInfo, Example, LabelledSentences, Shard
+from precis.model.tokenizer import SETTINGS_FILE
+from precis.model.tokenizers import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     encode_targets,
@@ -31,16 +31,16 @@ from model.tokenizers import (
     load_tokenizer,
     load_tokenizers,
 )
-from pipelines import progress, tasks
-from pipelines.corpus.document import Document, Task, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
-from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
-from pipelines.flags import option_names, read_flags
-from pipelines.options import PREPARE, FailureOptions, PrepareOptions
-from pipelines.runner import pipeline_options, run_pipeline
-from pipelines.scan import Pair, Skipped, build_scan, read_pair, scan_path
-from pipelines.targets import sentence_texts
-from pipelines.tasks import Job
+from precis.pipelines import progress, tasks
+from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
+from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.options import PREPARE, FailureOptions, PrepareOptions
+from precis.pipelines.runner import pipeline_options, run_pipeline
+from precis.pipelines.scan import Pair, Skipped, build_scan, read_pair, scan_path
+from precis.pipelines.targets import sentence_texts
+from precis.pipelines.tasks import Job
 
 MAX_SPLITS = 64  # each is an open file; more than a few are a --split_field that names no splits
 _WINDOW_DOCUMENTS = 256  # encoded in one call

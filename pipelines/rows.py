@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from model import files
-from model.errors import UsageError
+from precis.model import files
+from precis.model.errors import UsageError
 
 _ROWS_A_TASK = 1_024
 _TASKS_A_ROW_GROUP = 8  # Each of them reads the row group anew.

@@ -9,8 +9,8 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.runners.runner import PipelineState
 
-from model.errors import DataError, JobError, PrecisError, UsageError
-from pipelines import progress
+from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.pipelines import progress
 
 # The DirectRunner, Beam's default, tries to download another runner first and may wait for ever.
 LOCAL_RUNNER = "FnApiRunner"

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 
-from model import files, vocabulary
-from model.errors import DataError
-from model.text import body, content_sha256, normalise
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
-from model.tokenizers import Tokenizers, load_tokenizer, save_tokenizers
-from pipelines import progress, tasks
-from pipelines.corpus.document import Document, Task, Unreadable
-from pipelines.corpus.source import CorpusOptions, read_task
-from pipelines.options import PrepareOptions
-from pipelines.targets import TARGETS
-from pipelines.tasks import Job
+from precis.model import files, vocabulary
+from precis.model.errors import DataError
+from precis.model.text import body, content_sha256, normalise
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenizers import Tokenizers, load_tokenizer, save_tokenizers
+from precis.pipelines import progress, tasks
+from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, read_task
+from precis.pipelines.options import PrepareOptions
+from precis.pipelines.targets import TARGETS
+from precis.pipelines.tasks import Job
 
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from model import files, rouge
-from model.errors import DataError
-from model.quality.flags import FLAGS
+from precis.model import files, rouge
+from precis.model.errors import DataError
+from precis.model.quality.flags import FLAGS
 
 SCHEMA_VERSION = 2
 

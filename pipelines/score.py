@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from model import files, rouge
-from model.keyphrases.references import f1
-from model.text import sentences
-from pipelines import progress
-from pipelines.rows import RowRange, has_reference, read_rows
-from pipelines.schema import SCORES_SCHEMA, write_parquet
-from pipelines.tasks import part_name
+from precis.model import files, rouge
+from precis.model.keyphrases.references import f1
+from precis.model.text import sentences
+from precis.pipelines import progress
+from precis.pipelines.rows import RowRange, has_reference, read_rows
+from precis.pipelines.schema import SCORES_SCHEMA, write_parquet
+from precis.pipelines.tasks import part_name
 
 SCORES_FOLDER = "scores"
 REFERENCE, ABSTRACTIVE, SUMMARY = "reference", "abstractive", "summary"

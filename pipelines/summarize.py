@@ -11,25 +11,25 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
-from model import files
-from model.bundle import EXTRACTIVE, KEYPHRASES, check_prefix, open_bundle, open_files, read_decoding, read_manifest
-from model.decoding.config import DecodingConfig, check_coverage
-from model.decoding.figures import Figures, describe
-from model.decoding.pool import refuse_within_import
-from model.errors import DataError
-from model.quiet import import_tensorflow
-from pipelines import tasks
-from pipelines.corpus.document import Task
-from pipelines.corpus.source import list_tasks
-from pipelines.extracts import check_methods
-from pipelines.failures import check_failures
-from pipelines.flags import option_names, read_flags
-from pipelines.options import SUMMARIZE, SummarizeOptions, decode_id
-from pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
-from pipelines.schema import SCHEMA_VERSION
-from pipelines.summarize_task import SummarizeTask
-from pipelines.summary_rows import Settings
-from pipelines.tasks import Job
+from precis.model import files
+from precis.model.bundle import EXTRACTIVE, KEYPHRASES, check_prefix, open_bundle, open_files, read_decoding, read_manifest
+from precis.model.decoding.config import DecodingConfig, check_coverage
+from precis.model.decoding.figures import Figures, describe
+from precis.model.decoding.pool import refuse_within_import
+from precis.model.errors import DataError
+from precis.model.quiet import import_tensorflow
+from precis.pipelines import tasks
+from precis.pipelines.corpus.document import Task
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.extracts import check_methods
+from precis.pipelines.failures import check_failures
+from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.options import SUMMARIZE, SummarizeOptions, decode_id
+from precis.pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.summarize_task import SummarizeTask
+from precis.pipelines.summary_rows import Settings
+from precis.pipelines.tasks import Job
 
 MANIFEST_FILE = "manifest.json"
 # Runners that work in this process unless --direct_running_mode multi_processing says otherwise.

@@ -12,21 +12,21 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.utils.shared import Shared
 
-from model import files
-from model.decoding.figures import Figures
-from model.decoding.pool import Search, count_processes
-from model.errors import DataError
-from model.text import body
-from pipelines import progress, tasks
-from pipelines.corpus.document import Task, Unreadable
-from pipelines.corpus.source import read_task
-from pipelines.failures import DeadLetter, count_reasons, unreadable_letter
-from pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
-from pipelines.summary_rows import Models, Read, Row, Settings, ShownCounts, draft_rows, finish_row, has_fewer_words
-from pipelines.tasks import Job
+from precis.model import files
+from precis.model.decoding.figures import Figures
+from precis.model.decoding.pool import Search, count_processes
+from precis.model.errors import DataError
+from precis.model.text import body
+from precis.pipelines import progress, tasks
+from precis.pipelines.corpus.document import Task, Unreadable
+from precis.pipelines.corpus.source import read_task
+from precis.pipelines.failures import DeadLetter, count_reasons, unreadable_letter
+from precis.pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
+from precis.pipelines.summary_rows import Models, Read, Row, Settings, ShownCounts, draft_rows, finish_row, has_fewer_words
+from precis.pipelines.tasks import Job
 
 if TYPE_CHECKING:
-    from model.decoding.bulk import BulkSummarizer, Window
+    from precis.model.decoding.bulk import BulkSummarizer, Window
 
 SUMMARIES_FOLDER = "summaries"
 
@@ -68,7 +68,7 @@ class SummarizeTask(beam.DoFn):
             self._bulk = None
 
     def _open_bulk(self) -> "BulkSummarizer":
-        from model.decoding.bulk import BulkSummarizer
+        from precis.model.decoding.bulk import BulkSummarizer
 
         options = self._settings.options
         search = Search(options.bundle, str(self._settings.model["model_id"]), options.precision, self._settings.decoding)
@@ -77,12 +77,12 @@ class SummarizeTask(beam.DoFn):
     def _open_models(self) -> Models:
         options, neural, keyphrases = self._settings.options, None, None
         if options.extractive_bundle:
-            from model.extractive.neural import load_scorer
+            from precis.model.extractive.neural import load_scorer
 
             neural = load_scorer(options.extractive_bundle)
             _check_unchanged(options.extractive_bundle, neural.model_id, self._settings.model["extractive_model_id"])
         if options.keyphrase_bundle:
-            from model.keyphrases.classifier import KeyphraseModel
+            from precis.model.keyphrases.classifier import KeyphraseModel
 
             keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
             _check_unchanged(options.keyphrase_bundle, keyphrases.model_id, self._settings.model["keyphrase_model_id"])

@@ -10,22 +10,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from model.decoding.config import DecodingConfig
-from model.extractive.config import SelectionConfig
-from model.extractive.selection import Extract
-from model.gate import ABSTRACTIVE, SHORT_SOURCE, SOURCE, GateConfig, Shown, Text, choose_summary
-from model.quality.flags import QualityConfig
-from model.quality.measures import Source, measure, read_source
-from model.text import Sentence, content_sha256, sentences, words
-from pipelines.corpus.document import Document
-from pipelines.corpus.source import CorpusOptions
-from pipelines.extracts import choose_sentences
-from pipelines.options import SummarizeOptions
+from precis.model.decoding.config import DecodingConfig
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.selection import Extract
+from precis.model.gate import ABSTRACTIVE, SHORT_SOURCE, SOURCE, GateConfig, Shown, Text, choose_summary
+from precis.model.quality.flags import QualityConfig
+from precis.model.quality.measures import Source, measure, read_source
+from precis.model.text import Sentence, content_sha256, sentences, words
+from precis.pipelines.corpus.document import Document
+from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.extracts import choose_sentences
+from precis.pipelines.options import SummarizeOptions
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from model.decoding.summarizer import Summary
-    from model.extractive.neural import NeuralScorer
-    from model.keyphrases.classifier import KeyphraseModel
+    from precis.model.decoding.summarizer import Summary
+    from precis.model.extractive.neural import NeuralScorer
+    from precis.model.keyphrases.classifier import KeyphraseModel
 
 # So many characters for each word that is wanted hold enough words, nearly always.
 _WORD_CHARACTERS = 40
@@ -155,8 +155,8 @@ def _keyphrase_columns(found: Sequence[Sentence], reference: str | None, setting
     """The keyphrases; with a reference also those that it names, and what the baseline would have chosen, for `precis evaluate`."""
     if models.keyphrases is None:
         return {"keyphrases": None, "reference_keyphrases": None}
-    from model.keyphrases.ranking import frequent_keyphrases
-    from model.keyphrases.references import reference_keyphrases
+    from precis.model.keyphrases.ranking import frequent_keyphrases
+    from precis.model.keyphrases.references import reference_keyphrases
 
     texts, count = [sentence.text for sentence in found], settings.options.keyphrases
     phrases = [{"method": "classifier", **one._asdict()} for one in models.keyphrases.keyphrases(texts, count)]

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from model.keyphrases.references import reference_phrases
-from model.text import one_line, sentences
+from precis.model.keyphrases.references import reference_phrases
+from precis.model.text import one_line, sentences
 
 PHRASE_SEPARATOR = "; "
 

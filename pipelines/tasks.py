@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from model import files
-from model.errors import UsageError
-from pipelines.corpus.document import Task
-from pipelines.failures import DeadLetter
-from pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Task
+from precis.pipelines.failures import DeadLetter
+from precis.pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
 
 TASKS_FOLDER, JOB_FILE, SUCCESS_FILE, DEAD_LETTERS_FOLDER = "_tasks", "job.json", "_SUCCESS", "dead_letters"
 

@@ -5,21 +5,21 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from model import files, record
-from model.bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
-from model.errors import UsageError
-from model.network.config import NetworkConfig, named_network
-from model.record import load_dataset
-from model.tokenizer import Tokenizer
-from model.tokenizers import Tokenizers
-from model.training.config import TrainingConfig
-from model.training.data import check_shards
-from model.training.loop import TrainResult, train_network
-from model.training.records import open_records
-from model.training.start import Start, start_from_bundle, start_with_encoder, with_word_vectors
-from pipelines.flags import option_names, read_flags
-from pipelines.options import TRAIN, NetworkOptions, TrainOptions
-from pipelines.recipes import RECIPES
+from precis.model import files, record
+from precis.model.bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
+from precis.model.errors import UsageError
+from precis.model.network.config import NetworkConfig, named_network
+from precis.model.record import load_dataset
+from precis.model.tokenizer import Tokenizer
+from precis.model.tokenizers import Tokenizers
+from precis.model.training.config import TrainingConfig
+from precis.model.training.data import check_shards
+from precis.model.training.loop import TrainResult, train_network
+from precis.model.training.records import open_records
+from precis.model.training.start import Start, start_from_bundle, start_with_encoder, with_word_vectors
+from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.options import TRAIN, NetworkOptions, TrainOptions
+from precis.pipelines.recipes import RECIPES
 
 
 def train(**flags: Any) -> TrainResult:
@@ -106,13 +106,13 @@ def _begin(tokenizers: Tokenizers, settings: NetworkOptions, limits: Mapping[str
 
 
 def _train_extractor(options: TrainOptions, training: Any) -> TrainResult:
-    from model.training.extractive import train_extractor
+    from precis.model.training.extractive import train_extractor
 
     return train_extractor(options.records, options.output, training=training)
 
 
 def _train_keyphrases(options: TrainOptions) -> TrainResult:
-    from model.keyphrases.training import train_keyphrases
+    from precis.model.keyphrases.training import train_keyphrases
 
     info = load_dataset(options.records)
     record.require_oracle(info, options.records)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.cli import main
+from precis.pipelines.cli import main
 
 
 def precis(command: str, **flags: Any) -> int:

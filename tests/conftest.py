@@ -9,12 +9,12 @@ import pytest
 import summarize_runs
 from command_line import precis, write_jsonl
 
-from model import files, record
-from model.record import DatasetInfo, Example, Shard, load_dataset, shard_name, summarise_lengths
-from model.text import normalise
-from model.tokenizer import Tokenizer
-from model.vocabulary import count_words, learn
-from pipelines.corpus.sample.generator import document, hand_written
+from precis.model import files, record
+from precis.model.record import DatasetInfo, Example, Shard, load_dataset, shard_name, summarise_lengths
+from precis.model.text import normalise
+from precis.model.tokenizer import Tokenizer
+from precis.model.vocabulary import count_words, learn
+from precis.pipelines.corpus.sample.generator import document, hand_written
 
 MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
 

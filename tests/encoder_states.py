@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from model.network.encoder import Encoder
-from model.network.layers import padding_mask, score_bias
+from precis.model.network.encoder import Encoder
+from precis.model.network.layers import padding_mask, score_bias
 
 
 def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:

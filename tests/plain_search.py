@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
 
 Tokens = tuple[int, ...]
 Logits = Callable[[Tokens], Sequence[float]]  # of the next token, after the start token and these

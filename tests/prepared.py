@@ -6,8 +6,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from pipelines.corpus.sample import generator
-from pipelines.prepare import EncodeTask
+from precis.pipelines.corpus.sample import generator
+from precis.pipelines.prepare import EncodeTask
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
 FIRST = len(generator.hand_written())

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from model.network.build import build_network
-from model.network.config import ARCHITECTURES, NetworkConfig, TransformerConfig
-from model.network.generator import Generator
+from precis.model.network.build import build_network
+from precis.model.network.config import ARCHITECTURES, NetworkConfig, TransformerConfig
+from precis.model.network.generator import Generator
 from tests import plain_network
 from tests.plain_network import Document, scramble
 from tests.plain_recurrent import recurrent

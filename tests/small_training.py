@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from model.network.config import TransformerConfig
-from model.training.config import TrainingConfig
-from model.training.loop import Interrupted, Trainer, TrainResult, train_network
-from model.training.records import open_records
-from model.training.start import Start
-from model.training.strategy import make_strategy
+from precis.model.network.config import TransformerConfig
+from precis.model.training.config import TrainingConfig
+from precis.model.training.loop import Interrupted, Trainer, TrainResult, train_network
+from precis.model.training.records import open_records
+from precis.model.training.start import Start
+from precis.model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parent.parent
 VOCABULARY = 600
@@ -92,7 +92,7 @@ def train_flags(records, output, **changes) -> list[str]:
 
 
 def start_command(flags, **variables: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "pipelines.cli", *flags]
+    command = [sys.executable, "-m", "precis.pipelines.cli", *flags]
     return subprocess.Popen(command, cwd=ROOT, env=environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from model.bundle import save_bundle
-from model.network.config import TransformerConfig
-from model.text import body, content_sha256, normalise
-from model.tokenizer import Tokenizer
-from model.vocabulary import count_words, learn
-from pipelines.corpus.sample import generator
+from precis.model.bundle import save_bundle
+from precis.model.network.config import TransformerConfig
+from precis.model.text import body, content_sha256, normalise
+from precis.model.tokenizer import Tokenizer
+from precis.model.vocabulary import count_words, learn
+from precis.pipelines.corpus.sample import generator
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
 FIRST = len(generator.hand_written())
@@ -60,7 +60,7 @@ def learn_tokenizer():
 
 def save_network(folder, tokenizer):
     """Writes a bundle with a network of one layer that has learned nothing."""
-    from model.network.build import build_network  # TensorFlow takes seconds: not for every test that reads this file.
+    from precis.model.network.build import build_network  # TensorFlow takes seconds: not for every test that reads this file.
 
     shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
     limits = {"max_source_tokens": MAX_SOURCE_TOKENS, "max_target_tokens": 8}

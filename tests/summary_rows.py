@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from rouge_score import rouge_scorer
 
-from pipelines import schema
+from precis.pipelines import schema
 
 WORDS = ["the", "mayor", "opened", "a", "new", "bridge", "on", "Monday", "after", "years", "of", "delay", "and", "cost"]
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)

@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 from keras import ops, tree
 
-from model.decoding.beam import beam_search
-from model.decoding.config import EARLY_STOPPING, LENGTH_PENALTIES, DecodingConfig, DecodingTokens
-from model.network.backend import forget_size
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import EARLY_STOPPING, LENGTH_PENALTIES, DecodingConfig, DecodingTokens
+from precis.model.network.backend import forget_size
 from tests import plain_search
 
 PRINTS = 7

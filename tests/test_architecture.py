@@ -19,19 +19,19 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-def imported_packages(tree):
-    """The top-level names a file imports, anywhere in it."""
+def imported_modules(tree):
+    """The modules a file imports, anywhere in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: relative imports hide where a name comes from"
-            yield node.module.partition(".")[0]
+            yield node.module
 
 
 def test_an_import_is_found_wherever_it_stands():
     tree = ast.parse("import a.b, c\nfrom d.e import f\ndef g():\n    if True:\n        import h\n")
-    assert sorted(imported_packages(tree)) == ["a", "c", "d", "h"]
+    assert sorted(imported_modules(tree)) == ["a.b", "c", "d.e", "h"]
 
 
 def test_there_are_files_to_look_at():
@@ -40,7 +40,10 @@ def test_there_are_files_to_look_at():
 
 @pytest.mark.parametrize("path", MODEL_FILES, ids=name_of)
 def test_the_model_knows_nothing_of_the_pipelines(path):
-    assert not {"pipelines", "apache_beam", "precis"} & set(imported_packages(ast.parse(path.read_bytes())))
+    modules = set(imported_modules(ast.parse(path.read_bytes())))
+    own = {module for module in modules if module.partition(".")[0] == "precis"}
+    assert not [module for module in own if not f"{module}.".startswith("precis.model.")]
+    assert not {"pipelines", "apache_beam"} & {module.partition(".")[0] for module in modules}
 
 
 @pytest.mark.parametrize("path", PACKAGE_FILES, ids=name_of)
@@ -65,7 +68,7 @@ SAY_WHAT_IS_HEAVY = f"print('heavy:', *[name for name in {HEAVY!r} if name in sy
 def test_help_answers_without_tensorflow_beam_or_arrow():
     code = f"""
 import sys
-from pipelines.cli import main
+from precis.pipelines.cli import main
 names = ("prepare", "train", "import", "summarize", "export", "attention", "evaluate")
 for argv in (["--help"], ["--version"], *([name, "--help"] for name in names)):
     try:
@@ -84,7 +87,7 @@ for argv in (["--help"], ["--version"], *([name, "--help"] for name in names)):
 
 def test_a_flag_that_is_wrong_is_refused_without_tensorflow_beam_or_arrow():
     refused = "assert main(['train', '--records', 'r', '--output', 'o', '--no', '1']) == 2"
-    done = run_python(f"import sys\nfrom pipelines.cli import main\n{refused}\n{SAY_WHAT_IS_HEAVY}")
+    done = run_python(f"import sys\nfrom precis.pipelines.cli import main\n{refused}\n{SAY_WHAT_IS_HEAVY}")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "heavy:\n"
 
@@ -99,7 +102,7 @@ def test_import_precis_is_light():
 def test_precis_offers_the_jobs(name):
     assert name in precis.__all__ and len(precis.__all__) == 7
     job = getattr(precis, name)
-    assert (job.__module__, job.__name__) == (f"pipelines.{name}", name)
+    assert (job.__module__, job.__name__) == (f"precis.pipelines.{name}", name)
 
 
 def test_precis_offers_nothing_else():

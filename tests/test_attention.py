@@ -5,14 +5,14 @@ import pytest
 from command_line import precis
 from small_training import network_config
 
-from model.attention import HeadWeights, read_attention
-from model.bundle import Bundle, save_bundle
-from model.decoding.config import DecodingConfig
-from model.errors import UsageError
-from model.heat_map import draw, most_read
-from model.network.build import build_network
-from model.network.config import DecoderOnlyConfig
-from model.tokenizers import load_tokenizers
+from precis.model.attention import HeadWeights, read_attention
+from precis.model.bundle import Bundle, save_bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import UsageError
+from precis.model.heat_map import draw, most_read
+from precis.model.network.build import build_network
+from precis.model.network.config import DecoderOnlyConfig
+from precis.model.tokenizers import load_tokenizers
 from tests.plain_network import scramble
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused(folder, tmp_path, capsys, content, flags, wor
 
 
 def test_a_block_by_another_name_is_refused():
-    from pipelines.options import AttentionOptions
+    from precis.pipelines.options import AttentionOptions
 
     with pytest.raises(UsageError, match="--block is one of encoder, self, cross, copy, not 'other'"):
         AttentionOptions(bundle="b", text="t", output="o", block="other")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
-from model.decoding.figures import Figures, describe, in_one_line
+from precis.model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
+from precis.model.decoding.figures import Figures, describe, in_one_line
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from tests import plain_search
 from tests.table_network import (
     check,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model.decoding import beam
-from model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding import beam
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from tests.table_network import TableNetwork, check, compiled_search, plain_search_of, random_tables, search
 
 SPECIAL = DecodingTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))

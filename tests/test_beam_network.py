@@ -8,11 +8,11 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.decoding import beam
-from model.decoding.beam import beam_search
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.greedy import greedy_search
-from model.network.build import build_network
+from precis.model.decoding import beam
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.greedy import greedy_search
+from precis.model.network.build import build_network
 from tests import plain_network, plain_search
 from tests.small_network import config_of
 from tests.table_network import check

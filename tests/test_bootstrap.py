@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from model import bootstrap
-from model.bootstrap import bootstrap_intervals
+from precis.model import bootstrap
+from precis.model.bootstrap import bootstrap_intervals
 
 
 def interval(values, **settings):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.bundle import (
+from precis.model.bundle import (
     check_prefix,
     has_source_tokenizer,
     load_bundle,
@@ -23,11 +23,11 @@ from model.bundle import (
     save_bundle,
     save_files,
 )
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.errors import DataError, UsageError
-from model.network.build import build_network
-from model.network.config import TransformerConfig
-from model.tokenizer import Tokenizer
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.errors import DataError, UsageError
+from precis.model.network.build import build_network
+from precis.model.network.config import TransformerConfig
+from precis.model.tokenizer import Tokenizer
 from tests.small_network import COVERED, KINDS, config_of, network_of
 from tests.small_network import SOURCE as SMALL_SOURCE
 from tests.small_network import TARGET as SMALL_TARGET

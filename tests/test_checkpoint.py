@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from model.errors import UsageError
-from model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from precis.model.errors import UsageError
+from precis.model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
 
 
 def make_variables(value: int) -> list:

@@ -8,9 +8,9 @@ import signal
 import pytest
 from command_line import contents, exit_code, precis, said, write_jsonl
 
-from model.errors import DataError, JobError, UsageError
-from pipelines import runner
-from pipelines.cli import COMMANDS
+from precis.model.errors import DataError, JobError, UsageError
+from precis.pipelines import runner
+from precis.pipelines.cli import COMMANDS
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
 # What each command needs at least; nothing of it exists.
@@ -131,7 +131,7 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from pipelines.summarize import SummarizeTask
+    from precis.pipelines.summarize import SummarizeTask
 
     def fail(*_):
         raise error
@@ -185,7 +185,7 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(monkeypat
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
-    monkeypatch.setattr("pipelines.tasks.finish_job", fail)
+    monkeypatch.setattr("precis.pipelines.tasks.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert said(stderr, "summarize") == ["precis summarize: [Errno 28] No space left on device: 'out/_SUCCESS'"]
@@ -196,18 +196,18 @@ def test_a_defect_is_shown_whole(monkeypatch):
     def fail(**_):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("pipelines.summarize.summarize", fail)
+    monkeypatch.setattr("precis.pipelines.summarize.summarize", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         exit_code("summarize", *NEEDED["summarize"])
 
 
 def test_a_stopped_training_exits_with_143(monkeypatch, capsys):
-    from model.training.loop import Interrupted
+    from precis.model.training.loop import Interrupted
 
     def stop(**_):
         raise Interrupted("stopped at step 3")
 
-    monkeypatch.setattr("pipelines.train.train", stop)
+    monkeypatch.setattr("precis.pipelines.train.train", stop)
     assert exit_code("train", *NEEDED["train"]) == 143 == 128 + signal.SIGTERM
     assert capsys.readouterr().err == "precis train: stopped at step 3\n"
 
@@ -216,7 +216,7 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     import os
     import sys
 
-    from model.quiet import import_tensorflow
+    from precis.model.quiet import import_tensorflow
 
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     imported = []
@@ -231,8 +231,8 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
 def test_a_job_that_does_not_end_done_has_failed(state):
     from types import SimpleNamespace
 
-    from model.errors import JobError
-    from pipelines.runner import run_pipeline
+    from precis.model.errors import JobError
+    from precis.pipelines.runner import run_pipeline
 
     pipeline = SimpleNamespace(run=lambda: SimpleNamespace(wait_until_finish=lambda: state))
     with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):

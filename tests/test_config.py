@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
-from model.errors import UsageError
+from precis.model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
+from precis.model.errors import UsageError
 
 
 @pytest.mark.parametrize(

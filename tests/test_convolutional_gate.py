@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from model.network.gate import ConvolutionalGate
-from model.network.layers import score_bias
+from precis.model.network.gate import ConvolutionalGate
+from precis.model.network.layers import score_bias
 from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import SOURCE, close, make_network, network_of, values

@@ -7,10 +7,10 @@ import io
 import fsspec
 import pytest
 
-from model.errors import UsageError
-from pipelines.corpus import csv_files
-from pipelines.corpus.document import Document, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.model.errors import UsageError
+from precis.pipelines.corpus import csv_files
+from precis.pipelines.corpus.document import Document, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 
 def _read(corpus, **options):

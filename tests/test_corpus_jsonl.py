@@ -8,10 +8,10 @@ import tracemalloc
 import fsspec
 import pytest
 
-from model.errors import UsageError
-from pipelines.corpus import lines
-from pipelines.corpus.document import Document, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.model.errors import UsageError
+from precis.pipelines.corpus import lines
+from precis.pipelines.corpus.document import Document, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 
 def _records(count):

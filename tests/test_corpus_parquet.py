@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 
 def _read(corpus, **options):

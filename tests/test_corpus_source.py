@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from model.errors import UsageError
-from pipelines import flags
-from pipelines.corpus.document import Document, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task, split_of
+from precis.model.errors import UsageError
+from precis.pipelines import flags
+from precis.pipelines.corpus.document import Document, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task, split_of
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_every_field_is_a_flag():
 def test_heavy_modules_wait_until_they_are_needed(corpus):
     script = f"""
 import sys
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 options = CorpusOptions(corpus={corpus!r})
 assert sum(1 for task in list_tasks(options) for _ in read_task(task, options)) == 400
 print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam") if name in sys.modules])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from model.errors import UsageError
-from pipelines.corpus import text_files
-from pipelines.corpus.document import Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
-from pipelines.corpus.stories import parse_story
+from precis.model.errors import UsageError
+from precis.pipelines.corpus import text_files
+from precis.pipelines.corpus.document import Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.stories import parse_story
 
 
 def _read(corpus, **options):

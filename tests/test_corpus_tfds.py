@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from model import record
-from model.errors import UsageError
-from pipelines.corpus import tfds_sets
-from pipelines.corpus.document import Document, Unreadable
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
-from pipelines.corpus.tfds_sets import prepare_from_stories
+from precis.model import record
+from precis.model.errors import UsageError
+from precis.pipelines.corpus import tfds_sets
+from precis.pipelines.corpus.document import Document, Unreadable
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.tfds_sets import prepare_from_stories
 
 # Each ends a line, marks a highlight or breaks a line in a way of its own.
 _STORIES = [
@@ -145,7 +145,7 @@ def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
 def test_reading_does_without_tensorflow(data_dir):
     script = f"""
 import sys
-from pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 options = CorpusOptions(corpus="tfds:cnn_dailymail", data_dir={str(data_dir)!r})
 print(sum(1 for task in list_tasks(options) for _ in read_task(task, options)), "tensorflow" in sys.modules)
 """

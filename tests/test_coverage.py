@@ -6,12 +6,12 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.decoding import beam
-from model.decoding.beam import beam_search
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.greedy import greedy_search
-from model.network.layers import score_bias
-from model.network.pointer import coverage_loss, coverage_penalty
+from precis.model.decoding import beam
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.greedy import greedy_search
+from precis.model.network.layers import score_bias
+from precis.model.network.pointer import coverage_loss, coverage_penalty
 from tests import plain_search
 from tests.small_network import COVERED, KINDS, PAD, SOURCE, TARGET, make_network, network_of
 from tests.table_network import check

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.network.build import build_network
-from model.network.config import DecoderOnlyConfig
-from model.network.decoder_only import source_lengths
+from precis.model.network.build import build_network
+from precis.model.network.config import DecoderOnlyConfig
+from precis.model.network.decoder_only import source_lengths
 from tests import plain_layers as plain
 from tests.plain_network import weights_of
 from tests.small_network import DECODERS_ONLY, PAD, SOURCE, TARGET, by_hand, close, make_network, network_of

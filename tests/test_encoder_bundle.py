@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from small_encoder_checkpoint import BERT, write_encoder, write_pieces
 
-from model.bundle import save_bundle, save_files
-from model.encoder_bundle import load_encoder_bundle, open_encoder, save_encoder_bundle
-from model.errors import DataError, UsageError
-from model.foreign.checkpoint import load_encoder
-from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from model.tokenizer import Tokenizer
+from precis.model.bundle import save_bundle, save_files
+from precis.model.encoder_bundle import load_encoder_bundle, open_encoder, save_encoder_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.checkpoint import load_encoder
+from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
+from precis.model.tokenizer import Tokenizer
 from tests.small_network import make_network, network_of
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")

@@ -17,12 +17,12 @@ from bert_reference import CHECKPOINTS, TOKENIZERS
 from encoder_states import states_of
 from small_encoder_checkpoint import BERT, write_pieces
 
-from model.encoder_bundle import load_encoder_bundle
-from model.foreign.checkpoint import load_encoder
-from model.foreign.tokenizer import read_tokenizer
-from model.text import sentences
-from pipelines.corpus.sample.generator import document, hand_written
-from pipelines.import_checkpoint import import_checkpoint
+from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.foreign.checkpoint import load_encoder
+from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample.generator import document, hand_written
+from precis.pipelines.import_checkpoint import import_checkpoint
 
 ABSENT = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
 pytestmark = [

@@ -10,10 +10,10 @@ import pytest
 from apache_beam.options.pipeline_options import DirectOptions, SetupOptions, StandardOptions
 from summary_rows import direct, lines_of, make_row, rows_of, write_run
 
-from model.errors import UsageError
-from pipelines import evaluate as evaluation
-from pipelines.evaluate import EvaluateOptions, evaluate
-from pipelines.runner import pipeline_options
+from precis.model.errors import UsageError
+from precis.pipelines import evaluate as evaluation
+from precis.pipelines.evaluate import EvaluateOptions, evaluate
+from precis.pipelines.runner import pipeline_options
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_figures_agree_with_a_direct_use_of_rouge_score(run):
 
 
 def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(tmp_path):
-    from pipelines.corpus.sample.generator import document
-    from pipelines.summarize import summarize
+    from precis.pipelines.corpus.sample.generator import document
+    from precis.pipelines.summarize import summarize
 
     summarize(corpus="sample:60", output=str(tmp_path / "run"), extractive="frequency,lead")
     result = evaluate(input=str(tmp_path / "run"), resamples=10)

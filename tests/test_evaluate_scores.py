@@ -6,11 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 from summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 
-from pipelines import rows as row_ranges
-from pipelines.evaluate import evaluate
-from pipelines.rows import RowRange, list_ranges, parquet_files, read_rows
-from pipelines.schema import SCORES_SCHEMA
-from pipelines.score import extractive_summaries, keyphrase_f1, one_sentence_a_line, score_rows
+from precis.pipelines import rows as row_ranges
+from precis.pipelines.evaluate import evaluate
+from precis.pipelines.rows import RowRange, list_ranges, parquet_files, read_rows
+from precis.pipelines.schema import SCORES_SCHEMA
+from precis.pipelines.score import extractive_summaries, keyphrase_f1, one_sentence_a_line, score_rows
 
 
 def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):

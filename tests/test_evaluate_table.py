@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pipelines.evaluation_table import as_markdown, as_text, combine
-from pipelines.score import RangeScores
+from precis.pipelines.evaluation_table import as_markdown, as_text, combine
+from precis.pipelines.score import RangeScores
 
 
 def part(number=0, *, scores, most_sentences=None, **settings):

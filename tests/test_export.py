@@ -16,19 +16,19 @@ import pytest
 import tensorflow as tf
 from command_line import contents, exit_code, precis, said, write_jsonl
 
-import model.export
-from model.bundle import load_bundle, save_bundle
-from model.decoding.config import DecodingConfig
-from model.decoding.summarizer import Summarizer
-from model.errors import JobError, UsageError
-from model.export import SummarizingModule, keep_distinct
-from model.network.build import build_network
-from model.network.config import TransformerConfig
-from model.text import body
-from model.tokenizer import Tokenizer
-from model.vocabulary import count_words, learn
-from pipelines.corpus.sample import generator
-from pipelines.export import export
+import precis.model.export
+from precis.model.bundle import load_bundle, save_bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.summarizer import Summarizer
+from precis.model.errors import JobError, UsageError
+from precis.model.export import SummarizingModule, keep_distinct
+from precis.model.network.build import build_network
+from precis.model.network.config import TransformerConfig
+from precis.model.text import body
+from precis.model.tokenizer import Tokenizer
+from precis.model.vocabulary import count_words, learn
+from precis.pipelines.corpus.sample import generator
+from precis.pipelines.export import export
 from tests.plain_network import scramble
 from tests.small_network import make_network
 
@@ -224,14 +224,14 @@ def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):
         raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
     (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
-    monkeypatch.setattr(model.export, "save_graph", fail)
+    monkeypatch.setattr(precis.model.export, "save_graph", fail)
     with pytest.raises(JobError, match="out could not be written: No space left on device; make room or name another --output"):
         export(bundle=bundle, output=tmp_path / "out", **FLAGS)
     assert os.listdir(tmp_path) == []
 
 
 def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr(model.export, "save_graph", lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"))
+    monkeypatch.setattr(precis.model.export, "save_graph", lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"))
     manifest = export(bundle=bundle, output="memory://exports/graph", **FLAGS)
     store = fsspec.filesystem("memory")
     assert sorted(store.find("/exports")) == ["/exports/graph/manifest.json", "/exports/graph/saved_model.pb"]
@@ -242,7 +242,7 @@ def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
 def test_an_imported_network_is_refused(tmp_path, capsys):
     from small_checkpoint import write_checkpoint, write_tokenizer
 
-    from pipelines.import_checkpoint import import_checkpoint
+    from precis.pipelines.import_checkpoint import import_checkpoint
 
     write_checkpoint(tmp_path / "checkpoint")
     write_tokenizer(tmp_path / "checkpoint", as_definition=True)

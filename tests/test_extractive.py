@@ -11,13 +11,26 @@ import numpy as np
 import pytest
 from nltk.stem.porter import PorterStemmer
 
-from model.extractive import terms as terms_module
-from model.extractive.methods import BASELINES, METHODS, centroid, frequency, lead, lexrank, lsa, luhn, pacsum, random, sumbasic, textrank
-from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from model.extractive.terms import find_terms
-from model.extractive.threads import NEVER_SPLIT
-from model.text import sentences, words
-from pipelines.corpus.sample import generator
+from precis.model.extractive import terms as terms_module
+from precis.model.extractive.methods import (
+    BASELINES,
+    METHODS,
+    centroid,
+    frequency,
+    lead,
+    lexrank,
+    lsa,
+    luhn,
+    pacsum,
+    random,
+    sumbasic,
+    textrank,
+)
+from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.extractive.terms import find_terms
+from precis.model.extractive.threads import NEVER_SPLIT
+from precis.model.text import sentences, words
+from precis.pipelines.corpus.sample import generator
 
 # Written for this test. Content words by stem: marta 3; bridge, flood, village, repair 2 each; eighteen others 1 each.
 PARAGRAPH = (

@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from model.extractive import features as features_module
-from model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive import features as features_module
+from precis.model.extractive.features import COUNT, NAMES, features
 
 # In words: the flood reached marta | floods 12 of them why | she said flood flood.
 STORY = ["The flood reached Marta.", "Floods, 12 of them: why?", "She said ``flood flood"]

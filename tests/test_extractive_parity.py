@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
-from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from model.porter import stem
-from model.text import sentences, words
-from pipelines.corpus.sample import generator
+from precis.model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
+from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.porter import stem
+from precis.model.text import sentences, words
+from precis.pipelines.corpus.sample import generator
 
 pytest.importorskip("sumy", reason="sumy is not installed; pip install 'precis[parity]'")
 

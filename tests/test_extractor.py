@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from small_extractor import WIDTH, extractor_config, make_extractor
 
-from model.errors import UsageError
-from model.extractive.features import COUNT
-from model.network.build import build_extractor
-from model.network.extractor import Extractor
+from precis.model.errors import UsageError
+from precis.model.extractive.features import COUNT
+from precis.model.network.build import build_extractor
+from precis.model.network.extractor import Extractor
 
 SENTENCES = (5, 3)  # of the two documents of a batch
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from model.errors import UsageError
-from model.extractive.config import SelectionConfig
-from model.extractive.methods import METHODS
-from model.text import sentences
-from pipelines.extracts import check_methods, choose_sentences
-from pipelines.options import SummarizeOptions
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import METHODS
+from precis.model.text import sentences
+from precis.pipelines.extracts import check_methods, choose_sentences
+from precis.pipelines.options import SummarizeOptions
 
 ARTICLES = [
     "The dam broke. Nobody was hurt in the town below the dam. The mayor thanked all. The mayor thanked all of them. Rain fell.",

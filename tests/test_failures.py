@@ -2,9 +2,9 @@
 
 import pytest
 
-from model.errors import DataError
-from pipelines.corpus.document import Unreadable
-from pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
+from precis.model.errors import DataError
+from precis.pipelines.corpus.document import Unreadable
+from precis.pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
 
 
 def test_an_unreadable_record_becomes_a_letter_with_all_it_said():

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
-from model import files
+from precis.model import files
 
 
 class VaultFileSystem(MemoryFileSystem):

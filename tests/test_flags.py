@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from model.config import flag, required
-from model.decoding.config import DecodingConfig
-from model.errors import UsageError
-from model.extractive.config import SelectionConfig
-from model.gate import GateConfig
-from model.quality.flags import QualityConfig
-from model.training.config import ExtractiveTraining, TrainingConfig
-from pipelines.cli import COMMANDS
-from pipelines.corpus.source import CorpusOptions
-from pipelines.flags import add_flags, option_names, read_flags
-from pipelines.options import TRAIN, EvaluateOptions, FailureOptions, NetworkOptions, PrepareOptions, SummarizeOptions, TrainOptions
+from precis.model.config import flag, required
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.gate import GateConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.pipelines.cli import COMMANDS
+from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.flags import add_flags, option_names, read_flags
+from precis.pipelines.options import TRAIN, EvaluateOptions, FailureOptions, NetworkOptions, PrepareOptions, SummarizeOptions, TrainOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ import safetensors
 import safetensors.numpy
 from small_checkpoint import GENERATION, SETTINGS, VOCABULARY, tensors, write_checkpoint
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.errors import DataError, UsageError
-from model.foreign.bart import bart_config
-from model.foreign.checkpoint import load_checkpoint
-from model.foreign.generation import UNSUPPORTED, read_generation
-from model.foreign.tensors import read_tensors
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.bart import bart_config
+from precis.model.foreign.checkpoint import load_checkpoint
+from precis.model.foreign.generation import UNSUPPORTED, read_generation
+from precis.model.foreign.tensors import read_tensors
 
 # Where a few tensors belong, one of each kind: the weight, the tensor, and whether it is stored the other way round.
 PLACES = [

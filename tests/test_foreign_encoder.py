@@ -11,9 +11,9 @@ from encoder_states import states_of
 from plain_bert import hidden_states
 from small_encoder_checkpoint import BERT, INNER, SETTINGS, VOCABULARY, WIDTH, tensors, write_encoder
 
-from model.errors import DataError, UsageError
-from model.foreign.checkpoint import load_checkpoint, load_encoder
-from model.foreign.tokenizer import read_tokenizer
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.checkpoint import load_checkpoint, load_encoder
+from precis.model.foreign.tokenizer import read_tokenizer
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 TYPES = "embeddings.token_type_embeddings.weight"

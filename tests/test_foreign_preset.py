@@ -11,11 +11,11 @@ from small_checkpoint import VOCABULARY as PAIRS
 from small_checkpoint import write_tokenizer
 from small_encoder_checkpoint import INNER, LAYERS, PIECES, POSITIONS, VOCABULARY, WIDTH, tensors, write_encoder
 
-from model.errors import DataError, UsageError
-from model.foreign.checkpoint import ENCODERS, load_encoder, read_settings
-from model.foreign.keras_preset import preset_settings, preset_tensors, preset_tokenizer_settings
-from model.foreign.tensors import Tensor, read_tensors, weight_files
-from model.foreign.tokenizer import read_tokenizer, tokenizer_files
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.checkpoint import ENCODERS, load_encoder, read_settings
+from precis.model.foreign.keras_preset import preset_settings, preset_tensors, preset_tokenizer_settings
+from precis.model.foreign.tensors import Tensor, read_tensors, weight_files
+from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
 
 SHAPE = {"vocabulary_size": VOCABULARY, "num_layers": LAYERS, "num_heads": 2, "hidden_dim": WIDTH, "intermediate_dim": INNER}
 CONFIG = {**SHAPE, "dropout": 0.3, "max_sequence_length": POSITIONS}

@@ -6,10 +6,10 @@ import pytest
 from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from model.bundle import load_tokenizer
-from model.errors import DataError, UsageError
-from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.bundle import load_tokenizer
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ from small_checkpoint import GENERATION, KINDS, POSITIONS, SETTINGS, VOCABULARY,
 from small_encoder_checkpoint import tensors as encoder_tensors
 from small_encoder_checkpoint import write_encoder
 
-from model.decoding.searcher import Searcher
-from model.errors import DataError, UsageError
-from model.foreign.checkpoint import Checkpoint, load_checkpoint, load_encoder
-from model.foreign.generation import read_generation
-from model.foreign.t5 import mt5_config, t5_config
+from precis.model.decoding.searcher import Searcher
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.checkpoint import Checkpoint, load_checkpoint, load_encoder
+from precis.model.foreign.generation import read_generation
+from precis.model.foreign.t5 import mt5_config, t5_config
 
 SHARED, OUTPUT = "shared.weight", "lm_head.weight"
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias.weight"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from model.errors import UsageError
-from model.gate import GateConfig, Text, choose_summary
-from model.quality.flags import FLAGS
+from precis.model.errors import UsageError
+from precis.model.gate import GateConfig, Text, choose_summary
+from precis.model.quality.flags import FLAGS
 
 SOURCE = Text("source", "All of it.", ["short_source"])
 LEAD = Text("lead", "The first.", ["too_short"])

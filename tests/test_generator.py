@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.network.build import build_network
-from model.network.prediction import log_probs
+from precis.model.network.build import build_network
+from precis.model.network.prediction import log_probs
 from tests.small_network import ALL, COVERED, KINDS, PAD, SOURCE, TARGET, by_hand, config_of, make_network, network_of
 
 LENGTHS = [int((row != PAD).sum()) for row in SOURCE]

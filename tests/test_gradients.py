@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model.network.backend import keep_mask
-from model.network.gradients import attend, layer_norm
+from precis.model.network.backend import keep_mask
+from precis.model.network.gradients import attend, layer_norm
 
 DOCUMENTS, HEADS, STEPS, LENGTH, WIDTH = 3, 2, 4, 5, 6
 

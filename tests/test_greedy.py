@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.greedy import greedy_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.greedy import greedy_search
 from tests import plain_search
 from tests.table_network import TableNetwork, check, constant_tables, plain_logits, random_options, random_tables, whole_tables
 

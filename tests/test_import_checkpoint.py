@@ -11,17 +11,17 @@ from command_line import contents, exit_code, precis, said, write_jsonl
 from small_checkpoint import POSITIONS, SETTINGS, TEXTS, tensors, write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import write_encoder, write_pieces
 
-from model.bundle import load_bundle, read_decoding, read_manifest
-from model.decoding.config import DecodingConfig
-from model.decoding.searcher import Searcher
-from model.encoder_bundle import load_encoder_bundle
-from model.errors import DataError, UsageError
-from model.foreign.checkpoint import load_checkpoint, load_encoder
-from model.foreign.tokenizer import read_tokenizer
-from pipelines.cli import main
-from pipelines.import_checkpoint import import_checkpoint
-from pipelines.options import SummarizeOptions
-from pipelines.summarize import _model_ids
+from precis.model.bundle import load_bundle, read_decoding, read_manifest
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.searcher import Searcher
+from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.checkpoint import load_checkpoint, load_encoder
+from precis.model.foreign.tokenizer import read_tokenizer
+from precis.pipelines.cli import main
+from precis.pipelines.import_checkpoint import import_checkpoint
+from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.summarize import _model_ids
 
 LONG = " ".join(TEXTS)  # more than the network reads
 

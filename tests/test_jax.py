@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.searcher import Searcher
-from model.network.build import build_network
-from model.network.config import DecoderOnlyConfig, RecurrentConfig, TransformerConfig, architecture_of
-from model.training.loss import smoothed_cross_entropy
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.searcher import Searcher
+from precis.model.network.build import build_network
+from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig, TransformerConfig, architecture_of
+from precis.model.training.loss import smoothed_cross_entropy
 from tests.plain_network import scramble
 
 ROOT = Path(__file__).parent.parent
@@ -42,11 +42,11 @@ ON_JAX = """
 import json, sys
 sys.modules["tensorflow"] = None  # an import of it fails
 import jax, keras, numpy as np
-from model.decoding.beam import beam_search
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.network.build import build_network
-from model.network.config import read_config
-from model.training.loss import smoothed_cross_entropy
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.network.build import build_network
+from precis.model.network.config import read_config
+from precis.model.training.loss import smoothed_cross_entropy
 
 assert keras.backend.backend() == "jax"
 given = np.load(sys.argv[1])

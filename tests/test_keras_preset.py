@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.bundle import load_bundle
-from model.encoder_bundle import load_encoder_bundle
-from model.errors import UsageError
-from model.foreign.checkpoint import load_checkpoint, load_encoder, read_settings
-from model.foreign.tokenizer import read_tokenizer
-from model.text import normalise, sentences
-from pipelines.corpus.sample.generator import document, hand_written
-from pipelines.import_checkpoint import import_checkpoint
+from precis.model.bundle import load_bundle
+from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.errors import UsageError
+from precis.model.foreign.checkpoint import load_checkpoint, load_encoder, read_settings
+from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.text import normalise, sentences
+from precis.pipelines.corpus.sample.generator import document, hand_written
+from precis.pipelines.import_checkpoint import import_checkpoint
 
 pytestmark = [
     pytest.mark.slow,

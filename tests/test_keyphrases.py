@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from model.errors import UsageError
-from model.keyphrases.candidates import find_candidates, normalise_phrase
-from model.keyphrases.features import FEATURES, DocumentFrequencies, describe
-from model.keyphrases.ranking import best_candidates, frequent_keyphrases
-from model.keyphrases.references import f1, reference_keyphrases, reference_phrases
-from model.text import sentences
-from pipelines.corpus.sample.generator import document
+from precis.model.errors import UsageError
+from precis.model.keyphrases.candidates import find_candidates, normalise_phrase
+from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.ranking import best_candidates, frequent_keyphrases
+from precis.model.keyphrases.references import f1, reference_keyphrases, reference_phrases
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample.generator import document
 
 
 def phrases(*texts):

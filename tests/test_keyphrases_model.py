@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.errors import DataError, UsageError
-from model.keyphrases.candidates import find_candidates
-from model.keyphrases.classifier import Bins, KeyphraseModel
-from model.keyphrases.features import FEATURES, DocumentFrequencies, describe
-from model.keyphrases.ranking import frequent_keyphrases
-from model.keyphrases.references import f1, reference_keyphrases
-from model.keyphrases.training import DocumentFrequencyCounter, train_keyphrases
-from model.text import sentences
-from pipelines.corpus.sample.generator import document
+from precis.model.errors import DataError, UsageError
+from precis.model.keyphrases.candidates import find_candidates
+from precis.model.keyphrases.classifier import Bins, KeyphraseModel
+from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.ranking import frequent_keyphrases
+from precis.model.keyphrases.references import f1, reference_keyphrases
+from precis.model.keyphrases.training import DocumentFrequencyCounter, train_keyphrases
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample.generator import document
 
 
 def pair(index):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.network import layers
-from model.network.config import ACTIVATIONS
+from precis.model.network import layers
+from precis.model.network.config import ACTIVATIONS
 from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import close, small_config, values

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model.network.pointer import Reading
-from model.network.prediction import Prediction
-from model.training.loss import masked_sum, smoothed_cross_entropy
+from precis.model.network.pointer import Reading
+from precis.model.network.prediction import Prediction
+from precis.model.training.loss import masked_sum, smoothed_cross_entropy
 
 VOCABULARY, PAD, MASKED = 7, 0, -1e9
 TARGETS = np.array([[3, 1, 4, 2], [2, 2, PAD, PAD], [PAD, PAD, PAD, PAD]], "int32")

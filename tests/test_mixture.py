@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 from conftest import write_records
 
-from model.errors import UsageError
-from model.record import Example, load_dataset
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
-from model.training.data import Limits, SpecialIds, check_shards, distributed_batches, epoch_batches
-from model.training.mixture import Part, check_mixture, epoch_span, turns
-from model.training.strategy import make_strategy
+from precis.model.errors import UsageError
+from precis.model.record import Example, load_dataset
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.training.data import Limits, SpecialIds, check_shards, distributed_batches, epoch_batches
+from precis.model.training.mixture import Part, check_mixture, epoch_span, turns
+from precis.model.training.strategy import make_strategy
 
 IDS = SpecialIds(pad=0, start=2, end=3)
 LIMITS = Limits(max_source_tokens=60, max_target_tokens=6, batch_tokens=1200, pieces=1, fixed_shapes=False)

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from model.errors import DataError, UsageError
-from model.network.config import (
+from precis.model.errors import DataError, UsageError
+from precis.model.network.config import (
     ACTIVATIONS,
     ARCHITECTURES,
     ATTENTIONS,

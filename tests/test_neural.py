@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
-from model.encoder_bundle import EncoderBundle, save_encoder_bundle
-from model.errors import DataError, UsageError
-from model.extractive import neural
-from model.extractive.features import COUNT, NAMES, features
-from model.extractive.neural import NeuralScorer, load_scorer, pad_inputs, save_scorer
-from model.extractive.vectors import SentenceEncoder
+from precis.model.encoder_bundle import EncoderBundle, save_encoder_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive import neural
+from precis.model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive.neural import NeuralScorer, load_scorer, pad_inputs, save_scorer
+from precis.model.extractive.vectors import SentenceEncoder
 
 STORY = ["Rain fell on monday.", "It was cold, and old a town.", "Nobody came!"]
 DOCUMENTS = [
@@ -175,7 +175,7 @@ def test_another_tokenizer_is_refused(bundle, tmp_path):
 
 def test_a_network_that_read_other_features_is_refused(extractor, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("model.extractive.neural.NAMES", ("length", *NAMES[1:]))
+        patch.setattr("precis.model.extractive.neural.NAMES", ("length", *NAMES[1:]))
         save_scorer(str(tmp_path / "b"), extractor=extractor, encoder=None, precision="float32", provenance={})
     with pytest.raises(
         UsageError, match=r"b: trained on other features \(length, from_end, .*\) than this precis computes; train it again"

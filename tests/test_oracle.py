@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rouge_score.tokenizers import DefaultTokenizer
 
-from model.extractive.oracle import oracle_sentences
-from model.text import sentences
-from pipelines.corpus.sample.generator import document
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample.generator import document
 
 REFERENCE = "A flood hit\nthe town."
 STORY = [

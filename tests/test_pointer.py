@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.network.layers import score_bias
-from model.network.pointer import PointerGenerator, mix
-from model.network.prediction import Prediction, log_probs
+from precis.model.network.layers import score_bias
+from precis.model.network.pointer import PointerGenerator, mix
+from precis.model.network.prediction import Prediction, log_probs
 from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import values

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import files
-from model.bundle import save_bundle
-from model.decoding import pool as module
-from model.decoding.bulk import BulkSummarizer
-from model.decoding.config import DecodingConfig
-from model.decoding.pool import Search, SearchPool, count_processes, load_searcher, refuse_within_import
-from model.decoding.summarizer import Summarizer
-from model.errors import DataError, JobError, UsageError
-from model.network.build import build_network
-from model.network.config import TransformerConfig
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model import files
+from precis.model.bundle import save_bundle
+from precis.model.decoding import pool as module
+from precis.model.decoding.bulk import BulkSummarizer
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.pool import Search, SearchPool, count_processes, load_searcher, refuse_within_import
+from precis.model.decoding.summarizer import Summarizer
+from precis.model.errors import DataError, JobError, UsageError
+from precis.model.network.build import build_network
+from precis.model.network.config import TransformerConfig
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 from tests.small_network import make_network
 
@@ -78,7 +78,7 @@ def wait_until(condition):
 
 @pytest.mark.slow
 def test_processes_find_what_is_found_here(search, monkeypatch, pool_of):
-    monkeypatch.setattr("model.decoding.batches.BATCH_BEAM_TOKENS", 32 * 3 * 2)  # batches of two
+    monkeypatch.setattr("precis.model.decoding.batches.BATCH_BEAM_TOKENS", 32 * 3 * 2)  # batches of two
     documents, bulk = sources(15), BulkSummarizer(search, processes=2)
     bulk.pool = pool_of(search, 2)
     assert bulk.pays_for_processes(documents)
@@ -135,8 +135,8 @@ def test_a_defect_in_a_process_arrives_with_its_kind_and_words(search, pool_of):
 PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np
-from model.decoding.config import DecodingConfig
-from model.decoding.pool import Search, SearchPool
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.pool import Search, SearchPool
 
 if __name__ == "__main__":
     pool = SearchPool(Search(sys.argv[1], sys.argv[2], "float32", DecodingConfig(beam_width=2)), processes=2)
@@ -186,7 +186,7 @@ def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_pa
     done = subprocess.run([sys.executable, str(tmp_path / "script.py")], env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
     assert "UsageError: a search process reads the script that started it: put what it does under `if __name__" in done.stderr
-    assert done.stderr.rstrip().splitlines()[-1].startswith("model.errors.JobError: a search process died")
+    assert done.stderr.rstrip().splitlines()[-1].startswith("precis.model.errors.JobError: a search process died")
 
 
 def test_a_script_is_refused_while_a_process_reads_it(monkeypatch):

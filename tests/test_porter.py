@@ -4,9 +4,9 @@ import random
 
 from nltk.stem.porter import PorterStemmer
 
-from model.porter import stem
-from model.text import words
-from pipelines.corpus.sample.generator import document
+from precis.model.porter import stem
+from precis.model.text import words
+from precis.pipelines.corpus.sample.generator import document
 
 SUFFIXES = (
     "sses ies ss s ied eed ed ing y ational tional enci anci izer bli abli alli entli eli ousli ization ation ator alism iveness fulness "

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.network import positions
-from model.network.config import POSITIONS
+from precis.model.network import positions
+from precis.model.network.config import POSITIONS
 from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import close, small_config, values

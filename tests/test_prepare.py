@@ -18,16 +18,16 @@ import tensorflow as tf
 from command_line import contents, exit_code, precis, said, write_jsonl
 from prepared import SMALL, all_examples, examples, fail_at, info, story
 
-from model import vocabulary
-from model.errors import UsageError
-from model.extractive.oracle import oracle_sentences
-from model.record import read_labelled
-from model.text import body, normalise, sentences
-from model.tokenizer import Tokenizer
-from pipelines import prepare as prepare_module
-from pipelines import scan
-from pipelines.prepare import EncodeTask, prepare
-from pipelines.scan import find_duplicates
+from precis.model import vocabulary
+from precis.model.errors import UsageError
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.record import read_labelled
+from precis.model.text import body, normalise, sentences
+from precis.model.tokenizer import Tokenizer
+from precis.pipelines import prepare as prepare_module
+from precis.pipelines import scan
+from precis.pipelines.prepare import EncodeTask, prepare
+from precis.pipelines.scan import find_duplicates
 
 
 @pytest.fixture(autouse=True)
@@ -475,7 +475,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(tmp_path, moment):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     argv = [part for name, value in {**flags, "output": killed}.items() for part in (f"--{name}", str(value))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "prepare", *argv],
+        [sys.executable, "-m", "precis.pipelines.cli", "prepare", *argv],
         cwd=Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -4,13 +4,13 @@ import pytest
 from command_line import contents, precis, said, write_jsonl
 from prepared import SMALL, all_examples, fail_at, info, story
 
-from model import vocabulary
-from model.errors import UsageError
-from model.extractive.oracle import oracle_sentences
-from model.record import load_dataset, read_labelled
-from model.text import body, normalise
-from model.tokenizer import Tokenizer
-from pipelines.prepare import prepare
+from precis.model import vocabulary
+from precis.model.errors import UsageError
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.record import load_dataset, read_labelled
+from precis.model.text import body, normalise
+from precis.model.tokenizer import Tokenizer
+from precis.pipelines.prepare import prepare
 
 STORIES = [story(index) for index in range(24)]
 FLAGS = {"validation_share": 0.3, "test_share": 0, **SMALL, "max_target_tokens": 200}

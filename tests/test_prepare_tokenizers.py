@@ -11,13 +11,13 @@ from prepared import SMALL, all_examples, examples, fail_at, info, story
 from small_checkpoint import write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import PIECES, write_encoder, write_pieces
 
-from model import vocabulary
-from model.errors import DataError, UsageError
-from model.foreign.tokenizer import ForeignTokenizer
-from model.text import body, normalise
-from model.tokenizer import Tokenizer
-from model.tokenizers import load_tokenizer, load_tokenizers
-from pipelines.prepare import prepare
+from precis.model import vocabulary
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.text import body, normalise
+from precis.model.tokenizer import Tokenizer
+from precis.model.tokenizers import load_tokenizer, load_tokenizers
+from precis.pipelines.prepare import prepare
 
 STORIES = [story(index) for index in range(24)]
 ARTICLES = {line["id"]: body(line["article"]) for line in STORIES}
@@ -32,7 +32,7 @@ def import_bundle(checkpoint: Path) -> str:
 
 
 def precis_import(checkpoint: Path, output: Path) -> int:
-    from pipelines.cli import main
+    from precis.pipelines.cli import main
 
     return main(["import", str(checkpoint), "--output", str(output)])
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import progress
-from pipelines.progress import FOLDER_VARIABLE, TaskProgress, advance, shown, total
+from precis.pipelines import progress
+from precis.pipelines.progress import FOLDER_VARIABLE, TaskProgress, advance, shown, total
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from model.errors import UsageError
-from model.quality.flags import FLAGS, QualityConfig
-from model.quality.measures import measure, read_source
-from model.text import sentences
-from pipelines.corpus.sample import generator
+from precis.model.errors import UsageError
+from precis.model.quality.flags import FLAGS, QualityConfig
+from precis.model.quality.measures import measure, read_source
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample import generator
 
 CONFIG = QualityConfig()
 ARTICLE = "Rain fell on the coast on Monday. Nobody came, and 12 trees fell on the coast road."

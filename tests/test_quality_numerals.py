@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from model.quality.numerals import MAX_DIGITS, all_values, stated_numbers
+from precis.model.quality.numerals import MAX_DIGITS, all_values, stated_numbers
 
 
 def stated(text):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from model.quality.overlap import (
+from precis.model.quality.overlap import (
     Fragment,
     coverage,
     density,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model import files, record
-from model.errors import DataError, UsageError
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model import files, record
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 
 EXAMPLES = [
     record.Example("a", np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]), np.array([5, 200], np.int32), 900, "One.\nTwo é."),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.network import layers
-from model.network.build import build_network
-from model.network.config import RecurrentConfig
+from precis.model.network import layers
+from precis.model.network.build import build_network
+from precis.model.network.config import RecurrentConfig
 from tests import plain_recurrent as plain
 from tests.plain_network import weights_of
 from tests.small_network import PAD, RECURRENT, SOURCE, TARGET, by_hand, close, make_network, network_of, values

@@ -6,8 +6,8 @@ import random
 import pytest
 from rouge_score import rouge_scorer
 
-from model import rouge, text
-from pipelines.corpus.sample.generator import document
+from precis.model import rouge, text
+from precis.pipelines.corpus.sample.generator import document
 
 WORDS = ["the", "running", "runs", "Cities", "city", "naïve", "Ünïcode", "3.5m", "it's", "—", "généralement", "東京", "a", "happily"]
 

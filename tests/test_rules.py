@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.rules import completes_ngram, is_possible, length_penalty, score_next
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.rules import completes_ngram, is_possible, length_penalty, score_next
 from tests import plain_search
 
 NONE = DecodingConfig(max_summary_tokens=8, no_repeat_ngram=0)

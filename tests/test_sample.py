@@ -7,8 +7,8 @@ import statistics
 import pytest
 from rouge_score import rouge_scorer
 
-from model.errors import UsageError
-from pipelines.corpus.sample import generator, names, source
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.sample import generator, names, source
 
 # sha256 over ids, articles and highlights of documents 0 to 199. Changes with VERSION only.
 GOLDEN_SHA256 = "24874dcd8dda2f3594a3176b11807ad17d194016d262529b2ad3c890942b0980"

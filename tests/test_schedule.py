@@ -3,9 +3,9 @@
 import keras
 import pytest
 
-from model.training.config import TrainingConfig
-from model.training.optimizer import make_optimizer
-from model.training.schedule import WarmupInverseSquareRoot
+from precis.model.training.config import TrainingConfig
+from precis.model.training.optimizer import make_optimizer
+from precis.model.training.schedule import WarmupInverseSquareRoot
 
 STEPS = [1, 2, 399, 3999, 4000, 4001, 16_000, 100_000]
 

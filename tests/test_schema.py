@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from model.errors import DataError
-from pipelines import schema
+from precis.model.errors import DataError
+from precis.pipelines import schema
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)
 

@@ -6,10 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from model.decoding import batches
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.searcher import Searcher
-from model.errors import UsageError
+from precis.model.decoding import batches
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.searcher import Searcher
+from precis.model.errors import UsageError
 from tests.small_network import PAD, VOCABULARY, make_network, network_of
 
 START, END = 1, 2

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from model.errors import UsageError
-from model.extractive.boilerplate import is_boilerplate
-from model.extractive.config import SelectionConfig
-from model.extractive.methods import METHODS, frequency, lead
-from model.extractive.selection import Extract, extract, select
-from model.text import Sentence, sentences
+from precis.model.errors import UsageError
+from precis.model.extractive.boilerplate import is_boilerplate
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import METHODS, frequency, lead
+from precis.model.extractive.selection import Extract, extract, select
+from precis.model.text import Sentence, sentences
 
 STORY = "The old mill burned down. Nobody was in it. The old mill burned for hours. Rain put the fire out."
 PLAIN = SelectionConfig(redundancy="none")
@@ -192,7 +192,7 @@ def test_a_sentence_of_a_story_is_no_boilerplate(sentence):
 
 def test_every_hint_is_needed_by_some_pattern():
     hinted = " ".join(BOILERPLATE).lower()
-    from model.extractive import boilerplate
+    from precis.model.extractive import boilerplate
 
     sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
     assert {hint for hint in boilerplate._HINTS if hint not in hinted} <= sites | {"tell us", "sponsored"}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from small_extractor import TOKENS, make_encoder_bundle
 
-from model.extractive import vectors as vectors_module
-from model.extractive.vectors import SentenceEncoder, Window, cut_windows
-from model.foreign.tokenizer import ForeignTokenizer
-from model.network.encoder import Encoder
+from precis.model.extractive import vectors as vectors_module
+from precis.model.extractive.vectors import SentenceEncoder, Window, cut_windows
+from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.network.encoder import Encoder
 
 CLS, SEP = 3, 4
 # Pieces: rain fell on mon ##day | it was cold | nobody came .

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from model.errors import DataError
-from model.foreign.sentencepiece import Piece, read_model, sentencepiece_definition
-from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer, tokenizer_files
+from precis.model.errors import DataError
+from precis.model.foreign.sentencepiece import Piece, read_model, sentencepiece_definition
+from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer, tokenizer_files
 
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
 PIECES = [

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from sentencepiece_reference import MODELS, SETTINGS
 
-from model.foreign.tokenizer import read_tokenizer
-from model.text import sentences
-from pipelines.corpus.sample.generator import document, hand_written
+from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.text import sentences
+from precis.pipelines.corpus.sample.generator import document, hand_written
 
 ABSENT = [name for name in ("sentencepiece", "transformers") if importlib.util.find_spec(name) is None]
 pytestmark = [

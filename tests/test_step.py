@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.network import layers
-from model.network.backend import make_room, write_rows
+from precis.model.network import layers
+from precis.model.network.backend import make_room, write_rows
 from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
 from tests.walks import SOURCE, STEPS, compiled_walk, normalised, random_walk, reorder, teacher_forced, walk_steps
 

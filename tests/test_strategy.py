@@ -7,8 +7,8 @@ import time
 import pytest
 import tensorflow as tf
 
-from model.errors import UsageError
-from model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
+from precis.model.errors import UsageError
+from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 from command_line import precis, write_jsonl
 from summarize_runs import LINES, SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from model.text import content_sha256, normalise
-from pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
+from precis.model.text import content_sha256, normalise
+from precis.pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
 
 pytestmark = pytest.mark.usefixtures("one_time")
 

@@ -9,25 +9,25 @@ import pytest
 from command_line import precis, said, write_jsonl
 from summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from model.decoding.config import DecodingConfig
-from model.errors import DataError
-from model.extractive.config import SelectionConfig
-from model.extractive.neural import load_scorer, save_scorer
-from model.gate import GateConfig
-from model.keyphrases.classifier import KeyphraseModel
-from model.keyphrases.ranking import frequent_keyphrases
-from model.keyphrases.references import reference_keyphrases
-from model.keyphrases.training import train_keyphrases
-from model.network.build import build_extractor
-from model.network.config import ExtractorConfig
-from model.quality.flags import FLAGS, QualityConfig
-from model.quality.measures import measure, read_source
-from model.text import sentences, words
-from pipelines.corpus.sample.generator import document
-from pipelines.corpus.source import CorpusOptions
-from pipelines.options import SummarizeOptions
-from pipelines.summarize_task import SummarizeTask
-from pipelines.summary_rows import Models, Read, Settings, draft_rows, has_fewer_words
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import DataError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.neural import load_scorer, save_scorer
+from precis.model.gate import GateConfig
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.keyphrases.ranking import frequent_keyphrases
+from precis.model.keyphrases.references import reference_keyphrases
+from precis.model.keyphrases.training import train_keyphrases
+from precis.model.network.build import build_extractor
+from precis.model.network.config import ExtractorConfig
+from precis.model.quality.flags import FLAGS, QualityConfig
+from precis.model.quality.measures import measure, read_source
+from precis.model.text import sentences, words
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.summarize_task import SummarizeTask
+from precis.pipelines.summary_rows import Models, Read, Settings, draft_rows, has_fewer_words
 
 pytestmark = pytest.mark.usefixtures("one_time")
 READ_COLUMNS = ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "abstractive_quality")
@@ -257,7 +257,7 @@ def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself(tmp_path,
     cut = article.index("S.")
     halves = [(0, cut), (cut, len(article))]
     cut_there = [sentences(article)[0]._replace(start=start, end=end, text=article[start:end]) for start, end in halves]
-    monkeypatch.setattr("pipelines.summary_rows.sentences", lambda *_, **__: cut_there)
+    monkeypatch.setattr("precis.pipelines.summary_rows.sentences", lambda *_, **__: cut_there)
     read = Read(document(0)._replace(article=article), article, False)
     (draft,) = draft_rows([read], settings(tmp_path, extractive="lead"), Models())
     assert draft.extractive.flags == [] and draft.columns["article_words"] == len(words(draft.extractive.text)) == 8

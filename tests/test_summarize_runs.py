@@ -17,8 +17,8 @@ import pytest
 from command_line import contents, precis, results, said, without_times, write_jsonl
 from summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
 
-from pipelines.summarize import summarize
-from pipelines.summarize_task import SummarizeTask
+from precis.pipelines.summarize import summarize
+from precis.pipelines.summarize_task import SummarizeTask
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -126,7 +126,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     argv = [part for name, value in {**flags, "output": killed}.items() for part in (f"--{name}", str(value))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", "summarize", *argv],
+        [sys.executable, "-m", "precis.pipelines.cli", "summarize", *argv],
         cwd=Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -154,7 +154,7 @@ def test_a_corpus_without_documents_fails_the_job(tmp_path, capsys):
 def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.tasks.finish_job", lambda job: None)  # the job ends just before it is done
+        patch.setattr("precis.pipelines.tasks.finish_job", lambda job: None)  # the job ends just before it is done
         assert precis("summarize", output=folder, **flags) == 0
     next((folder / "summaries").iterdir()).unlink()
     assert precis("summarize", output=folder, **flags) == 0

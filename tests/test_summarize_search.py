@@ -6,19 +6,19 @@ import pytest
 from command_line import precis, results, write_jsonl
 from summarize_runs import MAX_SOURCE_TOKENS, SHORT, WRITTEN, id_of, manifest_of, rows_of
 
-from model.decoding.config import DecodingConfig
-from model.decoding.pool import SearchPool
-from model.errors import DataError
-from model.extractive.config import SelectionConfig
-from model.gate import GateConfig
-from model.quality.flags import QualityConfig
-from model.text import body, content_sha256
-from pipelines.corpus.source import CorpusOptions
-from pipelines.options import SummarizeOptions
-from pipelines.runner import pipeline_options
-from pipelines.summarize import _without_processes_of_workers
-from pipelines.summarize_task import SummarizeTask, _one_ahead
-from pipelines.summary_rows import Settings
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.pool import SearchPool
+from precis.model.errors import DataError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.gate import GateConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.text import body, content_sha256
+from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.runner import pipeline_options
+from precis.pipelines.summarize import _without_processes_of_workers
+from precis.pipelines.summarize_task import SummarizeTask, _one_ahead
+from precis.pipelines.summary_rows import Settings
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -54,7 +54,7 @@ def test_the_run_says_what_the_search_cost(undisturbed, extractive, flags, capsy
 
 @pytest.mark.slow
 def test_search_processes_change_no_summary_and_are_gone_afterwards(undisturbed, flags, tmp_path, monkeypatch):
-    monkeypatch.setattr("model.decoding.bulk.POOL_BATCHES", 1)
+    monkeypatch.setattr("precis.model.decoding.bulk.POOL_BATCHES", 1)
     begun = []
     monkeypatch.setattr(SearchPool, "submit", lambda pool, sources, submit=SearchPool.submit: begun.append(1) or submit(pool, sources))
     assert precis("summarize", output=tmp_path / "pool", search_processes=2, **flags) == 0

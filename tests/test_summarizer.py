@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from small_encoder_checkpoint import BERT, write_pieces
 
-from model.decoding.batches import Found
-from model.decoding.config import DecodingConfig
-from model.decoding.searcher import Searcher
-from model.decoding.summarizer import Summarizer, special_tokens
-from model.foreign.tokenizer import read_tokenizer
-from model.network.build import build_network
-from model.network.config import TransformerConfig
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.decoding.batches import Found
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.searcher import Searcher
+from precis.model.decoding.summarizer import Summarizer, special_tokens
+from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.network.build import build_network
+from precis.model.network.config import TransformerConfig
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 
 TOKENIZER = Tokenizer([*RESERVED_TOKENS, "▁", "▁␤", *(f"▁{letter}" for letter in "abcdefghij")])

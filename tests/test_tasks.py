@@ -8,12 +8,12 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from model import files
-from model.errors import UsageError
-from pipelines import tasks
-from pipelines.corpus.document import Fields, Task
-from pipelines.failures import DeadLetter
-from pipelines.schema import DEAD_LETTER_SCHEMA
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines import tasks
+from precis.pipelines.corpus.document import Fields, Task
+from precis.pipelines.failures import DeadLetter
+from precis.pipelines.schema import DEAD_LETTER_SCHEMA
 
 
 def begin(folder, *, kind="records", count=2, **inputs):

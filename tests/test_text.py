@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from model.text import body, boilerplate, content_sha256, normalise, one_line, sentences, words
+from precis.model.text import body, boilerplate, content_sha256, normalise, one_line, sentences, words
 
 AWKWARD = [
     "",

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from model import text_tensor
-from model.text import body, boilerplate, normalise
+from precis.model import text_tensor
+from precis.model.text import body, boilerplate, normalise
 
 # Of these texts are put together: boilerplate, what looks like it, and characters that are cleaned away or that RE2 sees differently.
 BITS = """(CNN)|(CNN) --|( cnn )|( ~ cnn ) --|(The Hollywood Reporter)|(Any Name) --|( miami ) --|London|LONDON, England|new delhi|New Delhi

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model.errors import DataError
-from model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
+from precis.model.errors import DataError
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
 
 CHARACTERS = [chr(code) for code in range(33, 127)] + list("Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32")
 PIECES = ["▁", "▁␤", "▁He", "▁paid", "▁one", "▁␤", "##xt", "▁ne", "▁co", "##op"]

@@ -4,10 +4,10 @@ import pytest
 from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, write_pieces
 
-from model.errors import DataError
-from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
-from model.tokenizers import Tokenizers, encode_targets, holds_tokenizer, load_tokenizer, load_tokenizers, save_tokenizers
+from precis.model.errors import DataError
+from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenizers import Tokenizers, encode_targets, holds_tokenizer, load_tokenizer, load_tokenizers, save_tokenizers
 
 OWN = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
 

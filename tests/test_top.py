@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from model.decoding.top import top_tokens
+from precis.model.decoding.top import top_tokens
 
 
 def by_sorting(scores, count):

@@ -25,15 +25,15 @@ from small_training import (
     training_config,
 )
 
-from model import record
-from model.bundle import load_bundle
-from model.decoding.summarizer import Summary
-from model.errors import DataError, UsageError
-from model.network.build import build_network
-from model.training import loop
-from model.training.data import epoch_batches
-from model.training.loop import Interrupted
-from model.training.validation import Validation, Validator
+from precis.model import record
+from precis.model.bundle import load_bundle
+from precis.model.decoding.summarizer import Summary
+from precis.model.errors import DataError, UsageError
+from precis.model.network.build import build_network
+from precis.model.training import loop
+from precis.model.training.data import epoch_batches
+from precis.model.training.loop import Interrupted
+from precis.model.training.validation import Validation, Validator
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from small_training import assert_same_training, checkpoints, in_process, losses, start_command, train_flags
 
-from model.bundle import load_bundle
-from model.errors import UsageError
-from pipelines.cli import main
-from pipelines.train import train
+from precis.model.bundle import load_bundle
+from precis.model.errors import UsageError
+from precis.pipelines.cli import main
+from precis.pipelines.train import train
 
 
 def wait_for_checkpoint(process: subprocess.Popen, output: Path) -> None:
@@ -58,7 +58,7 @@ NO_BEAM = """
 import sys
 for name in ("apache_beam", "pyarrow"):
     sys.modules[name] = None  # importing it raises ImportError
-from pipelines.cli import main
+from precis.pipelines.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -19,8 +19,8 @@ from small_training import (
     train_flags,
 )
 
-from model.bundle import load_bundle
-from pipelines.train import train
+from precis.model.bundle import load_bundle
+from precis.pipelines.train import train
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 sys.path.insert(0, "tests")
 from small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
-from model.training.strategy import make_strategy
+from precis.model.training.strategy import make_strategy
 records, output = sys.argv[1:]
 assert make_strategy("mirrored").num_replicas_in_sync == 2
 still = network_config(dropout=0.0, **ONE_BUCKET)

@@ -14,28 +14,28 @@ from command_line import contents, precis
 from conftest import write_records
 from small_training import checkpoints, reports, start_command
 
-from model.bundle import load_bundle, save_bundle
-from model.encoder_bundle import load_encoder_bundle
-from model.errors import DataError, UsageError
-from model.extractive.config import SelectionConfig
-from model.extractive.features import features
-from model.extractive.methods import METHODS
-from model.extractive.neural import load_scorer
-from model.extractive.selection import select
-from model.extractive.vectors import SentenceEncoder
-from model.keyphrases.classifier import KeyphraseModel
-from model.keyphrases.training import train_keyphrases
-from model.network.config import ExtractorConfig
-from model.record import Example, LabelledSentences, load_dataset, read_labelled
-from model.rouge import Reference
-from model.text import one_line, sentences
-from model.tokenizer import Tokenizer
-from model.training import extractive as training_module
-from model.training.config import ExtractiveTraining
-from model.training.extractive import ExtractorTrainer, train_extractor
-from pipelines.corpus.sample.generator import document
-from pipelines.prepare import prepare
-from pipelines.train import train
+from precis.model.bundle import load_bundle, save_bundle
+from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.features import features
+from precis.model.extractive.methods import METHODS
+from precis.model.extractive.neural import load_scorer
+from precis.model.extractive.selection import select
+from precis.model.extractive.vectors import SentenceEncoder
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.keyphrases.training import train_keyphrases
+from precis.model.network.config import ExtractorConfig
+from precis.model.record import Example, LabelledSentences, load_dataset, read_labelled
+from precis.model.rouge import Reference
+from precis.model.text import one_line, sentences
+from precis.model.tokenizer import Tokenizer
+from precis.model.training import extractive as training_module
+from precis.model.training.config import ExtractiveTraining
+from precis.model.training.extractive import ExtractorTrainer, train_extractor
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.prepare import prepare
+from precis.pipelines.train import train
 from tests.small_network import make_network
 
 FLAGS = {"epochs": 3, "batch_documents": 16, "dropout": 0.3, "vector_precision": "float32"}

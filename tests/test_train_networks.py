@@ -3,7 +3,7 @@
 import pytest
 from small_training import VOCABULARY, assert_same_training, losses, make_trainer, network_config, run_to_end, stop_at
 
-from model.network.config import DecoderOnlyConfig, RecurrentConfig
+from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig
 
 SHAPE = {"vocabulary_size": VOCABULARY, "pad_id": 0, "width": 16, "dropout": 0.1, "max_source_tokens": 192, "max_target_tokens": 48}
 NETWORKS = {

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 from small_training import VOCABULARY, network_config, training_config
 
-from model.network.build import build_network
-from model.training.step import make_train_step
-from model.training.strategy import make_strategy
+from precis.model.network.build import build_network
+from precis.model.training.step import make_train_step
+from precis.model.training.strategy import make_strategy
 
 
 def sgd_step(*, clip_norm: float, accumulate: int = 1):

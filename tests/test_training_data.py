@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from model.errors import DataError, UsageError
-from model.record import load_dataset
-from model.training.data import Limits, SpecialIds, bucket_rows, check_shards, distributed_batches, epoch_batches, length_buckets
-from model.training.strategy import make_strategy
+from precis.model.errors import DataError, UsageError
+from precis.model.record import load_dataset
+from precis.model.training.data import Limits, SpecialIds, bucket_rows, check_shards, distributed_batches, epoch_batches, length_buckets
+from precis.model.training.strategy import make_strategy
 
 STAGING = "nothing is copied here"
 IDS = SpecialIds(pad=0, start=2, end=3)

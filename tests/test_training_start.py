@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from small_training import make_trainer, network_config, run_to_end, training_config
 
-from model.bundle import load_bundle, open_bundle, save_bundle
-from model.encoder_bundle import save_encoder_bundle
-from model.errors import UsageError
-from model.network.build import build_encoder, build_network
-from model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
-from model.tokenizers import Tokenizers, load_tokenizers
-from model.training.start import Start, initialise, start_from_bundle, start_with_encoder, with_word_vectors
+from precis.model.bundle import load_bundle, open_bundle, save_bundle
+from precis.model.encoder_bundle import save_encoder_bundle
+from precis.model.errors import UsageError
+from precis.model.network.build import build_encoder, build_network
+from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenizers import Tokenizers, load_tokenizers
+from precis.model.training.start import Start, initialise, start_from_bundle, start_with_encoder, with_word_vectors
 from tests.plain_network import scramble
 
 
@@ -239,7 +239,7 @@ def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_pa
 
 
 def test_a_training_ends_when_validation_finds_nothing_better(records_folder, tmp_path, monkeypatch):
-    from model.training.validation import Validation, Validator
+    from precis.model.training.validation import Validation, Validator
 
     scores = iter([0.2, 0.5, 0.4, 0.5, 0.1, 0.9])
     monkeypatch.setattr(Validator, "__call__", lambda self: Validation(1.0, 0.5, {"rouge2": next(scores)}))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from model.errors import UsageError
-from model.network import layers
-from model.network.build import build_network
-from model.network.config import StackConfig, TransformerConfig
+from precis.model.errors import UsageError
+from precis.model.network import layers
+from precis.model.network.build import build_network
+from precis.model.network.config import StackConfig, TransformerConfig
 from tests.small_network import SOURCE, TARGET, TRANSFORMERS, by_hand, make_network, network_of, small_config
 
 

@@ -9,11 +9,11 @@ import pytest
 from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from model import word_vectors
-from model.errors import DataError, UsageError
-from model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from model.tokenizer import RESERVED_TOKENS, Tokenizer
-from model.word_vectors import initial_table, read_vectors, read_width
+from precis.model import word_vectors
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
+from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.word_vectors import initial_table, read_vectors, read_width
 
 # The second number of `rain` is four bytes that are spaces and line breaks.
 ODD = float(np.frombuffer(b" \n \n", "<f4")[0])

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.rules import LOWEST_SCORE, Hypotheses, Network, Scores, is_possible, length_penalty, score_next
-from model.decoding.top import top_tokens
-from model.network.backend import forget_size, has_static_shapes
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.rules import LOWEST_SCORE, Hypotheses, Network, Scores, is_possible, length_penalty, score_next
+from precis.model.decoding.top import top_tokens
+from precis.model.network.backend import forget_size, has_static_shapes
 
 # Steps that room is made for at once: a step costs time for all the room there is. Between segments, documents that are done leave.
 SEGMENT = 8

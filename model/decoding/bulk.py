@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.bundle import open_bundle
-from model.decoding.batches import Searched, batches_by_length, in_order
-from model.decoding.config import check_coverage
-from model.decoding.pool import Search, SearchPool, check_model, load_searcher
-from model.decoding.summarizer import Summary, distinct_summaries
+from precis.model.bundle import open_bundle
+from precis.model.decoding.batches import Searched, batches_by_length, in_order
+from precis.model.decoding.config import check_coverage
+from precis.model.decoding.pool import Search, SearchPool, check_model, load_searcher
+from precis.model.decoding.summarizer import Summary, distinct_summaries
 
 if TYPE_CHECKING:
-    from model.decoding.searcher import Searcher
+    from precis.model.decoding.searcher import Searcher
 
 # A process needs some seconds before it can search; fewer batches than this are done by then.
 POOL_BATCHES = 4

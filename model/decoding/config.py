@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from model.config import flag
-from model.errors import UsageError
+from precis.model.config import flag
+from precis.model.errors import UsageError
 
 LENGTH_PENALTIES = ("none", "average", "wu")
 REPETITION_PENALTIES = ("log_probs", "logits")

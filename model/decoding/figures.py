@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from model.decoding.batches import Searched
+from precis.model.decoding.batches import Searched
 
 COUNTED = ("documents", "source_tokens", "padded_tokens", "summary_tokens")
 MEASURED = ("process_seconds", "wall_seconds")

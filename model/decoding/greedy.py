@@ -4,8 +4,8 @@ from typing import Any
 
 from keras import ops
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.rules import Hypotheses, Network, length_penalty, score_next
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.rules import Hypotheses, Network, length_penalty, score_next
 
 
 def greedy_search(network: Network, memory: Any, *, batch: Any, config: DecodingConfig, special: DecodingTokens) -> Hypotheses:

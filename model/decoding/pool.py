@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from model.decoding.batches import Searched
-from model.decoding.config import DecodingConfig
-from model.errors import DataError, JobError, PrecisError, UsageError
-from model.quiet import import_tensorflow
+from precis.model.decoding.batches import Searched
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.model.quiet import import_tensorflow
 
 if TYPE_CHECKING:  # TensorFlow must not be imported before a process has said how many threads it may take.
-    from model.decoding.searcher import Searcher
+    from precis.model.decoding.searcher import Searcher
 
 
 class Search(NamedTuple):
@@ -47,9 +47,9 @@ def load_searcher(search: Search) -> "Searcher":
       UsageError: the folder is no complete bundle.
       DataError: the bundle is damaged or holds another model.
     """
-    from model.bundle import load_bundle
-    from model.decoding.searcher import Searcher
-    from model.decoding.summarizer import special_tokens
+    from precis.model.bundle import load_bundle
+    from precis.model.decoding.searcher import Searcher
+    from precis.model.decoding.summarizer import special_tokens
 
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search, bundle.model_id)

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.network.layers import log_norm, places
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.network.layers import log_norm, places
 
 # The log-probability of what must not be written. Finite, so that sums stay free of NaN; far below every real one.
 LOWEST_SCORE = -1e9

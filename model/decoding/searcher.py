@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
-from model.decoding.beam import beam_search
-from model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
-from model.decoding.greedy import greedy_search
-from model.decoding.rules import is_possible
-from model.network.generator import Generator
+from precis.model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
+from precis.model.decoding.beam import beam_search
+from precis.model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
+from precis.model.decoding.greedy import greedy_search
+from precis.model.decoding.rules import is_possible
+from precis.model.network.generator import Generator
 
 
 class Searcher:

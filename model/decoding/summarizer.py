@@ -5,13 +5,13 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from model.decoding.batches import Found
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.decoding.searcher import Searcher
-from model.foreign.tokenizer import ForeignTokenizer
-from model.network.generator import Generator
-from model.text import normalise
-from model.tokenizer import Tokenizer
+from precis.model.decoding.batches import Found
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.decoding.searcher import Searcher
+from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.network.generator import Generator
+from precis.model.text import normalise
+from precis.model.tokenizer import Tokenizer
 
 
 class Summary(NamedTuple):

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from model.config import flag
-from model.errors import UsageError
+from precis.model.config import flag
+from precis.model.errors import UsageError
 
 # Extractive methods that others are measured against: their sentences are taken as they are.
 BASELINES = ("lead", "random", "oracle")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from model.extractive.terms import Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms
 
 # In the order of the columns; further right follow their logarithms, log(1 + x).
 NAMES = (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from model.extractive.terms import find_terms
-from model.extractive.threads import one_thread
+from precis.model.extractive.terms import find_terms
+from precis.model.extractive.threads import one_thread
 
 _GAP_WORDS = 4
 _CENTROID_SHARE = 0.3

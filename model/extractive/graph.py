@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from model.extractive.terms import Terms, find_terms
-from model.extractive.threads import one_thread
+from precis.model.extractive.terms import Terms, find_terms
+from precis.model.extractive.threads import one_thread
 
 _DAMPING = 0.85  # share of the walk that follows edges; both papers and Brin and Page (1998) take it
 _TOLERANCE, _MOST_STEPS = 1e-13, 250  # 0.85^250 is below 1e-17: a walk has always settled by then

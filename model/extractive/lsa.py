@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from model.extractive.terms import find_terms
-from model.extractive.threads import one_thread
+from precis.model.extractive.terms import find_terms
+from precis.model.extractive.threads import one_thread
 
 _SMOOTHING = 0.4
 _LEAST_SHARE = 0.5

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from model.extractive.config import BASELINES as BASELINES
-from model.extractive.frequency import centroid, frequency, luhn, sumbasic
-from model.extractive.graph import lexrank, pacsum, textrank
-from model.extractive.lsa import lsa
+from precis.model.extractive.config import BASELINES as BASELINES
+from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
+from precis.model.extractive.graph import lexrank, pacsum, textrank
+from precis.model.extractive.lsa import lsa
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:

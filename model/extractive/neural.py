@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from model.bundle import EXTRACTIVE, open_files, open_tokenizer, open_weights, save_files
-from model.encoder_bundle import EncoderBundle
-from model.errors import UsageError
-from model.extractive.features import COUNT, NAMES, features
-from model.extractive.vectors import SentenceEncoder, cut_windows
-from model.network.config import EncoderConfig, ExtractorConfig
-from model.text import one_line
+from precis.model.bundle import EXTRACTIVE, open_files, open_tokenizer, open_weights, save_files
+from precis.model.encoder_bundle import EncoderBundle
+from precis.model.errors import UsageError
+from precis.model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive.vectors import SentenceEncoder, cut_windows
+from precis.model.network.config import EncoderConfig, ExtractorConfig
+from precis.model.text import one_line
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import
-    from model.network.extractor import Extractor
+    from precis.model.network.extractor import Extractor
 
 _OVERLAP_SENTENCES = 8
 _BATCH_WINDOWS = 64
@@ -137,7 +137,7 @@ def load_scorer(folder: str) -> NeuralScorer:
     if tuple(config["features"]) != NAMES:
         raise UsageError(f"{folder}: trained on other features ({', '.join(config['features'])}) than this precis computes; train it again")
     weights = open_weights(folder)
-    from model.network.build import build_encoder, build_extractor
+    from precis.model.network.build import build_encoder, build_extractor
 
     extractor = build_extractor(ExtractorConfig(**config["extractor"]))
     networks: list[Any] = [extractor]

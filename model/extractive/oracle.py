@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.rouge import tokenize
+from precis.model.rouge import tokenize
 
 _LEAST_GAIN = 1e-9  # a smaller gain is rounding
 

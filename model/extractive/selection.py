@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from model.extractive.boilerplate import is_boilerplate
-from model.extractive.config import SelectionConfig
-from model.extractive.terms import find_terms
-from model.extractive.threads import one_thread
-from model.text import Sentence, words
+from precis.model.extractive.boilerplate import is_boilerplate
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.terms import find_terms
+from precis.model.extractive.threads import one_thread
+from precis.model.text import Sentence, words
 
 _DIGITS = 9
 

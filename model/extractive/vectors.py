@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from model.foreign.tokenizer import ForeignTokenizer
-from model.tokenizer import Tokenizer
+from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from model.network.encoder import Encoder
+    from precis.model.network.encoder import Encoder
 
 _BATCH_TOKENS = 8_192  # padded tokens of one call: more takes memory and gains no speed on a processor
 _LENGTH_STEP = 32  # windows are padded to multiples of it

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from model.errors import DataError
-from model.network.config import EncoderConfig, TransformerConfig
+from precis.model.errors import DataError
+from precis.model.network.config import EncoderConfig, TransformerConfig
 
 # The last part of a weight's path, and what it is called in a checkpoint.
 _LEAVES = {"kernel": "weight", "gamma": "weight", "scale": "weight", "bias": "bias", "beta": "bias"}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from model.foreign.architecture import Architecture, activation, attention_names
-from model.network.config import StackConfig, TransformerConfig
+from precis.model.foreign.architecture import Architecture, activation, attention_names
+from precis.model.network.config import StackConfig, TransformerConfig
 
 
 def bart_config(settings: Mapping[str, Any]) -> TransformerConfig:

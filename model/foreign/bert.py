@@ -7,9 +7,9 @@ of two texts it belongs. A row here is one text, so the vector of the first is a
 from collections.abc import Mapping
 from typing import Any
 
-from model.errors import DataError
-from model.foreign.architecture import Architecture, activation
-from model.network.config import EncoderConfig
+from precis.model.errors import DataError
+from precis.model.foreign.architecture import Architecture, activation
+from precis.model.network.config import EncoderConfig
 
 _ROBERTA_PAD = 1
 

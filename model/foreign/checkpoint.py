@@ -8,23 +8,23 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from model import files
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.errors import DataError, UsageError
-from model.foreign.architecture import Architecture, Config, current_name
-from model.foreign.bart import BART
-from model.foreign.bert import BERT, DISTILBERT, ROBERTA
-from model.foreign.generation import read_generation, task_settings
-from model.foreign.keras_preset import is_preset, preset_settings, preset_tensors
-from model.foreign.pegasus import PEGASUS
-from model.foreign.t5 import MT5, T5
-from model.foreign.tensors import Tensor, read_tensors
-from model.foreign.weights import assign, cut_positions, join_embedding
-from model.network.config import EncoderConfig, TransformerConfig
+from precis.model import files
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.architecture import Architecture, Config, current_name
+from precis.model.foreign.bart import BART
+from precis.model.foreign.bert import BERT, DISTILBERT, ROBERTA
+from precis.model.foreign.generation import read_generation, task_settings
+from precis.model.foreign.keras_preset import is_preset, preset_settings, preset_tensors
+from precis.model.foreign.pegasus import PEGASUS
+from precis.model.foreign.t5 import MT5, T5
+from precis.model.foreign.tensors import Tensor, read_tensors
+from precis.model.foreign.weights import assign, cut_positions, join_embedding
+from precis.model.network.config import EncoderConfig, TransformerConfig
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be read is refused without it.
-    from model.network.encoder import Encoder
-    from model.network.transformer import Transformer
+    from precis.model.network.encoder import Encoder
+    from precis.model.network.transformer import Transformer
 
 CONFIG_FILE, GENERATION_FILE = "config.json", "generation_config.json"
 # By model_type: what writes summaries, and what only reads.
@@ -100,7 +100,7 @@ def load_checkpoint(folder: str, *, precision: str = "float32", max_source_token
     config, tensors = _read(folder, config, architecture, max_source_tokens)
     with _naming(folder):
         config = _with_output(config, tensors, architecture)
-    from model.network.build import build_network
+    from precis.model.network.build import build_network
 
     network = build_network(config, precision=precision)
     with _naming(folder):
@@ -122,7 +122,7 @@ def load_encoder(folder: str, *, precision: str = "float32", max_source_tokens: 
     with _naming(folder):
         config = _network_config(settings, architecture)
     config, tensors = _read(folder, config, architecture, max_source_tokens)
-    from model.network.build import build_encoder
+    from precis.model.network.build import build_encoder
 
     encoder = build_encoder(config, precision=precision)
     with _naming(folder):

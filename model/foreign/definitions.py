@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from model.errors import DataError
+from precis.model.errors import DataError
 
 
 def byte_level_bpe(vocabulary_content: bytes, merges_content: bytes, settings: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.errors import DataError, UsageError
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.errors import DataError, UsageError
 
 # Settings that no search here has, and the value that changes nothing where it is not "nothing" or zero.
 UNSUPPORTED: Mapping[str, Any] = {

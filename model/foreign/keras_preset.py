@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from model.decoding.config import DecodingConfig
-from model.errors import DataError
-from model.foreign.architecture import Architecture, tensor_name
-from model.foreign.tensors import Tensor
-from model.network.config import EncoderConfig, TransformerConfig
+from precis.model.decoding.config import DecodingConfig
+from precis.model.errors import DataError
+from precis.model.foreign.architecture import Architecture, tensor_name
+from precis.model.foreign.tensors import Tensor
+from precis.model.network.config import EncoderConfig, TransformerConfig
 
 # No preset says how to search, so a network of one is searched as one that was trained here.
 _SEARCH = {"num_beams": DecodingConfig().beam_width, "no_repeat_ngram_size": DecodingConfig().no_repeat_ngram}

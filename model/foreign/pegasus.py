@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from model.foreign.bart import BART, sized_config
-from model.network.config import TransformerConfig
+from precis.model.foreign.bart import BART, sized_config
+from precis.model.network.config import TransformerConfig
 
 
 def pegasus_config(settings: Mapping[str, Any]) -> TransformerConfig:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from model.errors import DataError
+from precis.model.errors import DataError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -7,9 +7,9 @@ a side share.
 from collections.abc import Mapping
 from typing import Any
 
-from model.errors import DataError
-from model.foreign.architecture import Architecture, activation, attention_names
-from model.network.config import TransformerConfig
+from precis.model.errors import DataError
+from precis.model.foreign.architecture import Architecture, activation, attention_names
+from precis.model.network.config import TransformerConfig
 
 # No position is learned, so nothing ends there; it is the length that the published checkpoints were trained with.
 _TRAINED_TOKENS = 512

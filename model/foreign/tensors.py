@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model import files
-from model.errors import DataError, UsageError
+from precis.model import files
+from precis.model.errors import DataError, UsageError
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 PRESET_FILE, PRESET_INDEX_FILE = "model.weights.h5", "model.weights.json"

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from model import files
-from model.errors import DataError, UsageError
-from model.foreign.definitions import byte_level_bpe, word_pieces
-from model.foreign.keras_preset import preset_tokenizer_settings
-from model.foreign.sentencepiece import sentencepiece_definition
-from model.tokenizer import LINE_BREAK, SPACE, UNREADABLE
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.foreign.definitions import byte_level_bpe, word_pieces
+from precis.model.foreign.keras_preset import preset_tokenizer_settings
+from precis.model.foreign.sentencepiece import sentencepiece_definition
+from precis.model.tokenizer import LINE_BREAK, SPACE, UNREADABLE
 
 FORMAT_VERSION = 1
 DEFINITION_FILE = "tokenizers.json"  # in a bundle; the files of a tokenizer of our own have other names

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model.errors import DataError
-from model.foreign.architecture import Architecture, is_ignored, tensor_name
-from model.foreign.tensors import Tensor
+from precis.model.errors import DataError
+from precis.model.foreign.architecture import Architecture, is_ignored, tensor_name
+from precis.model.foreign.tensors import Tensor
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import: tensors that do not fit together are refused without it.
-    from model.network.encoder import Encoder
-    from model.network.transformer import Transformer
+    from precis.model.network.encoder import Encoder
+    from precis.model.network.transformer import Transformer
 
 
 def join_embedding(found: dict[str, Tensor], architecture: Architecture[Any], *, is_tied: bool) -> bool:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from model.porter import stem
-from model.text import WORD
+from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.porter import stem
+from precis.model.text import WORD
 
 MAX_WORDS = 4
 LINKS = frozenset(["of", "for", "and", "the"])  # `the` only behind another: `end of the war`, but not `end the war`

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from model import files
-from model.bundle import CONFIG_FILE, FORMAT_VERSION, KEYPHRASES, MANIFEST_FILE, open_files, read_manifest
-from model.errors import DataError, UsageError
-from model.keyphrases.candidates import find_candidates
-from model.keyphrases.features import FEATURES, DocumentFrequencies, describe
-from model.keyphrases.ranking import best_candidates
+from precis.model import files
+from precis.model.bundle import CONFIG_FILE, FORMAT_VERSION, KEYPHRASES, MANIFEST_FILE, open_files, read_manifest
+from precis.model.errors import DataError, UsageError
+from precis.model.keyphrases.candidates import find_candidates
+from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.ranking import best_candidates
 
 WEIGHTS_FILE = "weights.json"
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.keyphrases.candidates import BREAK, LINK, MAX_WORDS, NUMBER, TOPIC, Candidates
+from precis.model.keyphrases.candidates import BREAK, LINK, MAX_WORDS, NUMBER, TOPIC, Candidates
 
 # In the order of the columns. A frequency is a number of occurrences in the document, a position the number of tokens before it.
 FEATURES = (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from model.errors import UsageError
-from model.keyphrases.candidates import Candidates, find_candidates
+from precis.model.errors import UsageError
+from precis.model.keyphrases.candidates import Candidates, find_candidates
 
 
 def best_candidates(candidates: Candidates, scores: np.ndarray, count: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from model.keyphrases.candidates import Candidates, find_candidates, normalise_phrase
+from precis.model.keyphrases.candidates import Candidates, find_candidates, normalise_phrase
 
 
 def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from model.errors import DataError
-from model.keyphrases.candidates import find_candidates, read_tokens
-from model.keyphrases.classifier import Bins, KeyphraseModel
-from model.keyphrases.features import FEATURES, DocumentFrequencies, describe
-from model.keyphrases.references import found_in
+from precis.model.errors import DataError
+from precis.model.keyphrases.candidates import find_candidates, read_tokens
+from precis.model.keyphrases.classifier import Bins, KeyphraseModel
+from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.references import found_in
 
 # Two features together where one does not mean the same at every value of the other. They are worth 0.5 to 1 point of F1@10 on news.
 PAIRS = (

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 
 import keras
 
-from model.network.config import DecoderOnlyConfig, EncoderConfig, ExtractorConfig, NetworkConfig, RecurrentConfig, TransformerConfig
-from model.network.decoder_only import DecoderOnly
-from model.network.encoder import Encoder
-from model.network.extractor import Extractor
-from model.network.generator import Generator
-from model.network.recurrent import Recurrent
-from model.network.transformer import Transformer
+from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, ExtractorConfig, NetworkConfig, RecurrentConfig, TransformerConfig
+from precis.model.network.decoder_only import DecoderOnly
+from precis.model.network.encoder import Encoder
+from precis.model.network.extractor import Extractor
+from precis.model.network.generator import Generator
+from precis.model.network.recurrent import Recurrent
+from precis.model.network.transformer import Transformer
 
 Network = TypeVar("Network", bound=keras.Model)
 

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from model.config import check_at_least_one
-from model.errors import DataError, UsageError
+from precis.model.config import check_at_least_one
+from precis.model.errors import DataError, UsageError
 
 POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")

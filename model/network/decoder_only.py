@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.config import DecoderOnlyConfig
-from model.network.generator import AttentionMap, Cache, Generator, Memory, Output
-from model.network.layers import EncoderBlock, look_ahead_mask, make_norm, padding_mask, score_bias
-from model.network.past import Past, grow_past, narrow_past, open_slots, start_past
-from model.network.positions import PositionedInput, TokenEmbedding, make_relative
-from model.network.step import BlockWeights, Source, as_source, ready_own_weights, step_block
-from model.network.transformer import Beams, choose
+from precis.model.network.config import DecoderOnlyConfig
+from precis.model.network.generator import AttentionMap, Cache, Generator, Memory, Output
+from precis.model.network.layers import EncoderBlock, look_ahead_mask, make_norm, padding_mask, score_bias
+from precis.model.network.past import Past, grow_past, narrow_past, open_slots, start_past
+from precis.model.network.positions import PositionedInput, TokenEmbedding, make_relative
+from precis.model.network.step import BlockWeights, Source, as_source, ready_own_weights, step_block
+from precis.model.network.transformer import Beams, choose
 
 
 class Read(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.network.config import EncoderConfig, StackConfig, TransformerConfig
-from model.network.layers import EncoderBlock, make_norm, padding_mask, score_bias
-from model.network.positions import PositionedInput, TokenEmbedding, make_relative
+from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
+from precis.model.network.layers import EncoderBlock, make_norm, padding_mask, score_bias
+from precis.model.network.positions import PositionedInput, TokenEmbedding, make_relative
 
 
 class Encoder(keras.Model):

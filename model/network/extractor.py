@@ -9,9 +9,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.extractive.features import COUNT
-from model.network.config import ExtractorConfig
-from model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, make_norm, score_bias
+from precis.model.extractive.features import COUNT
+from precis.model.network.config import ExtractorConfig
+from precis.model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, make_norm, score_bias
 
 _LARGEST = 6.0  # scaled features are cut there: those of a document unlike the training's stay within reach
 

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.network.config import StackConfig
-from model.network.layers import Dropout, Linear, MultiHeadAttention
+from precis.model.network.config import StackConfig
+from precis.model.network.layers import Dropout, Linear, MultiHeadAttention
 
 _WIDTHS = (1, 3, 5)  # of the convolutions
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.config import NetworkConfig
-from model.network.layers import Linear
-from model.network.pointer import PointerGenerator, coverage_loss, coverage_penalty
-from model.network.positions import TokenEmbedding
-from model.network.prediction import Prediction, log_probs
-from model.network.step import Product, multiply, ready
+from precis.model.network.config import NetworkConfig
+from precis.model.network.layers import Linear
+from precis.model.network.pointer import PointerGenerator, coverage_loss, coverage_penalty
+from precis.model.network.positions import TokenEmbedding
+from precis.model.network.prediction import Prediction, log_probs
+from precis.model.network.step import Product, multiply, ready
 
 
 class Memory(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.network.backend import add_bias, keep_mask
-from model.network.config import StackConfig
-from model.network.gradients import attend, layer_norm
+from precis.model.network.backend import add_bias, keep_mask
+from precis.model.network.config import StackConfig
+from precis.model.network.gradients import attend, layer_norm
 
 # What a masked score becomes before the softmax. Finite, so that a row with nothing to read stays free of NaN.
 MASKED = -1e9

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.backend import forget_size, has_static_shapes, make_room
-from model.network.layers import MASKED, MultiHeadAttention
+from precis.model.network.backend import forget_size, has_static_shapes, make_room
+from precis.model.network.layers import MASKED, MultiHeadAttention
 
 
 class Own(NamedTuple):

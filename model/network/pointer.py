@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.layers import log_norm, places
+from precis.model.network.layers import log_norm, places
 
 # Added to nothing, only a floor below which a probability is not logged: smaller than any float32 softmax says anything about.
 LOWEST_PROBABILITY = 1e-30

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from model.network.config import StackConfig
-from model.network.layers import Dropout, make_norm
+from precis.model.network.config import StackConfig
+from precis.model.network.layers import Dropout, make_norm
 
 
 def sinusoidal_positions(length: int, width: int, *, in_halves: bool = False) -> np.ndarray:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from model.network.pointer import Reading, mix
+from precis.model.network.pointer import Reading, mix
 
 
 class Prediction(NamedTuple):

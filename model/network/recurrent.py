@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.config import RecurrentConfig
-from model.network.gate import ConvolutionalGate
-from model.network.generator import AttentionMap, Cache, Generator, Memory, Output
-from model.network.layers import Dropout, Linear, padding_mask, score_bias
-from model.network.positions import TokenEmbedding
-from model.network.transformer import choose
+from precis.model.network.config import RecurrentConfig
+from precis.model.network.gate import ConvolutionalGate
+from precis.model.network.generator import AttentionMap, Cache, Generator, Memory, Output
+from precis.model.network.layers import Dropout, Linear, padding_mask, score_bias
+from precis.model.network.positions import TokenEmbedding
+from precis.model.network.transformer import choose
 
 # The layer and the cell of each kind, and how many tensors the state of a cell has.
 _CELLS: Mapping[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {

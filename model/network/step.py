@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.backend import add_bias, write_rows
-from model.network.layers import DecoderBlock, EncoderBlock, FeedForward, Linear, MultiHeadAttention, Residual
-from model.network.past import Own
+from precis.model.network.backend import add_bias, write_rows
+from precis.model.network.layers import DecoderBlock, EncoderBlock, FeedForward, Linear, MultiHeadAttention, Residual
+from precis.model.network.past import Own
 
 
 class Product(NamedTuple):

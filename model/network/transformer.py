@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.config import TransformerConfig
-from model.network.encoder import add_encoder, read_tokens
-from model.network.gate import ConvolutionalGate
-from model.network.generator import AttentionMap, Cache, Generator, Memory, Output
-from model.network.layers import DecoderBlock, look_ahead_mask, make_norm, score_bias
-from model.network.past import Past, grow_past, narrow_past, open_slots, start_past
-from model.network.positions import PositionedInput, TokenEmbedding, make_relative
-from model.network.step import BlockWeights, Source, read_source, ready_weights, step_decoder_block
+from precis.model.network.config import TransformerConfig
+from precis.model.network.encoder import add_encoder, read_tokens
+from precis.model.network.gate import ConvolutionalGate
+from precis.model.network.generator import AttentionMap, Cache, Generator, Memory, Output
+from precis.model.network.layers import DecoderBlock, look_ahead_mask, make_norm, score_bias
+from precis.model.network.past import Past, grow_past, narrow_past, open_slots, start_past
+from precis.model.network.positions import PositionedInput, TokenEmbedding, make_relative
+from precis.model.network.step import BlockWeights, Source, read_source, ready_weights, step_decoder_block
 
 
 class Beams(NamedTuple):

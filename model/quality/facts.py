@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from model.extractive.stopwords import STOP_WORDS
-from model.porter import stem
-from model.quality.numerals import SCALES, SMALL, TENS, Value, all_values, stated_numbers
-from model.quality.openings import OPENINGS
-from model.text import words
+from precis.model.extractive.stopwords import STOP_WORDS
+from precis.model.porter import stem
+from precis.model.quality.numerals import SCALES, SMALL, TENS, Value, all_values, stated_numbers
+from precis.model.quality.openings import OPENINGS
+from precis.model.text import words
 
 _stem = functools.lru_cache(maxsize=200_000)(stem)
 _MONTH_FORMS = (

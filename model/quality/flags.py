@@ -6,8 +6,8 @@ SELECT document_id, summary FROM summaries WHERE NOT list_contains(quality_flags
 import dataclasses
 from collections.abc import Mapping
 
-from model.config import flag
-from model.errors import UsageError
+from precis.model.config import flag
+from precis.model.errors import UsageError
 
 # In the order in which they stand in a row.
 FLAGS: Mapping[str, str] = {

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from model.quality.facts import Facts, read_facts, unsupported_facts
-from model.quality.flags import QualityConfig
-from model.quality.overlap import (
+from precis.model.quality.facts import Facts, read_facts, unsupported_facts
+from precis.model.quality.flags import QualityConfig
+from precis.model.quality.overlap import (
     Positions,
     coverage,
     density,
@@ -17,7 +17,7 @@ from model.quality.overlap import (
     positions_of,
     repetition_rate,
 )
-from model.text import Sentence, words
+from precis.model.text import Sentence, words
 
 
 class Source(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from model import files
-from model.errors import UsageError
+from precis.model import files
+from precis.model.errors import UsageError
 
 STATE_FILE, TENSORS_FILE = "state.json", "state.safetensors"
 

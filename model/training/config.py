@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from model.config import PRECISIONS, flag
-from model.errors import UsageError
+from precis.model.config import PRECISIONS, flag
+from precis.model.errors import UsageError
 
 STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
 

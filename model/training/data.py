@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from model import files, record
-from model.errors import DataError
-from model.record import DatasetInfo
-from model.training.mixture import Part, epoch_span, turns
+from precis.model import files, record
+from precis.model.errors import DataError
+from precis.model.record import DatasetInfo
+from precis.model.training.mixture import Part, epoch_span, turns
 
 _INTERLEAVED_SHARDS = 8  # read in turn where documents are shuffled
 

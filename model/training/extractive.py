@@ -24,22 +24,22 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from model import files, record
-from model.encoder_bundle import EncoderBundle, load_encoder_bundle
-from model.errors import DataError, UsageError
-from model.extractive.config import SelectionConfig
-from model.extractive.features import COUNT, features
-from model.extractive.neural import Inputs, NeuralScorer, pad_inputs, save_scorer
-from model.extractive.selection import select
-from model.extractive.vectors import SentenceEncoder
-from model.network.build import build_extractor
-from model.network.config import ExtractorConfig
-from model.record import DatasetInfo, load_dataset
-from model.rouge import Reference
-from model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
-from model.training.config import ExtractiveTraining
-from model.training.data import check_shards
-from model.training.loop import LOSSES_FILE, TrainResult
+from precis.model import files, record
+from precis.model.encoder_bundle import EncoderBundle, load_encoder_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.features import COUNT, features
+from precis.model.extractive.neural import Inputs, NeuralScorer, pad_inputs, save_scorer
+from precis.model.extractive.selection import select
+from precis.model.extractive.vectors import SentenceEncoder
+from precis.model.network.build import build_extractor
+from precis.model.network.config import ExtractorConfig
+from precis.model.record import DatasetInfo, load_dataset
+from precis.model.rouge import Reference
+from precis.model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from precis.model.training.config import ExtractiveTraining
+from precis.model.training.data import check_shards
+from precis.model.training.loop import LOSSES_FILE, TrainResult
 
 _WARMUP_SHARE = 0.1
 _PEAK_RATE = 0.002

@@ -16,22 +16,22 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from model import files
-from model.bundle import save_bundle
-from model.decoding.config import DecodingConfig
-from model.decoding.summarizer import Summarizer, special_tokens
-from model.errors import DataError, UsageError
-from model.network.build import build_network
-from model.network.config import NetworkConfig
-from model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
-from model.training.config import TrainingConfig
-from model.training.data import Limits, SpecialIds, check_shards, distributed_batches
-from model.training.optimizer import make_optimizer
-from model.training.records import RecordSets
-from model.training.start import Start, initialise
-from model.training.step import StepReport, make_train_step
-from model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
-from model.training.validation import Validation, Validator
+from precis.model import files
+from precis.model.bundle import save_bundle
+from precis.model.decoding.config import DecodingConfig
+from precis.model.decoding.summarizer import Summarizer, special_tokens
+from precis.model.errors import DataError, UsageError
+from precis.model.network.build import build_network
+from precis.model.network.config import NetworkConfig
+from precis.model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from precis.model.training.config import TrainingConfig
+from precis.model.training.data import Limits, SpecialIds, check_shards, distributed_batches
+from precis.model.training.optimizer import make_optimizer
+from precis.model.training.records import RecordSets
+from precis.model.training.start import Start, initialise
+from precis.model.training.step import StepReport, make_train_step
+from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
+from precis.model.training.validation import Validation, Validator
 
 # Settings that say how long, how visibly or where a training runs, not what a step does: they may change when it is resumed.
 _FREE_SETTINGS = (

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from model.network.layers import places
-from model.network.pointer import LOWEST_PROBABILITY, Reading, spread
-from model.network.prediction import Prediction
+from precis.model.network.layers import places
+from precis.model.network.pointer import LOWEST_PROBABILITY, Reading, spread
+from precis.model.network.prediction import Prediction
 
 
 class Sums(NamedTuple):

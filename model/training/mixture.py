@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.errors import UsageError
-from model.record import DatasetInfo
+from precis.model.errors import UsageError
+from precis.model.record import DatasetInfo
 
 
 class Part(NamedTuple):

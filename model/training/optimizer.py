@@ -6,8 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from model.training.config import TrainingConfig
-from model.training.schedule import WarmupInverseSquareRoot
+from precis.model.training.config import TrainingConfig
+from precis.model.training.schedule import WarmupInverseSquareRoot
 
 _SETTINGS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}  # Vaswani et al. 2017, section 5.3
 

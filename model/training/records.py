@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from model import files
-from model.errors import UsageError
-from model.record import DatasetInfo, load_dataset
-from model.tokenizers import Tokenizers, load_tokenizers
-from model.training.data import check_shards
-from model.training.mixture import Part, check_mixture
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.model.record import DatasetInfo, load_dataset
+from precis.model.tokenizers import Tokenizers, load_tokenizers
+from precis.model.training.data import check_shards
+from precis.model.training.mixture import Part, check_mixture
 
 
 class RecordSets(NamedTuple):

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from model import files
-from model.bundle import open_bundle, open_weights, read_decoding
-from model.decoding.config import DecodingConfig, DecodingTokens
-from model.encoder_bundle import open_encoder
-from model.errors import UsageError
-from model.network.config import EncoderConfig, NetworkConfig, StackConfig, TransformerConfig
-from model.tokenizers import AnyTokenizer, Tokenizers
+from precis.model import files
+from precis.model.bundle import open_bundle, open_weights, read_decoding
+from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.encoder_bundle import open_encoder
+from precis.model.errors import UsageError
+from precis.model.network.config import EncoderConfig, NetworkConfig, StackConfig, TransformerConfig
+from precis.model.tokenizers import AnyTokenizer, Tokenizers
 
 if TYPE_CHECKING:
-    from model.network.generator import Generator
+    from precis.model.network.generator import Generator
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def initialise(network: "Generator", start: Start, tokenizer: AnyTokenizer) -> d
             weight.assign(value[: weight.shape[0]] if path.endswith("/positions") else value)
     facts: dict[str, Any] = dict(start.identity)
     if start.word_vectors:
-        from model.word_vectors import initial_table
+        from precis.model.word_vectors import initial_table
 
         table, found, of = initial_table(network.embedding.table.numpy(), tokenizer, start.word_vectors)
         network.embedding.table.assign(table)

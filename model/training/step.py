@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from model.network.generator import Generator
-from model.training.config import TrainingConfig
-from model.training.loss import Sums, masked_sum, smoothed_cross_entropy
+from precis.model.network.generator import Generator
+from precis.model.training.config import TrainingConfig
+from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
 
 
 class StepReport(NamedTuple):

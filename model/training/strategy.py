@@ -6,7 +6,7 @@ import socket
 
 import tensorflow as tf
 
-from model.errors import UsageError
+from precis.model.errors import UsageError
 
 
 def make_strategy(name: str) -> tf.distribute.Strategy:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from model import record, rouge
-from model.decoding.summarizer import Summarizer
-from model.training.data import Limits, SpecialIds, epoch_batches
-from model.training.loss import Sums, smoothed_cross_entropy
+from precis.model import record, rouge
+from precis.model.decoding.summarizer import Summarizer
+from precis.model.training.data import Limits, SpecialIds, epoch_batches
+from precis.model.training.loss import Sums, smoothed_cross_entropy
 
 
 class Validation(NamedTuple):

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Fields, Task, Unreadable
-from pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES, Line, is_gzip, read_lines
-from pipelines.corpus.listing import SourceFile, cut_range, list_files
-from pipelines.corpus.records import check_fields, to_document
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES, Line, is_gzip, read_lines
+from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
+from precis.pipelines.corpus.records import check_fields, to_document
 
 # The csv module's limit on a field belongs to the whole process; whoever holds the lock has raised it.
 _FIELD_LIMIT_LOCK = threading.Lock()

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from model import files
-from pipelines.corpus.document import Document, Fields, Task, Unreadable
-from pipelines.corpus.lines import MAX_RAW_BYTES, Line, is_gzip, read_lines
-from pipelines.corpus.listing import SourceFile, cut_range, list_files
-from pipelines.corpus.records import check_fields, to_document
+from precis.model import files
+from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES, Line, is_gzip, read_lines
+from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
+from precis.pipelines.corpus.records import check_fields, to_document
 
 # Each task of a compressed file decompresses all that comes before it.
 _MAX_GZIP_TASKS = 16

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from model import files
+from precis.model import files
 
 MAX_LINE_BYTES = 64 << 20
 # What a dead letter keeps of a record.

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from model import files
-from model.errors import UsageError
+from precis.model import files
+from precis.model.errors import UsageError
 
 _MAGIC = "*?[{"
 # What tells one content from another, the surest first; each file system offers some of them.

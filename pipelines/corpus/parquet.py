@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from model import files
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Fields, Task, Unreadable
-from pipelines.corpus.lines import MAX_RAW_BYTES
-from pipelines.corpus.listing import SourceFile, list_files
-from pipelines.corpus.records import check_fields, to_document
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES
+from precis.pipelines.corpus.listing import SourceFile, list_files
+from precis.pipelines.corpus.records import check_fields, to_document
 
 _BATCH_ROWS = 256
 

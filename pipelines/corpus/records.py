@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Fields, Unreadable
-from pipelines.corpus.lines import MAX_RAW_BYTES
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Fields, Unreadable
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 
 
 def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) -> None:

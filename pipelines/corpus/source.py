@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from model.config import flag, required
-from model.errors import UsageError
-from model.text import content_sha256
-from pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.config import flag, required
+from precis.model.errors import UsageError
+from precis.model.text import content_sha256
+from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
@@ -108,34 +108,34 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
 # The modules of the schemes are imported where they are needed: pyarrow and TFDS are not there for every corpus.
 def _list_tasks(scheme: str, where: str, *, options: CorpusOptions, fields: Fields, needed: tuple[str, ...]) -> list[Task]:
     if scheme == "jsonl":
-        from pipelines.corpus import jsonl
+        from precis.pipelines.corpus import jsonl
 
         return jsonl.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
     if scheme == "csv":
-        from pipelines.corpus import csv_files
+        from precis.pipelines.corpus import csv_files
 
         return csv_files.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
     if scheme == "parquet":
-        from pipelines.corpus import parquet
+        from precis.pipelines.corpus import parquet
 
         return parquet.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
     if scheme == "text":
-        from pipelines.corpus import text_files
+        from precis.pipelines.corpus import text_files
 
         return text_files.list_tasks(where, task_bytes=options.task_bytes)
     if scheme == "stories":
-        from pipelines.corpus import stories
+        from precis.pipelines.corpus import stories
 
         return stories.list_tasks(where, task_bytes=options.task_bytes)
     if scheme == "tfds":
-        from pipelines.corpus import tfds_sets
+        from precis.pipelines.corpus import tfds_sets
 
         if options.stories_dir:
             tfds_sets.prepare_from_stories(options.stories_dir, options.urls_dir, options.data_dir)
         return tfds_sets.list_tasks(
             where, fields=fields, needed=needed, split=options.split, data_dir=options.data_dir, task_bytes=options.task_bytes
         )
-    from pipelines.corpus.sample import source as sample
+    from precis.pipelines.corpus.sample import source as sample
 
     return sample.list_tasks(where, split=options.split, task_documents=max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES))
 
@@ -161,30 +161,30 @@ def read_task(task: Task, options: CorpusOptions) -> Iterator[Document | Unreada
 
 def _read(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
     if task.scheme == "jsonl":
-        from pipelines.corpus import jsonl
+        from precis.pipelines.corpus import jsonl
 
         return jsonl.read(task)
     if task.scheme == "csv":
-        from pipelines.corpus import csv_files
+        from precis.pipelines.corpus import csv_files
 
         return csv_files.read(task)
     if task.scheme == "parquet":
-        from pipelines.corpus import parquet
+        from precis.pipelines.corpus import parquet
 
         return parquet.read(task)
     if task.scheme == "text":
-        from pipelines.corpus import text_files
+        from precis.pipelines.corpus import text_files
 
         return text_files.read(task, _scheme_and_where(options.corpus)[1])
     if task.scheme == "stories":
-        from pipelines.corpus import stories
+        from precis.pipelines.corpus import stories
 
         return stories.read(task)
     if task.scheme == "tfds":
-        from pipelines.corpus import tfds_sets
+        from precis.pipelines.corpus import tfds_sets
 
         return tfds_sets.read(task)
-    from pipelines.corpus.sample import source as sample
+    from precis.pipelines.corpus.sample import source as sample
 
     return sample.read(task)
 

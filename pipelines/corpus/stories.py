@@ -3,10 +3,10 @@
 import posixpath
 from collections.abc import Iterator
 
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Task, Unreadable
-from pipelines.corpus.listing import SourceFile, group_files, group_version, list_folder
-from pipelines.corpus.text_files import read_text
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.pipelines.corpus.listing import SourceFile, group_files, group_version, list_folder
+from precis.pipelines.corpus.text_files import read_text
 
 _SUFFIX = ".story"
 _MARK = "@highlight"

@@ -3,10 +3,10 @@
 import posixpath
 from collections.abc import Iterator
 
-from model import files
-from pipelines.corpus.document import Document, Task, Unreadable
-from pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
-from pipelines.corpus.listing import fixed_root, group_files, group_version, list_files
+from precis.model import files
+from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
+from precis.pipelines.corpus.listing import fixed_root, group_files, group_version, list_files
 
 
 def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:

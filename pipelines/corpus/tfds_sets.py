@@ -13,13 +13,13 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from model import files
-from model.errors import DataError, UsageError
-from model.record import read_frames
-from pipelines.corpus.document import Document, Fields, Task, Unreadable
-from pipelines.corpus.lines import MAX_RAW_BYTES
-from pipelines.corpus.listing import cut_range, list_files
-from pipelines.corpus.records import check_fields, to_document
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.record import read_frames
+from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES
+from precis.pipelines.corpus.listing import cut_range, list_files
+from precis.pipelines.corpus.records import check_fields, to_document
 
 _URL_LISTS = {"train_urls": "all_train.txt", "val_urls": "all_val.txt", "test_urls": "all_test.txt"}
 _STORIES = ("cnn/stories", "dailymail/stories")

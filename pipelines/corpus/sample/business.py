@@ -1,7 +1,7 @@
 """Stories about business: company results and a product recall."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 
 def results(draw: Draw) -> Story:

@@ -1,7 +1,7 @@
 """Stories about crime: theft and the verdict of a court."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 
 def theft(draw: Draw) -> Story:

@@ -1,7 +1,7 @@
 """Stories about disasters and narrow escapes: fire, storm, rescue."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 
 def fire(draw: Draw) -> Story:

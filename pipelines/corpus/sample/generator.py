@@ -5,10 +5,10 @@ import hashlib
 import json
 from importlib import resources
 
-from pipelines.corpus.document import Document
-from pipelines.corpus.sample import business, crime, disasters, leisure, politics, science
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import compose
+from precis.pipelines.corpus.document import Document
+from precis.pipelines.corpus.sample import business, crime, disasters, leisure, politics, science
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import compose
 
 # Changes whenever any document does, so that work done with the old ones is not taken up again.
 VERSION = "1"
@@ -42,7 +42,7 @@ def document(index: int) -> Document:
 @functools.cache
 def hand_written() -> list[Document]:
     """The hand-written documents, the first of the corpus."""
-    text = resources.files("pipelines.corpus.sample").joinpath("articles.jsonl").read_text(encoding="utf-8")
+    text = resources.files("precis.pipelines.corpus.sample").joinpath("articles.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.strip().split("\n")]
     return [_named(index, record["article"], record["highlights"], "hand-written") for index, record in enumerate(records)]
 

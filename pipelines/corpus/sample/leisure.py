@@ -1,7 +1,7 @@
 """Stories about free time: football match, concert, museum."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 _CLUBS = ["Rovers", "United", "Athletic", "Wanderers", "City", "Rangers", "Albion", "Harriers"]
 

@@ -1,7 +1,7 @@
 """Stories about public affairs: election, bridge, school, strike."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 
 def election(draw: Draw) -> Story:

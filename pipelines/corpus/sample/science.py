@@ -1,7 +1,7 @@
 """Stories about nature and science: study and zoo."""
 
-from pipelines.corpus.sample.names import Draw
-from pipelines.corpus.sample.story import Story
+from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.story import Story
 
 
 def study(draw: Draw) -> Story:

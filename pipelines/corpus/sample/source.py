@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from model.errors import UsageError
-from pipelines.corpus.document import Document, Task
-from pipelines.corpus.sample import generator
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.document import Document, Task
+from precis.pipelines.corpus.sample import generator
 
 DEFAULT_DOCUMENTS = 6000
 _BYTES_A_DOCUMENT = 900

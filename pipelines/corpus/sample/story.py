@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.sample.names import Draw
 
 
 class Story(NamedTuple):

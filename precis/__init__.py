@@ -15,13 +15,13 @@ precis.export(bundle="bundle", output="saved_model")
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.attention import attention
-    from pipelines.evaluate import evaluate
-    from pipelines.export import export
-    from pipelines.import_checkpoint import import_checkpoint
-    from pipelines.prepare import prepare
-    from pipelines.summarize import summarize
-    from pipelines.train import train
+    from precis.pipelines.attention import attention
+    from precis.pipelines.evaluate import evaluate
+    from precis.pipelines.export import export
+    from precis.pipelines.import_checkpoint import import_checkpoint
+    from precis.pipelines.prepare import prepare
+    from precis.pipelines.summarize import summarize
+    from precis.pipelines.train import train
 
 __all__ = ["attention", "evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"]
 
@@ -32,4 +32,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'precis' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"pipelines.{name}"), name)
+    return getattr(importlib.import_module(f"precis.pipelines.{name}"), name)
