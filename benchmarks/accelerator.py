@@ -32,10 +32,14 @@ PAD, START, END = 0, 2, 3
 
 def main() -> None:
     """Prints the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--network", default="small")
     parser.add_argument("--architecture", default="transformer")
-    parser.add_argument("--pointer", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument(
+        "--pointer", action=argparse.BooleanOptionalAction, default=True
+    )
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--documents", type=int, default=32, help="of a batch")
     parser.add_argument("--source_tokens", type=int, default=400)
@@ -43,7 +47,12 @@ def main() -> None:
     parser.add_argument("--vocabulary_size", type=int, default=16_000)
     parser.add_argument("--beam_width", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peak_tflops", type=float, default=0.0, help="of the chip in this precision; 0 measures one large product")
+    parser.add_argument(
+        "--peak_tflops",
+        type=float,
+        default=0.0,
+        help="of the chip in this precision; 0 measures one large product",
+    )
     args = parser.parse_args()
     config = named_network(
         args.network,
@@ -56,18 +65,28 @@ def main() -> None:
     )
     network = build_network(config, precision=args.precision)
     rng = np.random.default_rng(0)
-    source = rng.integers(4, args.vocabulary_size, (args.documents, args.source_tokens)).astype("int32")
-    target = rng.integers(4, args.vocabulary_size, (args.documents, args.target_tokens)).astype("int32")
+    source = rng.integers(
+        4, args.vocabulary_size, (args.documents, args.source_tokens)
+    ).astype("int32")
+    target = rng.integers(
+        4, args.vocabulary_size, (args.documents, args.target_tokens)
+    ).astype("int32")
     device = jax.devices()[0]
-    parameters = sum(int(np.prod(weight.shape)) for weight in network.trainable_variables)
+    parameters = sum(
+        int(np.prod(weight.shape)) for weight in network.trainable_variables
+    )
     peak = args.peak_tflops * 1e12 or measure_peak(args.precision)
     print(f"device {device.platform} {device.device_kind}")
     print(f"parameters {parameters:,}")
     print(f"peak {peak / 1e12:.2f} TFLOP/s")
     tokens = source.size + target.size
     # Forward and backward: six operations a parameter and token (Kaplan et al. 2020, section 2.1), without embeddings, with the output.
-    matrices = parameters - args.vocabulary_size * config.width * (not config.tied_output)
-    seconds = statistics.median(train_seconds(network, source, target, rounds=args.rounds))
+    matrices = parameters - args.vocabulary_size * config.width * (
+        not config.tied_output
+    )
+    seconds = statistics.median(
+        train_seconds(network, source, target, rounds=args.rounds)
+    )
     print(f"train {tokens / seconds:,.0f} tokens/s")
     print(f"train_share_of_peak {6 * matrices * tokens / seconds / peak:.1%}")
     seconds = statistics.median(search_seconds(network, source, args))
@@ -76,26 +95,46 @@ def main() -> None:
     print(f"search_share_of_peak {2 * matrices * searched / seconds / peak:.1%}")
 
 
-def train_seconds(network: keras.Model, source: np.ndarray, target: np.ndarray, *, rounds: int) -> list[float]:
+def train_seconds(
+    network: keras.Model, source: np.ndarray, target: np.ndarray, *, rounds: int
+) -> list[float]:
     """The seconds of training steps on one batch; the loss must fall."""
-    optimizer = make_optimizer(TrainingConfig(learning_rate=1e-3, warmup_steps=1), network.config.width)
+    optimizer = make_optimizer(
+        TrainingConfig(learning_rate=1e-3, warmup_steps=1), network.config.width
+    )
     optimizer.build(network.trainable_variables)
-    read = np.concatenate([np.full((len(target), 1), START, "int32"), target[:, :-1]], axis=1)
+    read = np.concatenate(
+        [np.full((len(target), 1), START, "int32"), target[:, :-1]], axis=1
+    )
 
     def loss(trainable: list, other: list) -> tuple:
-        mapping = [*zip(network.trainable_variables, trainable, strict=True), *zip(network.non_trainable_variables, other, strict=True)]
+        mapping = [
+            *zip(network.trainable_variables, trainable, strict=True),
+            *zip(network.non_trainable_variables, other, strict=True),
+        ]
         with keras.StatelessScope(state_mapping=mapping) as scope:
             prediction = network.predict_next(source, read, training=True)
-            sums = smoothed_cross_entropy(prediction, jnp.asarray(target), pad_id=PAD, smoothing=0.1)
-        return sums.loss / sums.tokens, [scope.get_current_value(variable) for variable in network.non_trainable_variables]
+            sums = smoothed_cross_entropy(
+                prediction, jnp.asarray(target), pad_id=PAD, smoothing=0.1
+            )
+        return sums.loss / sums.tokens, [
+            scope.get_current_value(variable)
+            for variable in network.non_trainable_variables
+        ]
 
     @jax.jit
     def step(trainable: list, other: list, state: list) -> tuple:
-        (value, other), gradients = jax.value_and_grad(loss, has_aux=True)(trainable, other)
+        (value, other), gradients = jax.value_and_grad(loss, has_aux=True)(
+            trainable, other
+        )
         trainable, state = optimizer.stateless_apply(state, gradients, trainable)
         return value, trainable, other, state
 
-    variables = (network.trainable_variables, network.non_trainable_variables, optimizer.variables)
+    variables = (
+        network.trainable_variables,
+        network.non_trainable_variables,
+        optimizer.variables,
+    )
     state = tuple([variable.value for variable in own] for own in variables)
     first, *state = step(*state)
     jax.block_until_ready(first)
@@ -109,16 +148,32 @@ def train_seconds(network: keras.Model, source: np.ndarray, target: np.ndarray, 
     return seconds
 
 
-def search_seconds(network: keras.Model, source: np.ndarray, args: argparse.Namespace) -> list[float]:
+def search_seconds(
+    network: keras.Model, source: np.ndarray, args: argparse.Namespace
+) -> list[float]:
     """The seconds of searches of one batch for summaries of exactly `target_tokens`."""
     length = args.target_tokens
-    config = DecodingConfig(beam_width=args.beam_width, max_summary_tokens=length, min_summary_tokens=length - 1)
-    special = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
+    config = DecodingConfig(
+        beam_width=args.beam_width,
+        max_summary_tokens=length,
+        min_summary_tokens=length - 1,
+    )
+    special = DecodingTokens(
+        start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START)
+    )
 
     @jax.jit
     def search(values: list, source: jax.Array) -> jax.Array:
-        with keras.StatelessScope(state_mapping=list(zip(network.variables, values, strict=True))):
-            found = beam_search(network, network.encode(source), batch=len(source), config=config, special=special)
+        with keras.StatelessScope(
+            state_mapping=list(zip(network.variables, values, strict=True))
+        ):
+            found = beam_search(
+                network,
+                network.encode(source),
+                batch=len(source),
+                config=config,
+                special=special,
+            )
         return found.tokens
 
     values = [variable.value for variable in network.variables]

@@ -37,22 +37,43 @@ SIZES = {
 
 def source_tokens(size: Size, first: int, count: int) -> np.ndarray:
     """Random documents without special tokens, int64 [B, S]; each depends on its number alone."""
-    rows = [np.random.default_rng([0, row]).integers(10, size.vocabulary_size, size.source_tokens) for row in range(first, first + count)]
+    rows = [
+        np.random.default_rng([0, row]).integers(
+            10, size.vocabulary_size, size.source_tokens
+        )
+        for row in range(first, first + count)
+    ]
     return np.stack(rows).astype("int64")
 
 
 def token_texts(size: Size) -> list[str]:
     """What the tokens are called where an engine wants text."""
-    return [*SPECIAL_TOKENS, *(f"t{token}" for token in range(len(SPECIAL_TOKENS), size.vocabulary_size))]
+    return [
+        *SPECIAL_TOKENS,
+        *(f"t{token}" for token in range(len(SPECIAL_TOKENS), size.vocabulary_size)),
+    ]
 
 
 def flops(size: Size) -> float:
     """Floating-point operations of a document: twice the products of encoder, cross-attention's keys and values, and each step."""
-    width, feed_forward, source, length = size.width, size.feed_forward, size.source_tokens, size.new_tokens
-    encoder = size.encoder_layers * (2 * source * (4 * width**2 + 2 * width * feed_forward) + 4 * source**2 * width)
+    width, feed_forward, source, length = (
+        size.width,
+        size.feed_forward,
+        size.source_tokens,
+        size.new_tokens,
+    )
+    encoder = size.encoder_layers * (
+        2 * source * (4 * width**2 + 2 * width * feed_forward) + 4 * source**2 * width
+    )
     cross = size.decoder_layers * 2 * source * 2 * width**2
-    attention = size.decoder_layers * 4 * (source + length / 2) * width  # to the source, and to half the summary on average
-    step = size.decoder_layers * 2 * (6 * width**2 + 2 * width * feed_forward) + 2 * width * size.vocabulary_size + attention
+    attention = (
+        size.decoder_layers * 4 * (source + length / 2) * width
+    )  # to the source, and to half the summary on average
+    step = (
+        size.decoder_layers * 2 * (6 * width**2 + 2 * width * feed_forward)
+        + 2 * width * size.vocabulary_size
+        + attention
+    )
     return encoder + cross + BEAM_WIDTH * length * step
 
 
@@ -62,11 +83,15 @@ def make_network(folder: str, size: str, pythons: Mapping[str, str]) -> None:
     if not os.path.exists(os.path.join(weights, "config.json")):
         write_network(weights, SIZES[size])
     if "ctranslate2" in pythons and not os.path.exists(converted):
-        aside = converted + ".aside"  # what was interrupted is not taken for what was finished
-        program = (
-            "import sys; from ctranslate2.converters import TransformersConverter as C; C(sys.argv[1]).convert(sys.argv[2], force=True)"
+        aside = (
+            converted + ".aside"
+        )  # what was interrupted is not taken for what was finished
+        program = "import sys; from ctranslate2.converters import TransformersConverter as C; C(sys.argv[1]).convert(sys.argv[2], force=True)"
+        subprocess.run(
+            [pythons["ctranslate2"], "-c", program, weights, aside],
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
-        subprocess.run([pythons["ctranslate2"], "-c", program, weights, aside], check=True, stdout=subprocess.DEVNULL)
         os.rename(aside, converted)
 
 
@@ -75,16 +100,37 @@ def write_network(folder: str, size: Size) -> None:
     import safetensors.numpy
 
     chance = np.random.default_rng(0)
-    tensors = {name: _initial(name, shape, chance) for name, shape in shapes(size).items()}
+    tensors = {
+        name: _initial(name, shape, chance) for name, shape in shapes(size).items()
+    }
     os.makedirs(folder, exist_ok=True)
-    safetensors.numpy.save_file(tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    safetensors.numpy.save_file(
+        tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"}
+    )
     begin, pad, end, unknown = SPECIAL_TOKENS
     vocabulary = {piece: token for token, piece in enumerate(token_texts(size))}
-    tokenizer = {"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown}}
-    names = {"bos_token": begin, "pad_token": pad, "eos_token": end, "unk_token": unknown}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
+    }
+    names = {
+        "bos_token": begin,
+        "pad_token": pad,
+        "eos_token": end,
+        "unk_token": unknown,
+    }
     contents: dict[str, Any] = {
-        "tokenizer.json": {**tokenizer, **dict.fromkeys(("normalizer", "pre_tokenizer", "post_processor", "decoder"))},
-        "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", **names},
+        "tokenizer.json": {
+            **tokenizer,
+            **dict.fromkeys(
+                ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+            ),
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            **names,
+        },
         "config.json": {
             "model_type": "bart",
             "architectures": ["BartForConditionalGeneration"],
@@ -107,7 +153,10 @@ def write_network(folder: str, size: Size) -> None:
             "forced_eos_token_id": None,
         },
     }
-    for file_name, content in contents.items():  # config.json last: it says that the others are there
+    for (
+        file_name,
+        content,
+    ) in contents.items():  # config.json last: it says that the others are there
         with open(os.path.join(folder, file_name), "w", encoding="utf-8") as file:
             json.dump(content, file)
 
@@ -115,12 +164,20 @@ def write_network(folder: str, size: Size) -> None:
 def shapes(size: Size) -> dict[str, tuple[int, ...]]:
     """The tensors of BART and their shapes."""
     width, parts = size.width, dict[str, tuple[int, ...]]()
-    parts.update({"final_logits_bias": (1, size.vocabulary_size), "model.shared.weight": (size.vocabulary_size, width)})
+    parts.update(
+        {
+            "final_logits_bias": (1, size.vocabulary_size),
+            "model.shared.weight": (size.vocabulary_size, width),
+        }
+    )
 
     def add(name: str, *shape: int) -> None:
         parts.update({f"{name}.weight": shape, f"{name}.bias": shape[:1]})
 
-    for side, layers in (("encoder", size.encoder_layers), ("decoder", size.decoder_layers)):
+    for side, layers in (
+        ("encoder", size.encoder_layers),
+        ("decoder", size.decoder_layers),
+    ):
         parts[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, width)
         add(f"model.{side}.layernorm_embedding", width)
         for layer in range(layers):
@@ -135,7 +192,13 @@ def shapes(size: Size) -> dict[str, tuple[int, ...]]:
     return parts
 
 
-def _initial(name: str, shape: tuple[int, ...], chance: np.random.Generator) -> np.ndarray:
+def _initial(
+    name: str, shape: tuple[int, ...], chance: np.random.Generator
+) -> np.ndarray:
     if name.endswith("bias"):
         return np.zeros(shape, "float32")
-    return np.ones(shape, "float32") if len(shape) == 1 else chance.normal(0, 0.02, shape).astype("float32")
+    return (
+        np.ones(shape, "float32")
+        if len(shape) == 1
+        else chance.normal(0, 0.02, shape).astype("float32")
+    )

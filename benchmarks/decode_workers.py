@@ -18,7 +18,19 @@ from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
 import numpy as np
-from decode_networks import BEAM_WIDTH, CONVERTED, END, NO_REPEAT_NGRAM, PAD, POSITIONS, SIZES, START, WEIGHTS, source_tokens, token_texts
+from decode_networks import (
+    BEAM_WIDTH,
+    CONVERTED,
+    END,
+    NO_REPEAT_NGRAM,
+    PAD,
+    POSITIONS,
+    SIZES,
+    START,
+    WEIGHTS,
+    source_tokens,
+    token_texts,
+)
 
 AGREEMENT_DOCUMENTS = 16
 
@@ -58,11 +70,25 @@ class Job(NamedTuple):
 Decode = Callable[[np.ndarray], np.ndarray]
 
 
-def start(python: str, job: Job, errors: IO[str] | None = None) -> subprocess.Popen[str]:
+def start(
+    python: str, job: Job, errors: IO[str] | None = None
+) -> subprocess.Popen[str]:
     """A worker that is setting itself up."""
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "KERAS_BACKEND": "tensorflow",
+    }
     command = [python, os.path.abspath(__file__), json.dumps(job)]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
 
 
 def tell(worker: subprocess.Popen[str], line: str) -> None:
@@ -89,7 +115,15 @@ def _in_batches(decode: Decode, engine: Engine) -> Decode:
     """A function that decodes any number of documents, `engine.callers` batches at the same time."""
     pool = concurrent.futures.ThreadPoolExecutor(engine.callers)
     return lambda source: np.concatenate(
-        list(pool.map(decode, [source[row : row + engine.batch] for row in range(0, len(source), engine.batch)]))
+        list(
+            pool.map(
+                decode,
+                [
+                    source[row : row + engine.batch]
+                    for row in range(0, len(source), engine.batch)
+                ],
+            )
+        )
     )
 
 
@@ -113,17 +147,30 @@ def precis_engine(job: Job) -> Decode:
         unfinished="compete",
         early_stopping="bound",
     )
-    special = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(END,))  # every summary has all its tokens
-    network = load_checkpoint(os.path.join(job.folder, WEIGHTS), precision=job.engine.precision).network
+    special = DecodingTokens(
+        start_id=START, end_id=END, pad_id=PAD, suppressed=(END,)
+    )  # every summary has all its tokens
+    network = load_checkpoint(
+        os.path.join(job.folder, WEIGHTS), precision=job.engine.precision
+    ).network
     searcher = Searcher(network, config=config, special=special)
-    return _in_batches(lambda source: searcher.search_batch(tf.constant(source, tf.int32))[0][:, 0].numpy(), job.engine)
+    return _in_batches(
+        lambda source: searcher.search_batch(tf.constant(source, tf.int32))[0][
+            :, 0
+        ].numpy(),
+        job.engine,
+    )
 
 
 def ctranslate2_engine(job: Job) -> Decode:
     """CTranslate2, which takes and gives tokens as text and makes its batches itself."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= set(file.read().split()):
-            os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")  # it does not choose this by itself on every chip that has it
+        if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= set(
+            file.read().split()
+        ):
+            os.environ.setdefault(
+                "CT2_FORCE_CPU_ISA", "AVX512"
+            )  # it does not choose this by itself on every chip that has it
     import ctranslate2
 
     engine, length = job.engine, SIZES[job.size].new_tokens
@@ -147,7 +194,9 @@ def ctranslate2_engine(job: Job) -> Decode:
             no_repeat_ngram_size=NO_REPEAT_NGRAM,
             max_input_length=0,
         )
-        return np.array([[ids[piece] for piece in result.hypotheses[0]] for result in found])
+        return np.array(
+            [[ids[piece] for piece in result.hypotheses[0]] for result in found]
+        )
 
     return decode
 
@@ -159,7 +208,9 @@ def transformers_engine(job: Job) -> Decode:
 
     torch.set_num_threads(job.engine.op_threads)
     folder, length = os.path.join(job.folder, WEIGHTS), SIZES[job.size].new_tokens
-    network = BartForConditionalGeneration.from_pretrained(folder, dtype=getattr(torch, job.engine.precision)).eval()
+    network = BartForConditionalGeneration.from_pretrained(
+        folder, dtype=getattr(torch, job.engine.precision)
+    ).eval()
 
     def decode(source: np.ndarray) -> np.ndarray:
         rows = torch.tensor(source)
@@ -195,19 +246,35 @@ def keras_hub_engine(job: Job) -> Decode:
         max_sequence_length=POSITIONS,
     )
     network = keras_hub.models.BartSeq2SeqLM(backbone=backbone, preprocessor=None)
-    network.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=BEAM_WIDTH), jit_compile=True)
+    network.compile(
+        sampler=keras_hub.samplers.BeamSampler(num_beams=BEAM_WIDTH), jit_compile=True
+    )
 
     def decode(source: np.ndarray) -> np.ndarray:
         written = np.full((len(source), size.new_tokens + 1), 0, "int32")
         written[:, 0] = START
-        rows = {"encoder_token_ids": source.astype("int32"), "encoder_padding_mask": np.ones(source.shape, bool)}
-        rows |= {"decoder_token_ids": written, "decoder_padding_mask": np.arange(size.new_tokens + 1) < np.ones((len(source), 1))}
-        return np.asarray(network.generate(rows, stop_token_ids=None)["decoder_token_ids"])[:, 1:]
+        rows = {
+            "encoder_token_ids": source.astype("int32"),
+            "encoder_padding_mask": np.ones(source.shape, bool),
+        }
+        rows |= {
+            "decoder_token_ids": written,
+            "decoder_padding_mask": np.arange(size.new_tokens + 1)
+            < np.ones((len(source), 1)),
+        }
+        return np.asarray(
+            network.generate(rows, stop_token_ids=None)["decoder_token_ids"]
+        )[:, 1:]
 
     return _in_batches(decode, job.engine)
 
 
-ENGINES = {"ours": precis_engine, "ctranslate2": ctranslate2_engine, "transformers": transformers_engine, "keras_hub": keras_hub_engine}
+ENGINES = {
+    "ours": precis_engine,
+    "ctranslate2": ctranslate2_engine,
+    "transformers": transformers_engine,
+    "keras_hub": keras_hub_engine,
+}
 
 
 def matrix_rate(precision: str, threads: int) -> float:
@@ -230,10 +297,15 @@ def matrix_rate(precision: str, threads: int) -> float:
 def work(job: Job) -> Iterator[str]:
     """The worker: what it answers, as it is told what to do."""
     began, size, engine = time.perf_counter(), SIZES[job.size], job.engine
-    shares = [job.documents * part // engine.processes for part in range(engine.processes + 1)]
+    shares = [
+        job.documents * part // engine.processes for part in range(engine.processes + 1)
+    ]
     alone = engine._replace(processes=1)
     others = [
-        start(sys.executable, Job(alone, job.size, job.folder, job.first + here, after - here))
+        start(
+            sys.executable,
+            Job(alone, job.size, job.folder, job.first + here, after - here),
+        )
         for here, after in zip(shares[1:], shares[2:], strict=False)
     ]
     source = source_tokens(size, job.first, shares[1])
@@ -245,12 +317,17 @@ def work(job: Job) -> Iterator[str]:
     for line in sys.stdin:
         began = time.perf_counter()
         if line.startswith("tokens "):
-            np.save(line.split(maxsplit=1)[1].strip(), decode(source_tokens(size, 0, AGREEMENT_DOCUMENTS)))
+            np.save(
+                line.split(maxsplit=1)[1].strip(),
+                decode(source_tokens(size, 0, AGREEMENT_DOCUMENTS)),
+            )
         else:
             for other in others:
                 tell(other, "go")
             found = decode(source)
-            assert found.shape == (len(source), size.new_tokens), f"{found.shape} is not the work that was asked for"
+            assert found.shape == (len(source), size.new_tokens), (
+                f"{found.shape} is not the work that was asked for"
+            )
             for other in others:
                 answer(other, "T")
         yield f"T {time.perf_counter() - began:.5f}"

@@ -37,7 +37,9 @@ _PEERS = {
     "luhn": "luhn.LuhnSummarizer",
     "sumbasic": "sum_basic.SumBasicSummarizer",
 }
-_THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+_THREADS = {
+    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+}
 
 Article = list[str]
 Summarize = Callable[[Article], object]
@@ -45,11 +47,25 @@ Summarize = Callable[[Article], object]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints it."""
-    parser = argparse.ArgumentParser(description="Documents a second of every extractive method, in one thread.")
-    parser.add_argument("--documents", type=int, default=60, help="articles of 700 words of each run (default: 60)")
-    parser.add_argument("--runs", type=int, default=5, help="runs of which the median counts (default: 5)")
+    parser = argparse.ArgumentParser(
+        description="Documents a second of every extractive method, in one thread."
+    )
+    parser.add_argument(
+        "--documents",
+        type=int,
+        default=60,
+        help="articles of 700 words of each run (default: 60)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=5,
+        help="runs of which the median counts (default: 5)",
+    )
     options = parser.parse_args(argv)
-    for line in itertools.chain(measure(options.documents, options.runs), measure_long()):
+    for line in itertools.chain(
+        measure(options.documents, options.runs), measure_long()
+    ):
         print(line, flush=True)
 
 
@@ -69,8 +85,14 @@ def articles() -> Iterator[Article]:
 def measure(documents: int, runs: int) -> Iterator[str]:
     """The lines on articles of 700 words."""
     source = articles()
-    sides: dict[str, Summarize] = {method: functools.partial(ours, method) for method in METHODS}
-    peers = {f"sumy_{method}": sumys(name) for method, name in _PEERS.items()} if importlib.util.find_spec("sumy") else {}
+    sides: dict[str, Summarize] = {
+        method: functools.partial(ours, method) for method in METHODS
+    }
+    peers = (
+        {f"sumy_{method}": sumys(name) for method, name in _PEERS.items()}
+        if importlib.util.find_spec("sumy")
+        else {}
+    )
     sides |= peers
     rates: dict[str, list[float]] = {name: [] for name in sides}
     shown: list[Article] = []
@@ -89,16 +111,25 @@ def measure(documents: int, runs: int) -> Iterator[str]:
         yield "sumy skipped (not installed)"
     for name in peers:
         method = name.removeprefix("sumy_")
-        ratio = statistics.median(mine / its for mine, its in zip(rates[method], rates[name], strict=True))
+        ratio = statistics.median(
+            mine / its for mine, its in zip(rates[method], rates[name], strict=True)
+        )
         yield f"{method}_to_sumy {ratio:.1f} times"
 
 
 def measure_long() -> Iterator[str]:
     """The lines on long documents: seconds, and the most memory that was in use at once."""
     source = itertools.chain.from_iterable(articles())
-    text = [f"{sentence} {number % 7919}x" for number, sentence in zip(range(max(_LONG_SENTENCES) + len(METHODS)), source, strict=False)]
+    text = [
+        f"{sentence} {number % 7919}x"
+        for number, sentence in zip(
+            range(max(_LONG_SENTENCES) + len(METHODS)), source, strict=False
+        )
+    ]
     for count in _LONG_SENTENCES:
-        for first, method in enumerate(METHODS):  # no two texts are the same, so that none is split into words beforehand
+        for first, method in enumerate(
+            METHODS
+        ):  # no two texts are the same, so that none is split into words beforehand
             started = time.process_time()
             ours(method, text[first : first + count])
             yield f"{method}_{count}_sentences {time.process_time() - started:.3f} s"
@@ -111,7 +142,11 @@ def measure_long() -> Iterator[str]:
 
 def ours(method: str, article: Article) -> list[str]:
     """Three sentences with the defaults of `precis summarize`: boilerplate skipped, trigrams blocked."""
-    chosen = select(article, METHODS[method](article), selection=SelectionConfig().for_method(method))
+    chosen = select(
+        article,
+        METHODS[method](article),
+        selection=SelectionConfig().for_method(method),
+    )
     return [article[index] for index in sorted(chosen)]
 
 
@@ -122,7 +157,9 @@ def sumys(name: str) -> Summarize:
     from sumy.utils import get_stop_words
 
     module, _, kind = name.partition(".")
-    summarizer = getattr(importlib.import_module(f"sumy.summarizers.{module}"), kind)(Stemmer("english"))
+    summarizer = getattr(importlib.import_module(f"sumy.summarizers.{module}"), kind)(
+        Stemmer("english")
+    )
     summarizer.stop_words = get_stop_words("english")
     word = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 
@@ -131,12 +168,21 @@ def sumys(name: str) -> Summarize:
             return tuple(word.findall(sentence))
 
     def summarize(article: Article) -> object:
-        return summarizer(ObjectDocumentModel([Paragraph([Sentence(text, Words()) for text in article])]), 3)
+        return summarizer(
+            ObjectDocumentModel(
+                [Paragraph([Sentence(text, Words()) for text in article])]
+            ),
+            3,
+        )
 
     return summarize
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != value for name, value in _THREADS.items()):  # NumPy reads them when it is imported
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS})
+    if any(
+        os.environ.get(name) != value for name, value in _THREADS.items()
+    ):  # NumPy reads them when it is imported
+        os.execve(
+            sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS}
+        )
     main(sys.argv[1:])

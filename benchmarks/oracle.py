@@ -23,7 +23,9 @@ from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
 _MAX_SENTENCES = 5
-_THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+_THREADS = {
+    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+}
 
 
 class Pair(NamedTuple):
@@ -35,10 +37,27 @@ class Pair(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints it."""
-    parser = argparse.ArgumentParser(description="Articles a second of the oracle search, on one core.")
-    parser.add_argument("--documents", type=int, default=200, help="articles of 700 words of each run (default: 200)")
-    parser.add_argument("--plain_documents", type=int, default=3, help="those of them that the plain search labels too (default: 3)")
-    parser.add_argument("--runs", type=int, default=3, help="runs of which the median counts (default: 3)")
+    parser = argparse.ArgumentParser(
+        description="Articles a second of the oracle search, on one core."
+    )
+    parser.add_argument(
+        "--documents",
+        type=int,
+        default=200,
+        help="articles of 700 words of each run (default: 200)",
+    )
+    parser.add_argument(
+        "--plain_documents",
+        type=int,
+        default=3,
+        help="those of them that the plain search labels too (default: 3)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        help="runs of which the median counts (default: 3)",
+    )
     options = parser.parse_args(argv)
     source = pairs()
     ours, plain, agreed, length = [], [], [], []
@@ -50,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             ours.append(rate)
             plain.append(plain_rate)
             agreed += [one == other for one, other in zip(found, plainly, strict=False)]
-            length += [sum(len(words(sentence)) for sentence in pair.sentences) for pair in shown]
+            length += [
+                sum(len(words(sentence)) for sentence in pair.sentences)
+                for pair in shown
+            ]
     print(f"article {statistics.mean(length):.0f} words")
     print(f"oracle_sentences {statistics.median(ours):.0f} articles/s")
     print(f"plain_search {statistics.median(plain):.2f} articles/s")
@@ -74,7 +96,9 @@ def pairs() -> Iterator[Pair]:
                 break
 
 
-def measure(search: Callable[[Pair], list[int]], shown: Sequence[Pair]) -> tuple[float, list[list[int]]]:
+def measure(
+    search: Callable[[Pair], list[int]], shown: Sequence[Pair]
+) -> tuple[float, list[list[int]]]:
     """Articles a second of processor time, and what was found."""
     started = time.process_time()
     found = [search(pair) for pair in shown]
@@ -83,7 +107,10 @@ def measure(search: Callable[[Pair], list[int]], shown: Sequence[Pair]) -> tuple
 
 def label(pair: Pair) -> list[int]:
     """The oracle of precis."""
-    return [pick.place for pick in oracle_sentences(pair.sentences, pair.reference, _MAX_SENTENCES)]
+    return [
+        pick.place
+        for pick in oracle_sentences(pair.sentences, pair.reference, _MAX_SENTENCES)
+    ]
 
 
 def label_plainly(pair: Pair) -> list[int]:
@@ -96,7 +123,11 @@ def label_plainly(pair: Pair) -> list[int]:
     while len(chosen) < _MAX_SENTENCES:
         found = {
             place: sum(
-                score.fmeasure for score in scorer.score(pair.reference, "\n".join(pair.sentences[i] for i in (*chosen, place))).values()
+                score.fmeasure
+                for score in scorer.score(
+                    pair.reference,
+                    "\n".join(pair.sentences[i] for i in (*chosen, place)),
+                ).values()
             )
             for place in range(len(pair.sentences))
             if place not in chosen
@@ -110,6 +141,10 @@ def label_plainly(pair: Pair) -> list[int]:
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != value for name, value in _THREADS.items()):  # NumPy reads them when it is imported
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS})
+    if any(
+        os.environ.get(name) != value for name, value in _THREADS.items()
+    ):  # NumPy reads them when it is imported
+        os.execve(
+            sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS}
+        )
     main(sys.argv[1:])

@@ -23,22 +23,40 @@ from precis.model.tokenizer import Tokenizer
 from precis.model.vocabulary import count_words, learn
 from precis.pipelines.corpus.sample import generator
 
-VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = 8_000, 400, 32, 512
+VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = (
+    8_000,
+    400,
+    32,
+    512,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs both and prints their times and the ratio."""
-    parser = argparse.ArgumentParser(description="What `precis summarize` adds to its search.")
-    parser.add_argument("--documents", type=int, default=2_000, help="documents (default: 2000)")
-    parser.add_argument("--processes", type=int, default=0, help="search processes; 0 is one per core (default: 0)")
-    parser.add_argument("--network", default="tiny", help="size of the network (default: tiny)")
+    parser = argparse.ArgumentParser(
+        description="What `precis summarize` adds to its search."
+    )
+    parser.add_argument(
+        "--documents", type=int, default=2_000, help="documents (default: 2000)"
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=0,
+        help="search processes; 0 is one per core (default: 0)",
+    )
+    parser.add_argument(
+        "--network", default="tiny", help="size of the network (default: tiny)"
+    )
     flags = parser.parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import_tensorflow()
     processes = count_processes(flags.processes)
     with tempfile.TemporaryDirectory() as folder:
         search = random_bundle(os.path.join(folder, "bundle"), flags.network)
-        job = job_seconds(search, flags.documents, processes, os.path.join(folder, "out"))
+        job = job_seconds(
+            search, flags.documents, processes, os.path.join(folder, "out")
+        )
         alone = search_seconds(search, flags.documents, processes)
     print(f"processes {processes} count")
     print(f"search_alone {flags.documents / alone:.1f} documents/s")
@@ -59,8 +77,15 @@ def random_bundle(folder: str, network: str) -> Search:
         max_source_tokens=MAX_SOURCE_TOKENS,
         max_target_tokens=MAX_SUMMARY_TOKENS,
     )
-    model_id = save_bundle(folder, network=build_network(config), tokenizer=tokenizer, provenance={})
-    return Search(folder, model_id, "float32", DecodingConfig(max_summary_tokens=MAX_SUMMARY_TOKENS))
+    model_id = save_bundle(
+        folder, network=build_network(config), tokenizer=tokenizer, provenance={}
+    )
+    return Search(
+        folder,
+        model_id,
+        "float32",
+        DecodingConfig(max_summary_tokens=MAX_SUMMARY_TOKENS),
+    )
 
 
 def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
@@ -99,16 +124,23 @@ def search_seconds(search: Search, documents: int, processes: int) -> float:
     from precis.model.decoding.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
-    sources = bulk.tokenizer.encode([body(generator.document(index).article) for index in range(documents)])
+    sources = bulk.tokenizer.encode(
+        [body(generator.document(index).article) for index in range(documents)]
+    )
     windows = [
-        bulk.begin(sources[start : start + WINDOW_DOCUMENTS], in_processes=processes > 1) for start in range(0, documents, WINDOW_DOCUMENTS)
+        bulk.begin(
+            sources[start : start + WINDOW_DOCUMENTS], in_processes=processes > 1
+        )
+        for start in range(0, documents, WINDOW_DOCUMENTS)
     ]
     bulk.pool.retain()
     for window in windows:
         window.summaries()
     bulk.pool.release()
     batches = [batch for window in windows for batch in window.searched]
-    return max(batch.ended for batch in batches) - min(batch.started for batch in batches)
+    return max(batch.ended for batch in batches) - min(
+        batch.started for batch in batches
+    )
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ class Item(NamedTuple):
     @property
     def lead(self) -> str:
         """Its first three sentences, one a line."""
-        return "\n".join(" ".join(one.text.split()) for one in self.sentences[:SENTENCES])
+        return "\n".join(
+            " ".join(one.text.split()) for one in self.sentences[:SENTENCES]
+        )
 
     def lacks(self, word: str) -> bool:
         """Whether the article does not hold a word, not even within another."""
@@ -54,21 +56,38 @@ class Item(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags and prints times, flags and recall."""
-    parser = argparse.ArgumentParser(description="What the quality measures cost, and what they find.")
-    parser.add_argument("--corpus", default="sample:4000", help="as in `precis summarize` (default: sample:4000)")
-    parser.add_argument("--documents", type=int, default=4_000, help="documents at most (default: 4000)")
+    parser = argparse.ArgumentParser(
+        description="What the quality measures cost, and what they find."
+    )
+    parser.add_argument(
+        "--corpus",
+        default="sample:4000",
+        help="as in `precis summarize` (default: sample:4000)",
+    )
+    parser.add_argument(
+        "--documents", type=int, default=4_000, help="documents at most (default: 4000)"
+    )
     flags = parser.parse_args(argv)
     items = read_items(flags.corpus, flags.documents)
     print(f"documents {len(items)} count")
     print_speed(items)
-    found = Counter(name for item in items for name in measure(item.lead, read_item(item), CONFIG).flags)
+    found = Counter(
+        name
+        for item in items
+        for name in measure(item.lead, read_item(item), CONFIG).flags
+    )
     print(
         f"flags_of_extractive_summaries {found.total()} count ({', '.join(f'{name} {count}' for name, count in found.items()) or 'none'})"
     )
     for kind, flag, trials in injections(items):
-        recalled = [flag in measure(text, read_item(item), CONFIG).flags for item, text in trials]
+        recalled = [
+            flag in measure(text, read_item(item), CONFIG).flags
+            for item, text in trials
+        ]
         if recalled:
-            print(f"recall_of_{flag}_{kind} {100 * sum(recalled) / len(recalled):.2f} % of {len(recalled)}")
+            print(
+                f"recall_of_{flag}_{kind} {100 * sum(recalled) / len(recalled):.2f} % of {len(recalled)}"
+            )
 
 
 def read_items(corpus: str, count: int) -> list[Item]:
@@ -77,7 +96,11 @@ def read_items(corpus: str, count: int) -> list[Item]:
     found: list[Item] = []
     for task in list_tasks(options):
         for document in read_task(task, options):
-            if isinstance(document, Document) and document.highlights and len(found) < count:
+            if (
+                isinstance(document, Document)
+                and document.highlights
+                and len(found) < count
+            ):
                 found.append(Item(document, sentences(document.article)))
     return found
 
@@ -104,27 +127,75 @@ def print_speed(items: Sequence[Item]) -> None:
     print(f"all {len(items) / sum(seconds.values()):.0f} documents/s")
 
 
-def injections(items: Sequence[Item]) -> Iterator[tuple[str, str, list[tuple[Item, str]]]]:
+def injections(
+    items: Sequence[Item],
+) -> Iterator[tuple[str, str, list[tuple[Item, str]]]]:
     """Where something is injected, the flag that it should raise, and the summaries that it was injected into."""
     draw = random.Random(1)
 
-    def swap(pattern: str, propose: Callable[[str], str], fits: Callable[[Item, str], bool] = Item.lacks) -> list[tuple[Item, str]]:
-        return [(item, text) for item in items if (text := inject(item, pattern, propose, fits, draw))]
+    def swap(
+        pattern: str,
+        propose: Callable[[str], str],
+        fits: Callable[[Item, str], bool] = Item.lacks,
+    ) -> list[tuple[Item, str]]:
+        return [
+            (item, text)
+            for item in items
+            if (text := inject(item, pattern, propose, fits, draw))
+        ]
 
-    digits = swap(r"\d+(?:,\d{3})*(?:\.\d+)?", lambda old: re.sub(r"\d", lambda _: str(draw.randint(1, 9)), old), lacks_number)
+    digits = swap(
+        r"\d+(?:,\d{3})*(?:\.\d+)?",
+        lambda old: re.sub(r"\d", lambda _: str(draw.randint(1, 9)), old),
+        lacks_number,
+    )
     yield "in_digits", "unsupported_number", digits
-    yield "in_words", "unsupported_number", swap(rf"\b(?:{'|'.join(NUMBERS)})\b", lambda _: draw.choice(NUMBERS), lacks_number)
-    yield "weekday", "unsupported_date", swap(rf"(?i)\b(?:{'|'.join(WEEKDAYS)})\b", lambda _: draw.choice(WEEKDAYS))
-    yield "month", "unsupported_date", swap(rf"(?i)\b(?:{'|'.join(MONTHS)})\b", lambda _: draw.choice(MONTHS))
+    yield (
+        "in_words",
+        "unsupported_number",
+        swap(
+            rf"\b(?:{'|'.join(NUMBERS)})\b",
+            lambda _: draw.choice(NUMBERS),
+            lacks_number,
+        ),
+    )
+    yield (
+        "weekday",
+        "unsupported_date",
+        swap(rf"(?i)\b(?:{'|'.join(WEEKDAYS)})\b", lambda _: draw.choice(WEEKDAYS)),
+    )
+    yield (
+        "month",
+        "unsupported_date",
+        swap(rf"(?i)\b(?:{'|'.join(MONTHS)})\b", lambda _: draw.choice(MONTHS)),
+    )
     if names := names_of(items):
-        yield "within_a_sentence", "unsupported_name", swap(rf"{WITHIN}{NAME}", lambda _: draw.choice(names))
-        yield "first_in_a_sentence", "unsupported_name", swap(rf"(?m)^{NAME}", lambda _: draw.choice(names))
+        yield (
+            "within_a_sentence",
+            "unsupported_name",
+            swap(rf"{WITHIN}{NAME}", lambda _: draw.choice(names)),
+        )
+        yield (
+            "first_in_a_sentence",
+            "unsupported_name",
+            swap(rf"(?m)^{NAME}", lambda _: draw.choice(names)),
+        )
 
 
-def inject(item: Item, pattern: str, propose: Callable[[str], str], fits: Callable[[Item, str], bool], draw: random.Random) -> str | None:
+def inject(
+    item: Item,
+    pattern: str,
+    propose: Callable[[str], str],
+    fits: Callable[[Item, str], bool],
+    draw: random.Random,
+) -> str | None:
     """The lead of a document with one match replaced by something that the article does not hold; None where there is no match."""
     text = item.lead
-    matches = [match for match in re.finditer(pattern, text) if match[0].lower() not in (*STOP_WORDS, "may", "march")]
+    matches = [
+        match
+        for match in re.finditer(pattern, text)
+        if match[0].lower() not in (*STOP_WORDS, "may", "march")
+    ]
     if not matches:
         return None
     match = draw.choice(matches)
@@ -137,15 +208,31 @@ def inject(item: Item, pattern: str, propose: Callable[[str], str], fits: Callab
 
 def lacks_number(item: Item, number: str) -> bool:
     """Whether the article holds a number neither in digits nor in words."""
-    place = NUMBERS.index(number) if number in NUMBERS else int(number) - 2 if number.isdigit() else -1
-    forms = [str(place + 2), NUMBERS[place], ORDINALS[place]] if 0 <= place < len(NUMBERS) else [number]
+    place = (
+        NUMBERS.index(number)
+        if number in NUMBERS
+        else int(number) - 2
+        if number.isdigit()
+        else -1
+    )
+    forms = (
+        [str(place + 2), NUMBERS[place], ORDINALS[place]]
+        if 0 <= place < len(NUMBERS)
+        else [number]
+    )
     return number != "1" and all(map(item.lacks, forms))
 
 
 def names_of(items: Sequence[Item]) -> list[str]:
     """Words that stand within sentences with a capital, and nowhere in the corpus without one."""
-    lower = {word for item in items for word in re.findall(r"\b[a-z]+\b", item.document.article)} | {*WEEKDAYS, *MONTHS}
-    found = {name for item in items for name in re.findall(rf"{WITHIN}{NAME}", item.lead)}
+    lower = {
+        word
+        for item in items
+        for word in re.findall(r"\b[a-z]+\b", item.document.article)
+    } | {*WEEKDAYS, *MONTHS}
+    found = {
+        name for item in items for name in re.findall(rf"{WITHIN}{NAME}", item.lead)
+    }
     return sorted(name for name in found if name.lower() not in lower)
 
 

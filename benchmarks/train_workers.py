@@ -44,7 +44,9 @@ class Job(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called in the report."""
-        return f"{self.kind}.{self.label}" + ("" if self.precision == "float32" else f".{self.precision}")
+        return f"{self.kind}.{self.label}" + (
+            "" if self.precision == "float32" else f".{self.precision}"
+        )
 
     @property
     def tokens(self) -> int:
@@ -61,14 +63,28 @@ class Training(NamedTuple):
 
 def start(python: str, job: Job, errors: IO[str]) -> subprocess.Popen[str]:
     """A worker that is setting itself up."""
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "KERAS_BACKEND": "tensorflow",
+    }
     command = [python, os.path.abspath(__file__), json.dumps(job)]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
 
 
 def random_tokens(job: Job, length: int, *, seed: int) -> np.ndarray:
     """Documents of one length without special tokens, int64 [B, length]."""
-    return np.random.default_rng(seed).integers(FIRST_TOKEN, VOCABULARY_SIZE, (job.documents, length))
+    return np.random.default_rng(seed).integers(
+        FIRST_TOKEN, VOCABULARY_SIZE, (job.documents, length)
+    )
 
 
 def precis_training(job: Job) -> Training:
@@ -84,17 +100,38 @@ def precis_training(job: Job) -> Training:
     from precis.model.training.step import make_train_step
     from precis.model.training.strategy import make_strategy
 
-    training = TrainingConfig(label_smoothing=LABEL_SMOOTHING, clip_norm=CLIP_NORM, precision=job.precision, strategy="one")
-    limits = {"max_source_tokens": job.source_tokens, "max_target_tokens": job.target_tokens}
-    config = named_network(**{"vocabulary_size": VOCABULARY_SIZE, "pad_id": PAD, **limits, **job.settings})
+    training = TrainingConfig(
+        label_smoothing=LABEL_SMOOTHING,
+        clip_norm=CLIP_NORM,
+        precision=job.precision,
+        strategy="one",
+    )
+    limits = {
+        "max_source_tokens": job.source_tokens,
+        "max_target_tokens": job.target_tokens,
+    }
+    config = named_network(
+        **{"vocabulary_size": VOCABULARY_SIZE, "pad_id": PAD, **limits, **job.settings}
+    )
     network = build_network(config, precision=training.precision)
     optimizer = make_optimizer(training, config.width)
     optimizer.build(network.trainable_variables)
     target = random_tokens(job, job.target_tokens + 1, seed=1)
-    rows = {"source": random_tokens(job, job.source_tokens, seed=0), "target": target[:, :-1], "expected": target[:, 1:]}
+    rows = {
+        "source": random_tokens(job, job.source_tokens, seed=0),
+        "target": target[:, :-1],
+        "expected": target[:, 1:],
+    }
     batch = {name: tf.constant(part, tf.int32) for name, part in rows.items()}
     spec = {name: tf.TensorSpec([None, None], tf.int32) for name in batch}
-    step = make_train_step(network, optimizer, make_strategy("one"), training=training, pad_id=PAD, batch_spec=spec)
+    step = make_train_step(
+        network,
+        optimizer,
+        make_strategy("one"),
+        training=training,
+        pad_id=PAD,
+        batch_spec=spec,
+    )
     return Training(network.count_params(), lambda: float(step(batch).loss))
 
 
@@ -107,7 +144,9 @@ def transformers_training(job: Job) -> Training:
     torch.manual_seed(0)
     settings = dict(job.settings)
     smoothing = settings.pop("label_smoothing", 0.0)
-    network = BartForConditionalGeneration(BartConfig(vocab_size=VOCABULARY_SIZE, use_cache=False, **settings)).train()
+    network = BartForConditionalGeneration(
+        BartConfig(vocab_size=VOCABULARY_SIZE, use_cache=False, **settings)
+    ).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4)
     source = torch.from_numpy(random_tokens(job, job.source_tokens, seed=0))
     target = torch.from_numpy(random_tokens(job, job.target_tokens, seed=1))
@@ -118,7 +157,11 @@ def transformers_training(job: Job) -> Training:
             made = network(input_ids=source, labels=target)
             loss = made.loss
             if smoothing:
-                loss = torch.nn.functional.cross_entropy(made.logits.flatten(0, 1).float(), target.flatten(), label_smoothing=smoothing)
+                loss = torch.nn.functional.cross_entropy(
+                    made.logits.flatten(0, 1).float(),
+                    target.flatten(),
+                    label_smoothing=smoothing,
+                )
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP_NORM)
         optimizer.step()

@@ -31,7 +31,13 @@ class HeadWeights(NamedTuple):
 
 
 def read_attention(
-    bundle: Bundle, text: str, *, block: str, layer: int, decoding: DecodingConfig, summary: str | None = None
+    bundle: Bundle,
+    text: str,
+    *,
+    block: str,
+    layer: int,
+    decoding: DecodingConfig,
+    summary: str | None = None,
 ) -> HeadWeights:
     """The weights of one attention while a document's summary is written.
 
@@ -48,29 +54,49 @@ def read_attention(
       UsageError: the network has no such block or layer, or wrote nothing.
     """
     special = special_tokens(bundle.tokenizer, bundle.special)
-    source = bundle.source_tokenizer.cut(bundle.source_tokenizer.encode([text])[0], bundle.network.config.max_source_tokens)
+    source = bundle.source_tokenizer.cut(
+        bundle.source_tokenizer.encode([text])[0],
+        bundle.network.config.max_source_tokens,
+    )
     if summary is None:
         searcher = Searcher(bundle.network, config=decoding, special=special)
         found = searcher.search([source])[0]
         if not found:
-            raise UsageError("the search found no summary under these settings; relax them, or give one with --summary")
+            raise UsageError(
+                "the search found no summary under these settings; relax them, or give one with --summary"
+            )
         written = found[0].tokens
     else:
-        written = [*encode_targets(bundle.tokenizer, [summary])[0].tolist(), special.end_id]
+        written = [
+            *encode_targets(bundle.tokenizer, [summary])[0].tolist(),
+            special.end_id,
+        ]
     written = written[: bundle.network.config.max_target_tokens + 1]
     read = [special.start_id, *written[:-1]]
-    maps = bundle.network.attention(np.asarray([source], "int32"), np.asarray([read], "int32"))
+    maps = bundle.network.attention(
+        np.asarray([source], "int32"), np.asarray([read], "int32")
+    )
     own = [one for one in maps if one.block == block]
     if not own:
         there = ", ".join(dict.fromkeys(one.block for one in maps))
         raise UsageError(f"--block {block}: this network has none; it has {there}")
     if not 0 <= layer <= len(own):
-        raise UsageError(f"--layer {layer}: the block {block} has the layers 1 to {len(own)}")
+        raise UsageError(
+            f"--layer {layer}: the block {block} has the layers 1 to {len(own)}"
+        )
     chosen = own[layer - 1]
-    sources, targets, labels = _pieces(bundle.source_tokenizer, source), _pieces(bundle.tokenizer, read), _pieces(bundle.tokenizer, written)
-    columns = {"source": sources, "target": targets, "both": sources + targets}[chosen.columns]
+    sources, targets, labels = (
+        _pieces(bundle.source_tokenizer, source),
+        _pieces(bundle.tokenizer, read),
+        _pieces(bundle.tokenizer, written),
+    )
+    columns = {"source": sources, "target": targets, "both": sources + targets}[
+        chosen.columns
+    ]
     rows = {"source": sources, "target": labels}[chosen.rows]
-    return HeadWeights(block, chosen.layer + 1, np.asarray(chosen.weights[0], "float32"), rows, columns)
+    return HeadWeights(
+        block, chosen.layer + 1, np.asarray(chosen.weights[0], "float32"), rows, columns
+    )
 
 
 def _pieces(tokenizer: AnyTokenizer, ids: "np.ndarray | list[int]") -> list[str]:

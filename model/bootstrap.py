@@ -6,7 +6,11 @@ _DRAWS_AT_ONCE = 4_000_000  # 32 MB of drawn rows, as much of weights
 
 
 def bootstrap_intervals(
-    values: np.ndarray, *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
+    values: np.ndarray,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The percentile bootstrap intervals of the means of columns (Efron 1979).
 
@@ -35,7 +39,9 @@ def bootstrap_intervals(
         block = min(at_once, resamples - first)
         drawn = generator.integers(0, count, size=(block, count))
         # A mean over drawn rows is a product with how often each was drawn: one matrix product for all columns.
-        often = np.bincount((drawn + np.arange(block)[:, None] * count).ravel(), minlength=block * count).reshape(block, count)
+        often = np.bincount(
+            (drawn + np.arange(block)[:, None] * count).ravel(), minlength=block * count
+        ).reshape(block, count)
         means[first : first + block] = often @ values / count
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return low, high

@@ -20,14 +20,30 @@ from precis.model import files
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import NetworkConfig, architecture_of, read_config
-from precis.model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, AnyTokenizer, load_tokenizer
+from precis.model.tokenizers import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    AnyTokenizer,
+    load_tokenizer,
+)
 
-if TYPE_CHECKING:  # TensorFlow takes seconds to import: reading a manifest does without it.
+if (
+    TYPE_CHECKING
+):  # TensorFlow takes seconds to import: reading a manifest does without it.
     from precis.model.network.generator import Generator
 
 FORMAT_VERSION = 1
-CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE = "config.json", "weights.safetensors", "manifest.json"
-ABSTRACTIVE, ENCODER, EXTRACTIVE, KEYPHRASES = "abstractive", "encoder", "extractive", "keyphrases"
+CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE = (
+    "config.json",
+    "weights.safetensors",
+    "manifest.json",
+)
+ABSTRACTIVE, ENCODER, EXTRACTIVE, KEYPHRASES = (
+    "abstractive",
+    "encoder",
+    "extractive",
+    "keyphrases",
+)
 # What takes a bundle of each kind.
 TAKEN_BY: Mapping[str, str] = {
     ABSTRACTIVE: "`precis summarize --bundle`",
@@ -114,18 +130,37 @@ def save_files(
     import safetensors.numpy
 
     files.remove(files.join(folder, MANIFEST_FILE))
-    files.write_json(files.join(folder, CONFIG_FILE), {"format_version": FORMAT_VERSION, "kind": kind, **config})
-    files.write_bytes(files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(dict(weights)))
-    checksums = {name: files.sha256_file(files.join(folder, name)) for name in (CONFIG_FILE, WEIGHTS_FILE)}
+    files.write_json(
+        files.join(folder, CONFIG_FILE),
+        {"format_version": FORMAT_VERSION, "kind": kind, **config},
+    )
+    files.write_bytes(
+        files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(dict(weights))
+    )
+    checksums = {
+        name: files.sha256_file(files.join(folder, name))
+        for name in (CONFIG_FILE, WEIGHTS_FILE)
+    }
     identity, fingerprints = dict(checksums), {}
-    for name, one in ((TOKENIZER_FOLDER, tokenizer), (SOURCE_TOKENIZER_FOLDER, source_tokenizer)):
+    for name, one in (
+        (TOKENIZER_FOLDER, tokenizer),
+        (SOURCE_TOKENIZER_FOLDER, source_tokenizer),
+    ):
         files.remove(files.join(folder, name))
         if one:
             one.save(files.join(folder, name))
             identity[name] = fingerprints[f"{name}_fingerprint"] = one.fingerprint
     model_id = files.sha256_json(identity)[:16]
-    manifest = {"format_version": FORMAT_VERSION, "kind": kind, "model_id": model_id, "sha256": checksums, **fingerprints}
-    files.write_json(files.join(folder, MANIFEST_FILE), {**manifest, "provenance": provenance})
+    manifest = {
+        "format_version": FORMAT_VERSION,
+        "kind": kind,
+        "model_id": model_id,
+        "sha256": checksums,
+        **fingerprints,
+    }
+    files.write_json(
+        files.join(folder, MANIFEST_FILE), {**manifest, "provenance": provenance}
+    )
     return model_id
 
 
@@ -140,8 +175,14 @@ def open_files(folder: str, *kinds: str) -> Files:
     _check_file(folder, CONFIG_FILE, manifest)
     config = files.read_json(files.join(folder, CONFIG_FILE))
     if (kind := config.get("kind", ABSTRACTIVE)) not in kinds:
-        taker = f"{TAKEN_BY[kind]} takes it" if kind in TAKEN_BY else "only a newer precis knows it"
-        raise UsageError(f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is asked for here; {taker}")
+        taker = (
+            f"{TAKEN_BY[kind]} takes it"
+            if kind in TAKEN_BY
+            else "only a newer precis knows it"
+        )
+        raise UsageError(
+            f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is asked for here; {taker}"
+        )
     return Files(kind, config, manifest["model_id"])
 
 
@@ -154,7 +195,9 @@ def open_tokenizer(folder: str, name: str = TOKENIZER_FOLDER) -> AnyTokenizer:
     """
     tokenizer = load_tokenizer(files.join(folder, name))
     if tokenizer.fingerprint != read_manifest(folder).get(f"{name}_fingerprint"):
-        raise DataError(f"{files.join(folder, name)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again")
+        raise DataError(
+            f"{files.join(folder, name)}: not the tokenizer that {MANIFEST_FILE} names; copy the bundle again"
+        )
     return tokenizer
 
 
@@ -196,7 +239,11 @@ def save_bundle(
       The model_id.
     """
     parts = {"network": network.config, "decoding": decoding, "special": special}
-    config = {name: dataclasses.asdict(part) for name, part in parts.items() if part is not None}
+    config = {
+        name: dataclasses.asdict(part)
+        for name, part in parts.items()
+        if part is not None
+    }
     prefixes = {"task_prefixes": list(task_prefixes)} if any(task_prefixes) else {}
     return save_files(
         folder,
@@ -224,7 +271,9 @@ def read_manifest(folder: str) -> dict[str, Any]:
     try:
         manifest = files.read_json(path)
     except ValueError as error:
-        raise DataError(f"{path}: damaged ({error}); copy the bundle again or train it again") from error
+        raise DataError(
+            f"{path}: damaged ({error}); copy the bundle again or train it again"
+        ) from error
     if manifest.get("format_version") != FORMAT_VERSION:
         raise UsageError(
             f"{path}: format_version is {manifest.get('format_version')} and this precis reads {FORMAT_VERSION}; train it again"
@@ -240,7 +289,11 @@ def read_decoding(folder: str) -> dict[str, Any]:
       DataError: config.json differs from the manifest.
     """
     config = open_files(folder, ABSTRACTIVE).config
-    prefix = {"task_prefix": config["task_prefixes"][0]} if config.get("task_prefixes") else {}
+    prefix = (
+        {"task_prefix": config["task_prefixes"][0]}
+        if config.get("task_prefixes")
+        else {}
+    )
     return {**config.get("decoding", {}), **prefix}
 
 
@@ -253,13 +306,25 @@ def open_bundle(folder: str) -> Contents:
     """
     _, config, model_id = open_files(folder, ABSTRACTIVE)
     special: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in config.get("special", {}).items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in config.get("special", {}).items()
     }
     ids = DecodingTokens(**special) if special else None
     network = read_config(config.get("architecture", "transformer"), config["network"])
     tokenizer = open_tokenizer(folder)
-    source_tokenizer = open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER) if has_source_tokenizer(folder) else tokenizer
-    return Contents(network, tokenizer, source_tokenizer, model_id, ids, tuple(config.get("task_prefixes", ())))
+    source_tokenizer = (
+        open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER)
+        if has_source_tokenizer(folder)
+        else tokenizer
+    )
+    return Contents(
+        network,
+        tokenizer,
+        source_tokenizer,
+        model_id,
+        ids,
+        tuple(config.get("task_prefixes", ())),
+    )
 
 
 def check_prefix(prefix: str, contents: Contents) -> None:
@@ -270,7 +335,9 @@ def check_prefix(prefix: str, contents: Contents) -> None:
     """
     if contents.special is None and prefix not in (contents.task_prefixes or ("",)):
         known = ", ".join(map(repr, contents.task_prefixes)) or "none"
-        raise UsageError(f"--task_prefix {prefix!r} is not one that the network was trained with; it knows {known}")
+        raise UsageError(
+            f"--task_prefix {prefix!r} is not one that the network was trained with; it knows {known}"
+        )
 
 
 def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
@@ -301,4 +368,6 @@ def has_source_tokenizer(folder: str) -> bool:
 def _check_file(folder: str, name: str, manifest: dict[str, Any]) -> None:
     path = files.join(folder, name)
     if not files.exists(path) or files.sha256_file(path) != manifest["sha256"][name]:
-        raise DataError(f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again")
+        raise DataError(
+            f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again"
+        )

@@ -40,7 +40,13 @@ class EncoderBundle(NamedTuple):
     model_id: str
 
 
-def save_encoder_bundle(folder: str, *, encoder: "Encoder", tokenizer: AnyTokenizer, provenance: dict[str, Any]) -> str:
+def save_encoder_bundle(
+    folder: str,
+    *,
+    encoder: "Encoder",
+    tokenizer: AnyTokenizer,
+    provenance: dict[str, Any],
+) -> str:
     """Writes a bundle of an encoder alone; the arguments are those of `save_bundle`.
 
     Returns:
@@ -79,11 +85,22 @@ def open_encoder(folder: str) -> OpenedEncoder:
       DataError: a file differs from the manifest.
     """
     kind, config, model_id = open_files(folder, ENCODER, ABSTRACTIVE)
-    if kind == ABSTRACTIVE and config.get("architecture", ENCODER_DECODER) != ENCODER_DECODER:
-        raise UsageError(f"{folder}: a network of the architecture {config['architecture']} has no encoder to take; name another bundle")
+    if (
+        kind == ABSTRACTIVE
+        and config.get("architecture", ENCODER_DECODER) != ENCODER_DECODER
+    ):
+        raise UsageError(
+            f"{folder}: a network of the architecture {config['architecture']} has no encoder to take; name another bundle"
+        )
     name = SOURCE_TOKENIZER_FOLDER if has_source_tokenizer(folder) else TOKENIZER_FOLDER
-    shape = EncoderConfig(**config["encoder"]) if kind == ENCODER else read_config(ENCODER_DECODER, config["network"]).encoder
-    return OpenedEncoder(shape, open_weights(folder), open_tokenizer(folder, name), model_id)
+    shape = (
+        EncoderConfig(**config["encoder"])
+        if kind == ENCODER
+        else read_config(ENCODER_DECODER, config["network"]).encoder
+    )
+    return OpenedEncoder(
+        shape, open_weights(folder), open_tokenizer(folder, name), model_id
+    )
 
 
 def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBundle:
@@ -99,7 +116,9 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
     from precis.model.network.build import build_encoder
 
     encoder = build_encoder(config, precision=precision)
-    by_path = {path.split("/", 1)[1]: weight for path, weight in weights.items()}  # without the network's own name
+    by_path = {
+        path.split("/", 1)[1]: weight for path, weight in weights.items()
+    }  # without the network's own name
     for weight in encoder.weights:
         weight.assign(by_path[weight.path.split("/", 1)[1]])
     return EncoderBundle(encoder, tokenizer, model_id)

@@ -44,7 +44,9 @@ def glob(pattern: str) -> list[str]:
     """All files that match a pattern, sorted, in the form the pattern was given in."""
     fs, name = filesystem(pattern)
     found = sorted(match for match in fs.glob(name) if fs.isfile(match))
-    return found if is_local(pattern) else [fs.unstrip_protocol(match) for match in found]
+    return (
+        found if is_local(pattern) else [fs.unstrip_protocol(match) for match in found]
+    )
 
 
 def open_read(path: str) -> IO[bytes]:
@@ -103,7 +105,12 @@ def write_bytes(path: str, content: bytes) -> None:
 
 def write_json(path: str, content: Any) -> None:
     """Publishes a JSON file: sorted keys, two spaces, a last line break, so that equal content is equal bytes."""
-    write_bytes(path, (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
+    write_bytes(
+        path,
+        (
+            json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        ).encode(),
+    )
 
 
 def remove(path: str) -> None:
@@ -141,4 +148,6 @@ def sha256_file(path: str) -> str:
 
 def sha256_json(content: Any) -> str:
     """The sha256 of a value's canonical JSON form: the fingerprint of a configuration."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()

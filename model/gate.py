@@ -33,24 +33,37 @@ class GateConfig:
         "flags of abstractive summaries that --fallback extractive does not let through, with commas between them: "
         + ", ".join(name for name in FLAGS if name != SHORT_SOURCE),
     )
-    min_source_words: int = flag(30, "documents of fewer words are their own summary and are not given to a network; 0 summarizes all")
+    min_source_words: int = flag(
+        30,
+        "documents of fewer words are their own summary and are not given to a network; 0 summarizes all",
+    )
 
     def __post_init__(self) -> None:
         if self.fallback not in FALLBACKS:
-            raise UsageError(f"--fallback is one of {', '.join(FALLBACKS)}, not {self.fallback!r}")
+            raise UsageError(
+                f"--fallback is one of {', '.join(FALLBACKS)}, not {self.fallback!r}"
+            )
         for name in self.held_back:
             if name not in FLAGS or name == SHORT_SOURCE:
                 known = ", ".join(other for other in FLAGS if other != SHORT_SOURCE)
-                raise UsageError(f"--fallback_flags: abstractive summaries have no flag {name!r}; theirs are {known}")
+                raise UsageError(
+                    f"--fallback_flags: abstractive summaries have no flag {name!r}; theirs are {known}"
+                )
         if self.fallback != "none" and not self.held_back:
-            raise UsageError("--fallback extractive needs at least one of --fallback_flags to act on; name one, or take --fallback none")
+            raise UsageError(
+                "--fallback extractive needs at least one of --fallback_flags to act on; name one, or take --fallback none"
+            )
         if self.min_source_words < 0:
-            raise UsageError(f"--min_source_words must not be negative, but is {self.min_source_words}; 0 summarizes all documents")
+            raise UsageError(
+                f"--min_source_words must not be negative, but is {self.min_source_words}; 0 summarizes all documents"
+            )
 
     @property
     def held_back(self) -> tuple[str, ...]:
         """The names in `fallback_flags`, in order."""
-        return tuple(name.strip() for name in self.fallback_flags.split(",") if name.strip())
+        return tuple(
+            name.strip() for name in self.fallback_flags.split(",") if name.strip()
+        )
 
 
 class Text(NamedTuple):
@@ -79,7 +92,14 @@ class Shown(NamedTuple):
     reasons: list[str]
 
 
-def choose_summary(*, source: Text, extractive: Text, abstractive: Text | None, is_short: bool, config: GateConfig) -> Shown:
+def choose_summary(
+    *,
+    source: Text,
+    extractive: Text,
+    abstractive: Text | None,
+    is_short: bool,
+    config: GateConfig,
+) -> Shown:
     """The summary of a document to show; it has never more words than its source.
 
     A short document is its own summary. Else the abstractive summary is shown, if there is one and none of its flags holds it back; then
@@ -87,10 +107,22 @@ def choose_summary(*, source: Text, extractive: Text, abstractive: Text | None, 
     """
     if is_short:
         return Shown(source, [])
-    reasons = [name for name in abstractive.flags if name == LONGER or _holds_back(name, config)] if abstractive else []
+    reasons = (
+        [
+            name
+            for name in abstractive.flags
+            if name == LONGER or _holds_back(name, config)
+        ]
+        if abstractive
+        else []
+    )
     if abstractive and not reasons:
         return Shown(abstractive, [])
-    if EMPTY in extractive.flags and abstractive and not {EMPTY, LONGER} & set(abstractive.flags):
+    if (
+        EMPTY in extractive.flags
+        and abstractive
+        and not {EMPTY, LONGER} & set(abstractive.flags)
+    ):
         return Shown(abstractive, [])
     return Shown(source if LONGER in extractive.flags else extractive, reasons)
 

@@ -13,7 +13,13 @@ _MOST_ACROSS = 30.0  # inches
 _DPI = 100
 
 
-def draw(seen: HeadWeights, file: IO[bytes], *, heads: list[int] | None = None, most_columns: int = 60) -> None:
+def draw(
+    seen: HeadWeights,
+    file: IO[bytes],
+    *,
+    heads: list[int] | None = None,
+    most_columns: int = 60,
+) -> None:
     """Writes a PNG.
 
     Args:
@@ -32,24 +38,50 @@ def draw(seen: HeadWeights, file: IO[bytes], *, heads: list[int] | None = None, 
     columns = most_read(weights, most_columns)
     shown = weights[:, :, columns]
     height, width = len(seen.rows) * _CELL + 1.4, len(columns) * _CELL + 1.6
-    across = max(1, min(len(chosen), int(_MOST_ACROSS // width), math.ceil(math.sqrt(len(chosen)))))
+    across = max(
+        1,
+        min(len(chosen), int(_MOST_ACROSS // width), math.ceil(math.sqrt(len(chosen)))),
+    )
     down = -(-len(chosen) // across)
     figure, grid = pyplot.subplots(
-        down, across, figsize=(across * width + 1.0, down * height + 0.8), squeeze=False, layout="constrained", dpi=_DPI
+        down,
+        across,
+        figsize=(across * width + 1.0, down * height + 0.8),
+        squeeze=False,
+        layout="constrained",
+        dpi=_DPI,
     )
     for place, axes in enumerate(grid.flat):
         if place >= len(chosen):
             axes.axis("off")
             continue
-        image = axes.imshow(shown[place], aspect="auto", cmap="viridis", vmin=0.0, vmax=max(float(shown.max()), 1e-6))
-        axes.set_title(f"head {chosen[place]}" if seen.block != "copy" else "copy distribution", fontsize=10)
-        axes.set_xticks(range(len(columns)), [_label(seen.columns[column]) for column in columns], rotation=90, fontsize=7)
-        axes.set_yticks(range(len(seen.rows)), [_label(row) for row in seen.rows], fontsize=7)
+        image = axes.imshow(
+            shown[place],
+            aspect="auto",
+            cmap="viridis",
+            vmin=0.0,
+            vmax=max(float(shown.max()), 1e-6),
+        )
+        axes.set_title(
+            f"head {chosen[place]}" if seen.block != "copy" else "copy distribution",
+            fontsize=10,
+        )
+        axes.set_xticks(
+            range(len(columns)),
+            [_label(seen.columns[column]) for column in columns],
+            rotation=90,
+            fontsize=7,
+        )
+        axes.set_yticks(
+            range(len(seen.rows)), [_label(row) for row in seen.rows], fontsize=7
+        )
         axes.set_xlabel("read", fontsize=8)
         axes.set_ylabel("written" if seen.block != "encoder" else "reads", fontsize=8)
     bar = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30)
     bar.set_label("attention weight", fontsize=9)
-    figure.suptitle(_title(seen, len(columns), float(shown.sum() / weights.sum())), fontsize=11)
+    figure.suptitle(
+        _title(seen, len(columns), float(shown.sum() / weights.sum())), fontsize=11
+    )
     figure.savefig(file, format="png")
     pyplot.close(figure)
 
@@ -63,7 +95,11 @@ def most_read(weights: np.ndarray, most: int) -> np.ndarray:
 
 
 def _title(seen: HeadWeights, columns: int, share: float) -> str:
-    name = "copy distribution" if seen.block == "copy" else f"{seen.block} attention, layer {seen.layer}"
+    name = (
+        "copy distribution"
+        if seen.block == "copy"
+        else f"{seen.block} attention, layer {seen.layer}"
+    )
     if columns == len(seen.columns):
         return name
     return f"{name}: the {columns} of {len(seen.columns)} tokens that are read most, which hold {share:.0%} of the weight"

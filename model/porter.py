@@ -10,21 +10,75 @@ from collections.abc import Iterable
 
 # NLTK's own: words whose stem no rule finds.
 _IRREGULAR = {
-    **{"sky": "sky", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "news": "news", "howe": "howe"},
-    **{"innings": "inning", "inning": "inning", "outings": "outing", "outing": "outing", "cannings": "canning", "canning": "canning"},
+    **{
+        "sky": "sky",
+        "skies": "sky",
+        "dying": "die",
+        "lying": "lie",
+        "tying": "tie",
+        "news": "news",
+        "howe": "howe",
+    },
+    **{
+        "innings": "inning",
+        "inning": "inning",
+        "outings": "outing",
+        "outing": "outing",
+        "cannings": "canning",
+        "canning": "canning",
+    },
     **{"proceed": "proceed", "exceed": "exceed", "succeed": "succeed"},
 }
-_LETTERS = str.maketrans({character: "v" if character in "aeiou" else "c" for character in "abcdefghijklmnopqrstuvwxz0123456789"})
+_LETTERS = str.maketrans(
+    {
+        character: "v" if character in "aeiou" else "c"
+        for character in "abcdefghijklmnopqrstuvwxz0123456789"
+    }
+)
 
 # Suffix -> replacement; the first suffix that fits counts, whether its condition holds or not.
 _STEP_1A = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
 _STEP_2 = {
-    **{"ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al", "entli": "ent"},
-    **{"eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al", "iveness": "ive", "fulness": "ful"},
-    **{"ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble", "fulli": "ful"},
+    **{
+        "ational": "ate",
+        "tional": "tion",
+        "enci": "ence",
+        "anci": "ance",
+        "izer": "ize",
+        "bli": "ble",
+        "alli": "al",
+        "entli": "ent",
+    },
+    **{
+        "eli": "e",
+        "ousli": "ous",
+        "ization": "ize",
+        "ation": "ate",
+        "ator": "ate",
+        "alism": "al",
+        "iveness": "ive",
+        "fulness": "ful",
+    },
+    **{
+        "ousness": "ous",
+        "aliti": "al",
+        "iviti": "ive",
+        "biliti": "ble",
+        "fulli": "ful",
+    },
 }
-_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_STEP_4 = tuple("al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split())
+_STEP_3 = {
+    "icate": "ic",
+    "ative": "",
+    "alize": "al",
+    "iciti": "ic",
+    "ical": "ic",
+    "ful": "",
+    "ness": "",
+}
+_STEP_4 = tuple(
+    "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split()
+)
 
 
 def stem(word: str) -> str:
@@ -106,13 +160,21 @@ def _step_2(word: str) -> str:
 
 def _step_3(word: str) -> str:
     suffix = _suffix(word, _STEP_3)
-    return word if suffix is None or _measure(word.removesuffix(suffix)) == 0 else word.removesuffix(suffix) + _STEP_3[suffix]
+    return (
+        word
+        if suffix is None or _measure(word.removesuffix(suffix)) == 0
+        else word.removesuffix(suffix) + _STEP_3[suffix]
+    )
 
 
 def _step_4(word: str) -> str:
     suffix = _suffix(word, _STEP_4)
     rest = word.removesuffix(suffix or "")
-    if suffix is None or _measure(rest) < 2 or (suffix == "ion" and rest[-1] not in "st"):
+    if (
+        suffix is None
+        or _measure(rest) < 2
+        or (suffix == "ion" and rest[-1] not in "st")
+    ):
         return word
     return rest
 

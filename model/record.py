@@ -25,9 +25,19 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenizers import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER, load_tokenizers
+from precis.model.tokenizers import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    load_tokenizers,
+)
 
-FEATURES = {"document_id": "bytes", "source": "int64", "target": "int64", "source_tokens": "int64", "highlights": "bytes"}
+FEATURES = {
+    "document_id": "bytes",
+    "source": "int64",
+    "target": "int64",
+    "source_tokens": "int64",
+    "highlights": "bytes",
+}
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 FORMAT_VERSION = 1
@@ -72,7 +82,11 @@ def serialise(example: Example) -> bytes:
         _bytes_feature(b"document_id", example.document_id.encode()),
         _bytes_feature(b"highlights", example.highlights.encode()),
         _int64_feature(b"oracle", np.asarray(labelled.oracle)) if labelled else b"",
-        _bytes_feature(b"sentences", *(sentence.encode() for sentence in labelled.sentences)) if labelled else b"",
+        _bytes_feature(
+            b"sentences", *(sentence.encode() for sentence in labelled.sentences)
+        )
+        if labelled
+        else b"",
         _int64_feature(b"source", example.source),
         _int64_feature(b"source_tokens", np.asarray([example.source_tokens])),
         _int64_feature(b"target", example.target),
@@ -81,7 +95,9 @@ def serialise(example: Example) -> bytes:
 
 
 def _bytes_feature(name: bytes, *values: bytes) -> bytes:
-    return _named(name, _field(_FIELD_1, b"".join(_field(_FIELD_1, value) for value in values)))  # Feature.bytes_list.value
+    return _named(
+        name, _field(_FIELD_1, b"".join(_field(_FIELD_1, value) for value in values))
+    )  # Feature.bytes_list.value
 
 
 def _int64_feature(name: bytes, values: np.ndarray) -> bytes:
@@ -113,7 +129,9 @@ def _varints(values: np.ndarray) -> bytes:
     values = np.asarray(values, dtype=np.int64)
     largest = int(values.max())
     if values.min() < 0:
-        raise ValueError(f"a token id or a length is not negative, this one is {values.min()}")
+        raise ValueError(
+            f"a token id or a length is not negative, this one is {values.min()}"
+        )
     if largest < 0x80:
         return values.astype(np.uint8).tobytes()
     width = -(-largest.bit_length() // 7)
@@ -128,7 +146,9 @@ def _varints(values: np.ndarray) -> bytes:
 def frame(record: bytes) -> bytes:
     """A record as it stands in a TFRecord file: length, its checksum, the record, its checksum."""
     length = _LENGTH.pack(len(record))
-    return b"".join((length, _CRC.pack(_masked_crc(length)), record, _CRC.pack(_masked_crc(record))))
+    return b"".join(
+        (length, _CRC.pack(_masked_crc(length)), record, _CRC.pack(_masked_crc(record)))
+    )
 
 
 def _masked_crc(content: bytes) -> int:
@@ -150,16 +170,24 @@ def read_frames(file: IO[bytes], *, name: str = "records") -> Iterator[bytes]:
     position = 0
     while head := file.read(12):
         if len(head) < 12:
-            raise DataError(f"{name}: the file ends within a record, at byte {position}; write it again with `precis prepare`")
+            raise DataError(
+                f"{name}: the file ends within a record, at byte {position}; write it again with `precis prepare`"
+            )
         (length,) = _LENGTH.unpack_from(head)
         if _masked_crc(head[:8]) != _CRC.unpack_from(head, 8)[0]:
-            raise DataError(f"{name}: damaged at byte {position} (checksum of the length); write it again with `precis prepare`")
+            raise DataError(
+                f"{name}: damaged at byte {position} (checksum of the length); write it again with `precis prepare`"
+            )
         body = file.read(length + 4)
         if len(body) < length + 4:
-            raise DataError(f"{name}: the file ends within a record, at byte {position}; write it again with `precis prepare`")
+            raise DataError(
+                f"{name}: the file ends within a record, at byte {position}; write it again with `precis prepare`"
+            )
         record = body[:length]
         if _masked_crc(record) != _CRC.unpack_from(body, length)[0]:
-            raise DataError(f"{name}: damaged at byte {position} (checksum of the record); write it again with `precis prepare`")
+            raise DataError(
+                f"{name}: damaged at byte {position} (checksum of the record); write it again with `precis prepare`"
+            )
         yield record
         position += 12 + len(body)
 
@@ -184,7 +212,9 @@ def require_oracle(info: "DatasetInfo", folder: str) -> None:
       UsageError: they do not.
     """
     if "oracle" not in info.features:
-        raise UsageError(f"{folder}: these records hold no oracle labels; prepare them with --oracle_sentences 5")
+        raise UsageError(
+            f"{folder}: these records hold no oracle labels; prepare them with --oracle_sentences 5"
+        )
 
 
 class LabelledArticle(NamedTuple):
@@ -211,9 +241,13 @@ def read_labelled(path: str) -> Iterator[LabelledArticle]:
     with files.open_read(path) as file:
         for frame_ in read_frames(file, name=path):
             features = tf.train.Example.FromString(frame_).features.feature
-            sentences = tuple(sentence.decode() for sentence in features["sentences"].bytes_list.value)
+            sentences = tuple(
+                sentence.decode() for sentence in features["sentences"].bytes_list.value
+            )
             oracle = tuple(features["oracle"].int64_list.value)
-            yield LabelledArticle(sentences, oracle, features["highlights"].bytes_list.value[0].decode())
+            yield LabelledArticle(
+                sentences, oracle, features["highlights"].bytes_list.value[0].decode()
+            )
 
 
 class Shard(NamedTuple):
@@ -244,7 +278,9 @@ class DatasetInfo:
 
     format_version: int = FORMAT_VERSION
     # Name and type of every feature of a record.
-    features: Mapping[str, str] = dataclasses.field(default_factory=lambda: dict(FEATURES))
+    features: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: dict(FEATURES)
+    )
     # The shards of each split, in order.
     splits: Mapping[str, tuple[Shard, ...]]
     source_lengths: Lengths
@@ -274,25 +310,43 @@ class DatasetInfo:
           UsageError: there is no such split.
         """
         if split not in self.splits:
-            raise UsageError(f"there is no split {split!r} in these records; they have {', '.join(sorted(self.splits))}")
+            raise UsageError(
+                f"there is no split {split!r} in these records; they have {', '.join(sorted(self.splits))}"
+            )
         return sum(shard.records for shard in self.splits[split])
 
     def to_json(self) -> dict[str, Any]:
         """The content of `dataset.json`."""
-        content = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        splits = {split: [shard._asdict() for shard in shards] for split, shards in self.splits.items()}
-        content["splits"] = {split: {"records": self.records(split), "shards": shards} for split, shards in splits.items()}
+        content = {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
+        }
+        splits = {
+            split: [shard._asdict() for shard in shards]
+            for split, shards in self.splits.items()
+        }
+        content["splits"] = {
+            split: {"records": self.records(split), "shards": shards}
+            for split, shards in splits.items()
+        }
         for name in ("source_lengths", "target_lengths"):
-            content[name] = {**content[name]._asdict(), "deciles": list(content[name].deciles)}
+            content[name] = {
+                **content[name]._asdict(),
+                "deciles": list(content[name].deciles),
+            }
         return content
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "DatasetInfo":
         """The description that `to_json` gave; KeyError and TypeError where a field is missing or unknown."""
         values = dict(content)
-        values["splits"] = {split: tuple(Shard(**shard) for shard in entry["shards"]) for split, entry in content["splits"].items()}
+        values["splits"] = {
+            split: tuple(Shard(**shard) for shard in entry["shards"])
+            for split, entry in content["splits"].items()
+        }
         for name in ("source_lengths", "target_lengths"):
-            values[name] = Lengths(**{**content[name], "deciles": tuple(content[name]["deciles"])})
+            values[name] = Lengths(
+                **{**content[name], "deciles": tuple(content[name]["deciles"])}
+            )
         return cls(**values)
 
 
@@ -303,7 +357,9 @@ def summarise_lengths(records_of_length: Mapping[int, int]) -> Lengths:
         return Lengths(mean=0.0, max=0, deciles=(0,) * 11)
     lengths = np.array(sorted(records_of_length))
     cumulative = np.cumsum([records_of_length[length] for length in lengths.tolist()])
-    ranks = [-(-total * tenth // 10) for tenth in range(11)]  # Nearest rank, counted from 1: no interpolation.
+    ranks = [
+        -(-total * tenth // 10) for tenth in range(11)
+    ]  # Nearest rank, counted from 1: no interpolation.
     deciles = lengths[np.searchsorted(cumulative, ranks)].tolist()
     mean = sum(length * count for length, count in records_of_length.items()) / total
     return Lengths(mean=round(mean, 3), max=int(lengths[-1]), deciles=tuple(deciles))
@@ -324,21 +380,33 @@ def load_dataset(folder: str) -> DatasetInfo:
     path = files.join(folder, DATASET_FILE)
     again = "run the same `precis prepare` command again"
     if not files.exists(path):
-        raise UsageError(f"{folder}: there are no records here (no {DATASET_FILE}); name the folder that `precis prepare` wrote")
+        raise UsageError(
+            f"{folder}: there are no records here (no {DATASET_FILE}); name the folder that `precis prepare` wrote"
+        )
     if not files.exists(files.join(folder, SUCCESS_FILE)):
-        raise DataError(f"{folder}: unfinished (no {SUCCESS_FILE}); {again}, it goes on where it stopped")
+        raise DataError(
+            f"{folder}: unfinished (no {SUCCESS_FILE}); {again}, it goes on where it stopped"
+        )
     try:
         content = files.read_json(path)
         version = content["format_version"]
         if version != FORMAT_VERSION:
-            raise DataError(f"{path}: format_version is {version} and this precis reads {FORMAT_VERSION}; {again}")
+            raise DataError(
+                f"{path}: format_version is {version} and this precis reads {FORMAT_VERSION}; {again}"
+            )
         info = DatasetInfo.from_json(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: damaged ({type(error).__name__}: {error}); {again} into an empty folder") from error
+        raise DataError(
+            f"{path}: damaged ({type(error).__name__}: {error}); {again} into an empty folder"
+        ) from error
     tokenizers, target = load_tokenizers(folder), info.tokenizer_fingerprint
     for name, found, expected in (
         (TOKENIZER_FOLDER, tokenizers.target, target),
-        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, info.source_tokenizer_fingerprint or target),
+        (
+            SOURCE_TOKENIZER_FOLDER,
+            tokenizers.source,
+            info.source_tokenizer_fingerprint or target,
+        ),
     ):
         if found.fingerprint != expected:
             raise DataError(

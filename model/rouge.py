@@ -16,8 +16,15 @@ import numpy as np
 
 from precis.model.porter import stem
 
-MEASURES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "unsplit ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
-VARIANT = "ROUGE of rouge-score 0.1.2, Porter stemmer, F1, ROUGE-Lsum split at line breaks"
+MEASURES = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "unsplit ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+}
+VARIANT = (
+    "ROUGE of rouge-score 0.1.2, Porter stemmer, F1, ROUGE-Lsum split at line breaks"
+)
 
 _WORD = re.compile("[a-z0-9]+")
 
@@ -43,10 +50,17 @@ class Reference:
     def __init__(self, text: str) -> None:
         lines = [tokenize(line) for line in text.split("\n")]
         self._tokens = list(itertools.chain.from_iterable(lines))
-        self._unigrams, self._bigrams = Counter(self._tokens), Counter(itertools.pairwise(self._tokens))
+        self._unigrams, self._bigrams = (
+            Counter(self._tokens),
+            Counter(itertools.pairwise(self._tokens)),
+        )
         self._places = _places(self._tokens)
         starts = itertools.accumulate(map(len, lines), initial=0)
-        self._lines = [(start, len(line), _places(line)) for start, line in zip(starts, lines, strict=False) if line]
+        self._lines = [
+            (start, len(line), _places(line))
+            for start, line in zip(starts, lines, strict=False)
+            if line
+        ]
         self._known: dict[str, _Line] = {}
 
     def score(self, summary: str) -> dict[str, Score]:
@@ -56,7 +70,9 @@ class Reference:
         whatever their line breaks. ROUGE-Lsum takes for each line of the reference the union of those with every line of the summary; it is
         what papers on news report as ROUGE-L.
         """
-        lines = [self._known.get(text) or self._line(text) for text in summary.split("\n")]
+        lines = [
+            self._known.get(text) or self._line(text) for text in summary.split("\n")
+        ]
         tokens = list(itertools.chain.from_iterable(line.tokens for line in lines))
         unigrams = Counter(tokens)
         union = set().union(*(line.matched for line in lines))
@@ -65,13 +81,24 @@ class Reference:
             "rouge2": _shared(self._bigrams, Counter(itertools.pairwise(tokens))),
             "rougeL": _common_length(self._places, len(self._tokens), tokens),
             # A word of the summary is credited once, however many lines of the reference hold it, as ROUGE 1.5.5 does.
-            "rougeLsum": _shared(Counter(self._tokens[place] for place in union), unigrams),
+            "rougeLsum": _shared(
+                Counter(self._tokens[place] for place in union), unigrams
+            ),
         }
-        return {measure: _score(count, len(tokens), len(self._tokens), pairs=measure == "rouge2") for measure, count in hits.items()}
+        return {
+            measure: _score(
+                count, len(tokens), len(self._tokens), pairs=measure == "rouge2"
+            )
+            for measure, count in hits.items()
+        }
 
     def _line(self, text: str) -> _Line:
         tokens = tokenize(text)
-        matched = [start + place for start, length, places in self._lines for place in _common_places(places, length, tokens)]
+        matched = [
+            start + place
+            for start, length, places in self._lines
+            for place in _common_places(places, length, tokens)
+        ]
         self._known[text] = line = _Line(tokens, matched)
         return line
 
@@ -98,8 +125,14 @@ def scores(
     """
     if len(references) != len(summaries):
         raise ValueError(f"{len(references)} references for {len(summaries)} summaries")
-    found = [Reference(reference).score(summary) for reference, summary in zip(references, summaries, strict=True)]
-    return {measure: np.array([getattr(row[measure], part) for row in found], np.float64) for measure in measures}
+    found = [
+        Reference(reference).score(summary)
+        for reference, summary in zip(references, summaries, strict=True)
+    ]
+    return {
+        measure: np.array([getattr(row[measure], part) for row in found], np.float64)
+        for measure in measures
+    }
 
 
 def tokenize(text: str) -> list[str]:
@@ -112,15 +145,25 @@ def _token(word: str) -> str:
     return stem(word) if len(word) > 3 else word
 
 
-def _score(hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool) -> Score:
+def _score(
+    hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool
+) -> Score:
     precision = hits / max(summary_tokens - pairs, 1)
     recall = hits / max(reference_tokens - pairs, 1)
-    return Score(precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0)
+    return Score(
+        precision,
+        recall,
+        2 * precision * recall / (precision + recall) if hits else 0.0,
+    )
 
 
 def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
     """How many n-grams two texts share, each as often as in the text that has fewer of it."""
-    return sum(min(count, summary[ngram]) for ngram, count in reference.items() if ngram in summary)
+    return sum(
+        min(count, summary[ngram])
+        for ngram, count in reference.items()
+        if ngram in summary
+    )
 
 
 def _places(tokens: Sequence[str]) -> dict[str, int]:
@@ -134,7 +177,9 @@ def _places(tokens: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def _common_length(places: Mapping[str, int], length: int, tokens: Sequence[str]) -> int:
+def _common_length(
+    places: Mapping[str, int], length: int, tokens: Sequence[str]
+) -> int:
     """The length of the longest common subsequence of a text, given by its places, with another.
 
     Bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004): one column of the table of lengths is one whole number, whose bit i
@@ -147,7 +192,9 @@ def _common_length(places: Mapping[str, int], length: int, tokens: Sequence[str]
     return length - column.bit_count()
 
 
-def _common_places(places: Mapping[str, int], length: int, tokens: Sequence[str]) -> list[int]:
+def _common_places(
+    places: Mapping[str, int], length: int, tokens: Sequence[str]
+) -> list[int]:
     """The places that one longest common subsequence takes in a text; of several that are as long, the one that rouge-score takes.
 
     rouge-score walks back from the last cell of the table: at cell (i, j) it takes a match, or else steps to j - 1 where that column has

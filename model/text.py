@@ -54,7 +54,9 @@ def normalise(text: str) -> str:
 
 
 def _normalise_line(line: str) -> str:
-    printable = line.isprintable()  # then it holds nothing invisible and no white space but the plain space
+    printable = (
+        line.isprintable()
+    )  # then it holds nothing invisible and no white space but the plain space
     if not printable:
         line = INVISIBLE.sub("", line)
     if not line.isascii():
@@ -102,7 +104,9 @@ BOILERPLATE = {
     # "Follow @@janeroe . "
     "handle": r"[Ff]ollow @@? ?\w+ \.(?=\s)",
 }
-_BOILERPLATE = tuple(re.compile(rf"\s*{pattern}\s*") for pattern in BOILERPLATE.values())
+_BOILERPLATE = tuple(
+    re.compile(rf"\s*{pattern}\s*") for pattern in BOILERPLATE.values()
+)
 MAX_BOILERPLATE_CHARACTERS = 1_000
 
 
@@ -111,7 +115,9 @@ def boilerplate(article: str) -> list[Span]:
     head = article[:MAX_BOILERPLATE_CHARACTERS]
     spans: list[Span] = []
     position = 0
-    while match := next(filter(None, (pattern.match(head, position) for pattern in _BOILERPLATE)), None):
+    while match := next(
+        filter(None, (pattern.match(head, position) for pattern in _BOILERPLATE)), None
+    ):
         spans.append(Span(position, match.end()))
         position = match.end()
     return spans
@@ -190,7 +196,9 @@ def _sentences_of_piece(piece: str) -> list[tuple[int, int]]:
 
 _MARKS = "\"'“”„«»‘’`()[]"
 _DIRECTED = dict.fromkeys("“„«‘`([", True) | dict.fromkeys("”»’)]", False)  # True opens
-_HIDDEN = str.maketrans(dict.fromkeys('"“”„«»`()[]\xa0\n\r', " ") | dict.fromkeys("•▪●‣◦", "-"))
+_HIDDEN = str.maketrans(
+    dict.fromkeys('"“”„«»`()[]\xa0\n\r', " ") | dict.fromkeys("•▪●‣◦", "-")
+)
 _SINGLE_QUOTE = re.compile(r"(?<!\S)['‘’]|['‘’](?!\S)")
 _MAX_GAP_CHARACTERS = 32
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -205,7 +213,12 @@ def _hide_marks(piece: str) -> str:
     """
     hidden = piece.translate(_HIDDEN)
     if "'" in hidden or "’" in hidden or "‘" in hidden:
-        hidden = _SINGLE_QUOTE.sub(" ", hidden).replace("'", "-").replace("’", "-").replace("‘", "-")
+        hidden = (
+            _SINGLE_QUOTE.sub(" ", hidden)
+            .replace("'", "-")
+            .replace("’", "-")
+            .replace("‘", "-")
+        )
     hidden = hidden.replace(" ? ", " . ").replace(" ! ", " . ")
     return hidden if hidden.isascii() else _SURROGATE.sub("\ufffd", hidden)
 
@@ -228,7 +241,11 @@ def _cuts(piece: str) -> Iterator[tuple[int, int]]:
         if not gap.isspace():
             end = stop + _closing_length(gap, stop, quotes)
             within = piece[stop - 1] in "?!" or ")" in gap
-            if within and piece[stop:end].strip() and piece[end : end + _MAX_GAP_CHARACTERS].lstrip()[:1].islower():
+            if (
+                within
+                and piece[stop:end].strip()
+                and piece[end : end + _MAX_GAP_CHARACTERS].lstrip()[:1].islower()
+            ):
                 continue
         yield start, end
         start = end
@@ -240,7 +257,10 @@ class _QuoteParity:
 
     def __init__(self, text: str) -> None:
         self._text = f" {text}"
-        self._seen = {'"': (0, 0), "'": (0, 0)}  # mark -> (position read up to, marks before it)
+        self._seen = {
+            '"': (0, 0),
+            "'": (0, 0),
+        }  # mark -> (position read up to, marks before it)
 
     def opens(self, mark: str, position: int) -> bool:
         """Whether the mark at that position is the first of a pair."""
@@ -273,7 +293,9 @@ def _closing_length(gap: str, position: int, quotes: _QuoteParity) -> int:
     return len(gap)
 
 
-WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*")
+WORD = re.compile(
+    r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
+)
 
 
 def words(text: str) -> list[str]:

@@ -29,36 +29,62 @@ def normalise_tensor(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.regex_replace(texts, _LINE_BREAKS, "\n")
     texts = tf.strings.regex_replace(texts, _invisible(), "")
     texts = tensorflow_text.normalize_utf8(texts, "NFC")
-    texts = tf.strings.regex_replace(tf.strings.regex_replace(texts, "▁", "_"), "␤", " ")
-    texts = tf.strings.regex_replace(texts, f"[ {_WHITE.replace(chr(92) + 'n', '')}]+", " ")
+    texts = tf.strings.regex_replace(
+        tf.strings.regex_replace(texts, "▁", "_"), "␤", " "
+    )
+    texts = tf.strings.regex_replace(
+        texts, f"[ {_WHITE.replace(chr(92) + 'n', '')}]+", " "
+    )
     texts = tf.strings.regex_replace(texts, r" ?\n[\n ]*", "\n")
     return tf.strings.regex_replace(texts, r"\A[\n ]+|[\n ]+\z", "")
 
 
 def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tensor:
     """`body` of texts as they were read, string [B] -> string [B]; bytes that are no UTF-8 become U+FFFD."""
-    texts = tf.strings.unicode_transcode(texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace")
+    texts = tf.strings.unicode_transcode(
+        texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace"
+    )
     if strip_boilerplate:
-        texts = tf.strings.substr(texts, _story_start(texts), tf.fill(tf.shape(texts), _LONGEST), unit="UTF8_CHAR")
+        texts = tf.strings.substr(
+            texts,
+            _story_start(texts),
+            tf.fill(tf.shape(texts), _LONGEST),
+            unit="UTF8_CHAR",
+        )
     return tf.strings.regex_replace(normalise_tensor(texts), "\n", " ")
 
 
 def _story_start(texts: tf.Tensor) -> tf.Tensor:
     """How many characters of boilerplate stand before the story: string [B] -> int32 [B]."""
-    head = tf.strings.substr(texts, tf.zeros_like(texts, "int32"), tf.fill(tf.shape(texts), MAX_BOILERPLATE_CHARACTERS), unit="UTF8_CHAR")
+    head = tf.strings.substr(
+        texts,
+        tf.zeros_like(texts, "int32"),
+        tf.fill(tf.shape(texts), MAX_BOILERPLATE_CHARACTERS),
+        unit="UTF8_CHAR",
+    )
     sketch = tf.strings.regex_replace(head, r"\p{Nd}", "0")
-    sketch = tf.strings.regex_replace(sketch, "|".join(rf"[^\x00-\x7f\P{{{kind}}}]" for kind in ("L", "Nl", "No")), _LETTER)
+    sketch = tf.strings.regex_replace(
+        sketch,
+        "|".join(rf"[^\x00-\x7f\P{{{kind}}}]" for kind in ("L", "Nl", "No")),
+        _LETTER,
+    )
     sketch = tf.strings.regex_replace(sketch, f"[{_WHITE}]", "\t")
     anything_but_place, place, no_place = _patterns()
 
     def strip(rest: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         left = tf.strings.regex_replace(rest, anything_but_place, "")
         without_place = tf.strings.regex_replace(left, place, "")
-        left = tf.where(tf.strings.regex_full_match(left, no_place), left, without_place)
+        left = tf.where(
+            tf.strings.regex_full_match(left, no_place), left, without_place
+        )
         return left, tf.reduce_any(left != rest)
 
-    rest, _ = tf.while_loop(lambda _, is_new: is_new, strip, (sketch, tf.constant(True)))
-    return tf.strings.length(sketch, unit="UTF8_CHAR") - tf.strings.length(rest, unit="UTF8_CHAR")
+    rest, _ = tf.while_loop(
+        lambda _, is_new: is_new, strip, (sketch, tf.constant(True))
+    )
+    return tf.strings.length(sketch, unit="UTF8_CHAR") - tf.strings.length(
+        rest, unit="UTF8_CHAR"
+    )
 
 
 def _patterns() -> tuple[str, str, str]:
@@ -81,8 +107,13 @@ def _for_sketch(pattern: str) -> str:
     pattern = re.sub(r"\[\^\\W\\d_ ?\]", f"[A-Za-z{_LETTER}]", pattern)
     classes = re.split(r"(\[[^\]]*\])", pattern)  # every second one is a class
     word = rf"\w{_LETTER}"
-    pattern = "".join(part.replace(r"\w", word if index % 2 else f"[{word}]") for index, part in enumerate(classes))
-    pattern = pattern.replace(r"\b ?", " ")  # a letter follows: between it and the word there is a space
+    pattern = "".join(
+        part.replace(r"\w", word if index % 2 else f"[{word}]")
+        for index, part in enumerate(classes)
+    )
+    pattern = pattern.replace(
+        r"\b ?", " "
+    )  # a letter follows: between it and the word there is a space
     white, optional = r"(?=\s)", r"(?=\s))?"
     if pattern.endswith(white):
         return pattern.removesuffix(white) + r"\s+"
@@ -94,4 +125,8 @@ def _for_sketch(pattern: str) -> str:
 def _invisible() -> str:
     """What `normalise` removes, as a class of RE2; lone surrogates cannot stand in UTF-8."""
     characters = INVISIBLE.pattern.replace("\ud800-\udfff", "")
-    return "[" + re.sub("[^-]", lambda found: rf"\x{{{ord(found[0]):x}}}", characters[1:-1]) + "]"
+    return (
+        "["
+        + re.sub("[^-]", lambda found: rf"\x{{{ord(found[0]):x}}}", characters[1:-1])
+        + "]"
+    )

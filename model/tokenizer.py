@@ -19,7 +19,9 @@ import numpy as np
 from precis.model import files
 from precis.model.errors import DataError
 
-if TYPE_CHECKING:  # TensorFlow takes seconds to import: decoding and fingerprints do without it.
+if (
+    TYPE_CHECKING
+):  # TensorFlow takes seconds to import: decoding and fingerprints do without it.
     import tensorflow as tf
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
@@ -54,7 +56,9 @@ class Tokenizer:
         self.vocabulary = tuple(vocabulary)
         self.lower_case = lower_case
         _check_vocabulary(self.vocabulary)
-        self.pad_id, self.unknown_id, self.start_id, self.end_id = range(len(RESERVED_TOKENS))
+        self.pad_id, self.unknown_id, self.start_id, self.end_id = range(
+            len(RESERVED_TOKENS)
+        )
 
     @property
     def vocabulary_size(self) -> int:
@@ -69,7 +73,12 @@ class Tokenizer:
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
         """The word or punctuation mark that each id stands for: ▁He is He; None for what is reserved, a bare space, a part of a word."""
-        return tuple(None if piece in _NO_WORDS or piece.startswith(JOINER) else piece.removeprefix(SPACE) for piece in self.vocabulary)
+        return tuple(
+            None
+            if piece in _NO_WORDS or piece.startswith(JOINER)
+            else piece.removeprefix(SPACE)
+            for piece in self.vocabulary
+        )
 
     def piece(self, token: int) -> str:
         """A token as it is read, with ▁ for a space."""
@@ -106,7 +115,9 @@ class Tokenizer:
         import tensorflow as tf
 
         texts = tf.strings.regex_replace(texts, "\n", f" {LINE_BREAK} ")
-        return self._cut(tf.strings.join([SPACE, tf.strings.regex_replace(texts, " +", f" {SPACE}")]))
+        return self._cut(
+            tf.strings.join([SPACE, tf.strings.regex_replace(texts, " +", f" {SPACE}")])
+        )
 
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
         """At most `limit` of the ids of a text, from its beginning."""
@@ -120,16 +131,25 @@ class Tokenizer:
         """
         texts = self._texts_of_pieces
         lost = SPACE + UNREADABLE
-        return [_hide_spaces("".join([texts.get(int(token), lost) for token in row])) for row in rows]
+        return [
+            _hide_spaces("".join([texts.get(int(token), lost) for token in row]))
+            for row in rows
+        ]
 
     def decode_tensor(self, ids: "tf.Tensor") -> "tf.Tensor":
         """`decode` as TensorFlow operations, for exported graphs: int32 [..., T] -> string [...]."""
         import tensorflow as tf
 
-        pieces = tf.constant([self._texts_of_pieces[token] for token in range(self.vocabulary_size)])
+        pieces = tf.constant(
+            [self._texts_of_pieces[token] for token in range(self.vocabulary_size)]
+        )
         is_known = tf.logical_and(ids >= 0, ids < self.vocabulary_size)
-        texts = tf.strings.reduce_join(tf.gather(pieces, tf.where(is_known, ids, self.unknown_id)), axis=-1)
-        texts = tf.strings.regex_replace(tf.strings.regex_replace(texts, f"{SPACE}+", " "), r"\A ", "")
+        texts = tf.strings.reduce_join(
+            tf.gather(pieces, tf.where(is_known, ids, self.unknown_id)), axis=-1
+        )
+        texts = tf.strings.regex_replace(
+            tf.strings.regex_replace(texts, f"{SPACE}+", " "), r"\A ", ""
+        )
         return tf.strings.regex_replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
     def save(self, folder: str) -> None:
@@ -148,9 +168,13 @@ class Tokenizer:
         path = files.join(folder, VOCABULARY_FILE)
         content = _read(path)
         if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
-            raise DataError(f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names (sha256 differs); restore both files")
+            raise DataError(
+                f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names (sha256 differs); restore both files"
+            )
         try:
-            return cls(content.decode().split("\n")[:-1], lower_case=settings["lower_case"])
+            return cls(
+                content.decode().split("\n")[:-1], lower_case=settings["lower_case"]
+            )
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
@@ -178,8 +202,18 @@ class Tokenizer:
 
     @functools.cached_property
     def _texts_of_pieces(self) -> dict[int, str]:
-        texts = {token: piece.removeprefix(JOINER) or piece for token, piece in enumerate(self.vocabulary)}
-        texts.update({self.pad_id: "", self.start_id: "", self.end_id: "", self.unknown_id: SPACE + UNREADABLE})
+        texts = {
+            token: piece.removeprefix(JOINER) or piece
+            for token, piece in enumerate(self.vocabulary)
+        }
+        texts.update(
+            {
+                self.pad_id: "",
+                self.start_id: "",
+                self.end_id: "",
+                self.unknown_id: SPACE + UNREADABLE,
+            }
+        )
         return texts
 
     @functools.cached_property
@@ -192,7 +226,9 @@ class Tokenizer:
             "format_version": FORMAT_VERSION,
             "kind": KIND,
             "lower_case": self.lower_case,
-            "special_tokens": dict(zip(("pad", "unknown", "start", "end"), RESERVED_TOKENS, strict=True)),
+            "special_tokens": dict(
+                zip(("pad", "unknown", "start", "end"), RESERVED_TOKENS, strict=True)
+            ),
             "vocabulary_sha256": hashlib.sha256(self._vocabulary_bytes).hexdigest(),
             "vocabulary_size": self.vocabulary_size,
         }
@@ -209,7 +245,9 @@ def make_spaces_visible(text: str) -> str:
 
 def _hide_spaces(joined: str) -> str:
     """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
-    while SPACE + SPACE in joined:  # Never in encoded text, but a network may write it, and so does an unknown word after "▁".
+    while (
+        SPACE + SPACE in joined
+    ):  # Never in encoded text, but a network may write it, and so does an unknown word after "▁".
         joined = joined.replace(SPACE + SPACE, SPACE)
     text = joined.replace(SPACE, " ").removeprefix(" ")
     return re.sub(f" ?{LINE_BREAK} ?", "\n", text) if LINE_BREAK in text else text
@@ -217,35 +255,53 @@ def _hide_spaces(joined: str) -> str:
 
 def _check_vocabulary(vocabulary: Sequence[str]) -> None:
     if vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
-        raise DataError(f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; put the reserved tokens first")
+        raise DataError(
+            f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; put the reserved tokens first"
+        )
     if len(set(vocabulary)) != len(vocabulary):
         seen: set[str] = set()
         twice = next(piece for piece in vocabulary if piece in seen or seen.add(piece))  # type: ignore[func-returns-value]
-        raise DataError(f"the vocabulary holds {twice!r} twice; remove one, as a piece has one id")
+        raise DataError(
+            f"the vocabulary holds {twice!r} twice; remove one, as a piece has one id"
+        )
     for token, piece in enumerate(vocabulary):
         if not piece or "\n" in piece:
-            raise DataError(f"piece {token} of the vocabulary is {piece!r}; a piece is one line of text that is not empty")
+            raise DataError(
+                f"piece {token} of the vocabulary is {piece!r}; a piece is one line of text that is not empty"
+            )
 
 
 def _read(path: str) -> bytes:
     try:
         return files.read_bytes(path)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file; a tokenizer folder holds {SETTINGS_FILE} and {VOCABULARY_FILE}") from error
+        raise DataError(
+            f"{path}: there is no such file; a tokenizer folder holds {SETTINGS_FILE} and {VOCABULARY_FILE}"
+        ) from error
 
 
 def _read_settings(path: str) -> dict[str, Any]:
     try:
         settings = json.loads(_read(path))
     except ValueError as error:
-        raise DataError(f"{path}: not JSON ({error}); restore the file or run `precis prepare` again") from error
+        raise DataError(
+            f"{path}: not JSON ({error}); restore the file or run `precis prepare` again"
+        ) from error
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
         found = settings.get(name) if isinstance(settings, dict) else None
         if found != expected:
             # Checkpoints of other projects have a file of this name too.
-            way_out = "import a checkpoint with `precis import`" if found is None else "use the precis version that wrote it"
-            raise DataError(f"{path}: {name} is {found!r} and must be {expected!r}; {way_out}")
+            way_out = (
+                "import a checkpoint with `precis import`"
+                if found is None
+                else "use the precis version that wrote it"
+            )
+            raise DataError(
+                f"{path}: {name} is {found!r} and must be {expected!r}; {way_out}"
+            )
     missing = {"lower_case", "vocabulary_sha256"} - settings.keys()
     if missing:
-        raise DataError(f"{path}: {min(missing)} is missing; restore the file or run `precis prepare` again")
+        raise DataError(
+            f"{path}: {min(missing)} is missing; restore the file or run `precis prepare` again"
+        )
     return settings

@@ -33,7 +33,10 @@ class Tokenizers:
 
 def holds_tokenizer(folder: str) -> bool:
     """Whether the files of a tokenizer, of either kind, lie in a folder."""
-    return any(files.exists(files.join(folder, name)) for name in (DEFINITION_FILE, SETTINGS_FILE))
+    return any(
+        files.exists(files.join(folder, name))
+        for name in (DEFINITION_FILE, SETTINGS_FILE)
+    )
 
 
 def load_tokenizer(folder: str) -> AnyTokenizer:
@@ -53,8 +56,14 @@ def load_tokenizers(folder: str) -> Tokenizers:
     Raises:
       DataError: a file is missing or damaged.
     """
-    target, source_folder = load_tokenizer(files.join(folder, TOKENIZER_FOLDER)), files.join(folder, SOURCE_TOKENIZER_FOLDER)
-    return Tokenizers(load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target, target)
+    target, source_folder = (
+        load_tokenizer(files.join(folder, TOKENIZER_FOLDER)),
+        files.join(folder, SOURCE_TOKENIZER_FOLDER),
+    )
+    return Tokenizers(
+        load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target,
+        target,
+    )
 
 
 def save_tokenizers(folder: str, tokenizers: Tokenizers) -> None:

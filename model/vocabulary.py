@@ -34,7 +34,12 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
         runs.update(text.replace("\n", f" {LINE_BREAK} ").split())
     cut = _word_pattern().findall
     counts: Counter[str] = Counter()
-    for run, count in runs.items():  # A run of text without spaces is cut once, not each time it stands somewhere.
+    for (
+        run,
+        count,
+    ) in (
+        runs.items()
+    ):  # A run of text without spaces is cut once, not each time it stands somewhere.
         for word in cut(SPACE + (run.lower() if lower_case else run)):
             counts[word] += count
     return counts
@@ -54,7 +59,13 @@ def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(kept)
 
 
-def learn(counts: Mapping[str, int], *, size: int, lower_case: bool = False, reserved: Sequence[str] = RESERVED_TOKENS) -> list[str]:
+def learn(
+    counts: Mapping[str, int],
+    *,
+    size: int,
+    lower_case: bool = False,
+    reserved: Sequence[str] = RESERVED_TOKENS,
+) -> list[str]:
     """Learns a WordPiece vocabulary from word counts.
 
     It holds, in this order: the reserved tokens, the space and the line break, every printable ASCII character, the characters of the
@@ -71,15 +82,28 @@ def learn(counts: Mapping[str, int], *, size: int, lower_case: bool = False, res
       UsageError: the size leaves no room for the reserved tokens and ASCII, or the reserved tokens are not as they must be.
       DataError: there are no words.
     """
-    if tuple(reserved[: len(RESERVED_TOKENS)]) != RESERVED_TOKENS or len(set(reserved)) != len(reserved):
-        raise UsageError(f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; they are {' '.join(reserved)}")
-    words = sorted(((word, count) for word, count in counts.items() if count > 0), key=lambda item: (-item[1], item[0]))
+    if tuple(reserved[: len(RESERVED_TOKENS)]) != RESERVED_TOKENS or len(
+        set(reserved)
+    ) != len(reserved):
+        raise UsageError(
+            f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; they are {' '.join(reserved)}"
+        )
+    words = sorted(
+        ((word, count) for word, count in counts.items() if count > 0),
+        key=lambda item: (-item[1], item[0]),
+    )
     if not words:
-        raise DataError("there are no words to learn a vocabulary from: every document is empty or was left out; see the counts")
-    letters = [character for character in _ASCII if not (lower_case and character.isupper())]
+        raise DataError(
+            "there are no words to learn a vocabulary from: every document is empty or was left out; see the counts"
+        )
+    letters = [
+        character for character in _ASCII if not (lower_case and character.isupper())
+    ]
     base = list(dict.fromkeys([*reserved, SPACE, SPACE + LINE_BREAK, *_forms(letters)]))
     if size < len(base):
-        raise UsageError(f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; ask for at least {len(base)}")
+        raise UsageError(
+            f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; ask for at least {len(base)}"
+        )
     # At most a quarter of the vocabulary goes to characters, so that a corpus in many scripts leaves room for words.
     alphabet = _characters(words)[: min(_MAX_CHARACTERS, size // 8)]
     fixed = list(dict.fromkeys([*base, *_forms(alphabet)]))[:size]
@@ -105,7 +129,9 @@ def _learn_pieces(words: Sequence[tuple[str, int]], *, room: int) -> list[str]:
 def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]:
     """The pieces of two and more characters that stand in the words at least so often, from frequent to rare."""
     # Imports TensorFlow, which counting does without.
-    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner
+    from tensorflow_text.tools.wordpiece_vocab import (
+        wordpiece_tokenizer_learner_lib as learner,
+    )
 
     pieces = learner.learn(
         list(words),
@@ -118,13 +144,23 @@ def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]
         max_unique_chars=_MAX_CHARACTERS,
         joiner=JOINER,
     )
-    return [piece for piece in pieces if len(piece.removeprefix(JOINER)) > 1 and piece != SPACE + LINE_BREAK]
+    return [
+        piece
+        for piece in pieces
+        if len(piece.removeprefix(JOINER)) > 1 and piece != SPACE + LINE_BREAK
+    ]
 
 
 def _forms(characters: Iterable[str]) -> list[str]:
     """Each character as the piece that begins a word and, unless it is always a word of its own, as one that goes on."""
     alone = _alone_pattern().match
-    return [form for character in characters for form in ([character] if alone(character) else [character, JOINER + character])]
+    return [
+        form
+        for character in characters
+        for form in (
+            [character] if alone(character) else [character, JOINER + character]
+        )
+    ]
 
 
 def _characters(words: Iterable[tuple[str, int]]) -> list[str]:
@@ -133,13 +169,20 @@ def _characters(words: Iterable[tuple[str, int]]) -> list[str]:
     for word, count in words:
         for character in word:
             counts[character] += count
-    return sorted(counts.keys() - {SPACE, LINE_BREAK}, key=lambda character: (-counts[character], character))
+    return sorted(
+        counts.keys() - {SPACE, LINE_BREAK},
+        key=lambda character: (-counts[character], character),
+    )
 
 
 @functools.cache
 def _alone_class() -> str:
     """The inside of a regular expression's character class: the characters that are words of their own."""
-    marks = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "P"]
+    marks = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code))[0] == "P"
+    ]
     return re.escape("".join(marks) + _ASCII_SYMBOLS) + _IDEOGRAPHS
 
 

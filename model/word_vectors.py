@@ -95,12 +95,16 @@ def read_vectors(path: str, wanted: Collection[str]) -> Vectors:
         rows = _binary_rows if layout.is_binary else _text_rows
         for spelling, vector in rows(file, layout, words.keys(), path):
             if not np.isfinite(vector).all():
-                raise DataError(f"{path}: the vector of {words[spelling]!r} is not finite; remove the word from the file, or take another")
+                raise DataError(
+                    f"{path}: the vector of {words[spelling]!r} is not finite; remove the word from the file, or take another"
+                )
             found.setdefault(words[spelling], vector)
     return Vectors(layout.width, found)
 
 
-def initial_table(table: np.ndarray, tokenizer: "Tokenizer | ForeignTokenizer", path: str) -> InitialTable:
+def initial_table(
+    table: np.ndarray, tokenizer: "Tokenizer | ForeignTokenizer", path: str
+) -> InitialTable:
     """Replaces rows of a fresh embedding table by the vectors of the words that their tokens stand for.
 
     A token is looked up as it is spelt and then in lower case: ▁He as He, then as he. What is looked up, and counts in `of`, are the
@@ -121,15 +125,27 @@ def initial_table(table: np.ndarray, tokenizer: "Tokenizer | ForeignTokenizer", 
     """
     width = table.shape[1]
     if (theirs := read_width(path)) != width:
-        raise UsageError(f"{path}: its vectors have {theirs} numbers, and the embedding has {width}; train with --width {theirs}")
+        raise UsageError(
+            f"{path}: its vectors have {theirs} numbers, and the embedding has {width}; train with --width {theirs}"
+        )
     words = {token: word for token, word in enumerate(tokenizer.words) if word}
-    found = read_vectors(path, {spelling for word in words.values() for spelling in (word, word.lower())}).found
-    rows = {token: vector for token, word in words.items() if (vector := found.get(word, found.get(word.lower()))) is not None}
+    found = read_vectors(
+        path, {spelling for word in words.values() for spelling in (word, word.lower())}
+    ).found
+    rows = {
+        token: vector
+        for token, word in words.items()
+        if (vector := found.get(word, found.get(word.lower()))) is not None
+    }
     if not rows:
-        raise DataError(f"{path}: none of the {len(words)} words of the tokenizer is in it; take vectors of the corpus's language")
+        raise DataError(
+            f"{path}: none of the {len(words)} words of the tokenizer is in it; take vectors of the corpus's language"
+        )
     vectors = np.stack(list(rows.values()))
     if not (size := _root_mean_square(vectors)):
-        raise DataError(f"{path}: the vectors of all {len(rows)} words found are zero; take another file")
+        raise DataError(
+            f"{path}: the vectors of all {len(rows)} words found are zero; take another file"
+        )
     made = np.array(table, "float32")
     made[list(rows)] = vectors * (_root_mean_square(table) / size)
     return InitialTable(made, found=len(rows), of=len(words))
@@ -147,11 +163,19 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
             file = stack.enter_context(files.open_read(path))
             is_compressed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            yield stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file))) if is_compressed else file
+            yield (
+                stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
+                if is_compressed
+                else file
+            )
         except (FileNotFoundError, IsADirectoryError) as error:
-            raise UsageError(f"{path}: there is no such file of word vectors; name one that was downloaded") from error
+            raise UsageError(
+                f"{path}: there is no such file of word vectors; name one that was downloaded"
+            ) from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{path}: its compression is damaged ({error}); download it again") from error
+            raise DataError(
+                f"{path}: its compression is damaged ({error}); download it again"
+            ) from error
 
 
 def _recognise(file: IO[bytes], path: str) -> _Layout:
@@ -161,12 +185,16 @@ def _recognise(file: IO[bytes], path: str) -> _Layout:
         count, width = int(header[1]), int(header[2])
         _, *numbers = file.readline(_BLOCK).split() or [b""]
         # A byte or two of binary numbers may look like a number in text by chance; three times in one line they do not.
-        return _Layout(count, width, is_binary=sum(map(_is_number, numbers)) < min(width, 3))
+        return _Layout(
+            count, width, is_binary=sum(map(_is_number, numbers)) < min(width, 3)
+        )
     _, *numbers = line.split() or [b""]
     while numbers and not _is_number(numbers[0]):  # the word has spaces
         del numbers[0]
     if not numbers or not all(map(_is_number, numbers)):
-        raise DataError(f"{path}: it begins neither with two whole numbers nor with a word and its numbers; take a file of word vectors")
+        raise DataError(
+            f"{path}: it begins neither with two whole numbers nor with a word and its numbers; take a file of word vectors"
+        )
     return _Layout(None, len(numbers), is_binary=False)
 
 
@@ -178,30 +206,48 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _text_rows(file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str) -> Iterator[tuple[bytes, np.ndarray]]:
+def _text_rows(
+    file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str
+) -> Iterator[tuple[bytes, np.ndarray]]:
     """The wanted words of a text file and their vectors; every line is counted, but only theirs are read as numbers."""
     has_header, rows = layout.rows is not None, 0
-    for number, line in enumerate(iter(lambda: file.readline(_BLOCK), b""), 1 + has_header):
+    for number, line in enumerate(
+        iter(lambda: file.readline(_BLOCK), b""), 1 + has_header
+    ):
         if not (line := line.strip(b" \t\r\n")):
             continue
         rows += 1
         word, *numbers = line.rsplit(None, layout.width)
         # GloVe has a few words with spaces in them; a number is none of their parts.
-        if len(numbers) < layout.width or (b" " in word and _is_number(word.split()[-1])):
-            expected = f"the {'header says' if has_header else 'first has'} {layout.width}"
-            raise DataError(f"{path}: line {number} has {len(line.split()) - 1} numbers, and {expected}; download it again, or correct it")
+        if len(numbers) < layout.width or (
+            b" " in word and _is_number(word.split()[-1])
+        ):
+            expected = (
+                f"the {'header says' if has_header else 'first has'} {layout.width}"
+            )
+            raise DataError(
+                f"{path}: line {number} has {len(line.split()) - 1} numbers, and {expected}; download it again, or correct it"
+            )
         if word in wanted:
             try:
-                with np.errstate(over="ignore"):  # too large is not finite, and refused as that
+                with np.errstate(
+                    over="ignore"
+                ):  # too large is not finite, and refused as that
                     vector = np.array([float(field) for field in numbers], "float32")
             except ValueError as error:
-                raise DataError(f"{path}: line {number}: {error}; download it again, or correct the line") from error
+                raise DataError(
+                    f"{path}: line {number}: {error}; download it again, or correct the line"
+                ) from error
             yield word, vector
     if has_header and rows != layout.rows:
-        raise DataError(f"{path}: it holds {rows} words, and its header says {layout.rows}; download it again, or correct the header")
+        raise DataError(
+            f"{path}: it holds {rows} words, and its header says {layout.rows}; download it again, or correct the header"
+        )
 
 
-def _binary_rows(file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str) -> Iterator[tuple[bytes, np.ndarray]]:
+def _binary_rows(
+    file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str
+) -> Iterator[tuple[bytes, np.ndarray]]:
     """The wanted words of a binary file and their vectors."""
     size, buffer, place = 4 * layout.width, b"", 0
     for number in range(layout.rows or 0):
@@ -216,7 +262,10 @@ def _binary_rows(file: IO[bytes], layout: _Layout, wanted: Collection[bytes], pa
                 )
         word, place = buffer[place:space].lstrip(b"\n"), space + 1 + size
         if word in wanted:
-            yield word, np.frombuffer(buffer, "<f4", layout.width, space + 1).astype("float32")
+            yield (
+                word,
+                np.frombuffer(buffer, "<f4", layout.width, space + 1).astype("float32"),
+            )
     if (buffer[place:] + file.read(2)).strip(b"\n"):
         raise DataError(
             f"{path}: more follows behind the {layout.rows} words of {layout.width} numbers that its header says; download it again"

@@ -30,10 +30,16 @@ def attention(**flags: Any) -> str:
     contents = open_bundle(options.bundle)
     check_prefix(options.task_prefix, contents)
     check_coverage(decoding, has_pointer=contents.config.pointer)
-    text = body(_read(options.text, "--text"), strip_boilerplate=options.strip_boilerplate)
+    text = body(
+        _read(options.text, "--text"), strip_boilerplate=options.strip_boilerplate
+    )
     if not text:
-        raise UsageError(f"--text {options.text} holds no text; name a file with an article")
-    summary = normalise(_read(options.summary, "--summary")) if options.summary else None
+        raise UsageError(
+            f"--text {options.text} holds no text; name a file with an article"
+        )
+    summary = (
+        normalise(_read(options.summary, "--summary")) if options.summary else None
+    )
     from precis.model.attention import read_attention
     from precis.model.heat_map import draw
 
@@ -46,16 +52,27 @@ def attention(**flags: Any) -> str:
         summary=summary,
     )
     if options.head > len(seen.weights):
-        raise UsageError(f"--head {options.head}: the block {options.block} has the heads 1 to {len(seen.weights)}")
+        raise UsageError(
+            f"--head {options.head}: the block {options.block} has the heads 1 to {len(seen.weights)}"
+        )
     with files.write_aside(options.output) as file:
-        draw(seen, file, heads=[options.head] if options.head else None, most_columns=options.columns)
+        draw(
+            seen,
+            file,
+            heads=[options.head] if options.head else None,
+            most_columns=options.columns,
+        )
     return options.output
 
 
 def _read(path: str, flag: str) -> str:
     if not files.exists(path) or os.path.isdir(path):
-        raise UsageError(f"{flag} {path}: there is no such file; name one with plain text")
+        raise UsageError(
+            f"{flag} {path}: there is no such file; name one with plain text"
+        )
     try:
         return files.read_bytes(path).decode()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: byte {error.start} is no UTF-8; convert the file") from error
+        raise DataError(
+            f"{path}: byte {error.start} is no UTF-8; convert the file"
+        ) from error

@@ -28,12 +28,24 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "prepare": Command("corpus -> vocabulary -> TFRecord shards", options.PREPARE, True),
-    "train": Command("records -> bundle", tuple(dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))), False),
+    "prepare": Command(
+        "corpus -> vocabulary -> TFRecord shards", options.PREPARE, True
+    ),
+    "train": Command(
+        "records -> bundle",
+        tuple(dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))),
+        False,
+    ),
     "import": Command("checkpoint of another project -> bundle", options.IMPORT, False),
-    "summarize": Command("corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True),
-    "export": Command("bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False),
-    "attention": Command("bundle + text -> picture of what the network reads", options.ATTENTION, False),
+    "summarize": Command(
+        "corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True
+    ),
+    "export": Command(
+        "bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False
+    ),
+    "attention": Command(
+        "bundle + text -> picture of what the network reads", options.ATTENTION, False
+    ),
     "evaluate": Command("Parquet -> ROUGE table", options.EVALUATE, True),
 }
 _BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
@@ -46,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     values = vars(known)
     name, is_verbose = values.pop("command"), values.pop("verbose")
     if rest and not COMMANDS[name].uses_beam:
-        print(f"precis {name}: there is no flag {' '.join(rest)}; see `precis {name} --help`", file=sys.stderr)
+        print(
+            f"precis {name}: there is no flag {' '.join(rest)}; see `precis {name} --help`",
+            file=sys.stderr,
+        )
         return 2
     _set_logging(is_verbose)
     try:
@@ -56,7 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             logging.getLogger("precis").error("cause", exc_info=error.__cause__)
         print(f"precis {name}: {error}", file=sys.stderr)
         return error.exit_code
-    except OSError as error:  # A disk that is full or not to be written: no defect, so no traceback.
+    except (
+        OSError
+    ) as error:  # A disk that is full or not to be written: no defect, so no traceback.
         if is_verbose:
             logging.getLogger("precis").error("cause", exc_info=error)
         print(f"precis {name}: {error}", file=sys.stderr)
@@ -71,14 +88,31 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="precis", description="Summarizes a whole corpus: extractive and abstractive, in bulk.")
-    parser.add_argument("--version", action="version", version=f"precis {importlib.metadata.version('precis')}")
+    parser = _Parser(
+        prog="precis",
+        description="Summarizes a whole corpus: extractive and abstractive, in bulk.",
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"precis {importlib.metadata.version('precis')}",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         epilog = _BEAM_HELP if command.uses_beam else None
         # Abbreviated flags would take Beam's: --split for --splittable_something.
-        sub = commands.add_parser(name, help=command.help, description=command.help, epilog=epilog, allow_abbrev=False)
-        sub.add_argument("--verbose", action="store_true", help="show the libraries' logs and the cause of an error")
+        sub = commands.add_parser(
+            name,
+            help=command.help,
+            description=command.help,
+            epilog=epilog,
+            allow_abbrev=False,
+        )
+        sub.add_argument(
+            "--verbose",
+            action="store_true",
+            help="show the libraries' logs and the cause of an error",
+        )
         add_flags(sub, command.concerns)
     return parser
 
@@ -119,7 +153,9 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
 
         info = prepare(beam_args=beam_args, **values)
         counts = {split: info.records(split) for split in info.splits}
-        print(f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}")
+        print(
+            f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}"
+        )
     elif name == "summarize":
         from precis.model.decoding.figures import in_one_line
         from precis.pipelines.summarize import summarize
@@ -133,8 +169,14 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
             print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
         if manifest["search"]:
             print(in_one_line(manifest["search"]))
-        names = {"model": "model_id", "extractor": "extractive_model_id", "keyphrases": "keyphrase_model_id"}
-        models = "".join(f", {name} {manifest[key]}" for name, key in names.items() if manifest[key])
+        names = {
+            "model": "model_id",
+            "extractor": "extractive_model_id",
+            "keyphrases": "keyphrase_model_id",
+        }
+        models = "".join(
+            f", {name} {manifest[key]}" for name, key in names.items() if manifest[key]
+        )
         print(f"run {manifest['run_id']}{models}\nwrote {values['output']}")
     else:
         from precis.pipelines.evaluate import evaluate
@@ -153,9 +195,15 @@ def _train(values: dict[str, Any]) -> int:
     except Interrupted as error:
         print(f"precis train: {error}", file=sys.stderr)
         return 143
-    scores = ", ".join(f"{name} {value:.3f}" for name, value in result.validation.items())
+    scores = ", ".join(
+        f"{name} {value:.3f}" for name, value in result.validation.items()
+    )
     step = f" of step {result.step}" if result.step else ""
-    print(f"model {result.model_id}{step}" + (f": validation {scores}" if scores else "") + f"\nwrote {result.bundle}")
+    print(
+        f"model {result.model_id}{step}"
+        + (f": validation {scores}" if scores else "")
+        + f"\nwrote {result.bundle}"
+    )
     return 0
 
 

@@ -8,21 +8,54 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
+from apache_beam.runners.portability.fn_api_runner.fn_runner import (
+    ExtendedProvisionInfo,
+    FnApiRunner,
+)
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.evaluation_table import as_markdown, as_text, combine, unsplit_notes
+from precis.pipelines.evaluation_table import (
+    as_markdown,
+    as_text,
+    combine,
+    unsplit_notes,
+)
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import EVALUATE, EvaluateOptions
-from precis.pipelines.rows import RowRange, has_reference, is_pattern, list_ranges, parquet_files, read_rows
+from precis.pipelines.rows import (
+    RowRange,
+    has_reference,
+    is_pattern,
+    list_ranges,
+    parquet_files,
+    read_rows,
+)
 from precis.pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
-from precis.pipelines.score import ABSTRACTIVE, NEEDED_COLUMNS, REFERENCE, SCORES_FOLDER, RangeScores, score_rows, system_texts
+from precis.pipelines.score import (
+    ABSTRACTIVE,
+    NEEDED_COLUMNS,
+    REFERENCE,
+    SCORES_FOLDER,
+    RangeScores,
+    score_rows,
+    system_texts,
+)
 
 RESULT_FILES = ("rouge.json", "rouge.md")
-_SHOWN_COLUMNS = ("document_id", "reference_summary", "extractive_method", "extractive_summary", "abstractive_summary")
+_SHOWN_COLUMNS = (
+    "document_id",
+    "reference_summary",
+    "extractive_method",
+    "extractive_summary",
+    "abstractive_summary",
+)
 # Starting worker processes takes about as long as scoring this many rows of ten systems.
 _ROWS_FOR_PROCESSES = 16_384
 
@@ -47,9 +80,14 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     if options.baseline:
         check_baseline(options.baseline, ranges)
     rows = sum(own.rows for own in ranges)
-    pipeline = beam.Pipeline(_runner(rows, beam_options, beam_args), options=beam_options)
+    pipeline = beam.Pipeline(
+        _runner(rows, beam_options, beam_args), options=beam_options
+    )
     build(pipeline, ranges, options)
-    for name in (*RESULT_FILES, SCORES_FOLDER):  # a result of other rows must not pass for this one's, nor stay beside it
+    for name in (
+        *RESULT_FILES,
+        SCORES_FOLDER,
+    ):  # a result of other rows must not pass for this one's, nor stay beside it
         files.remove(files.join(folder, name))
     run_pipeline(pipeline, label="evaluate", size=rows)
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
@@ -58,13 +96,21 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     print(as_text(result))
     for warning in unsplit_notes(result) if not options.split_sentences else []:
         print(f"precis evaluate: {warning}", file=sys.stderr)
-    print(f"\nwrote {', '.join(files.join(folder, name) for name in RESULT_FILES)} and {files.join(folder, SCORES_FOLDER)}")
+    print(
+        f"\nwrote {', '.join(files.join(folder, name) for name in RESULT_FILES)} and {files.join(folder, SCORES_FOLDER)}"
+    )
     return result
 
 
-def build(pipeline: beam.Pipeline, ranges: Sequence[RowRange], options: EvaluateOptions) -> None:
+def build(
+    pipeline: beam.Pipeline, ranges: Sequence[RowRange], options: EvaluateOptions
+) -> None:
     """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays -> rouge.json and rouge.md."""
-    settings = {"tasks": len(ranges), "folder": output_folder(options), "split_sentences": options.split_sentences}
+    settings = {
+        "tasks": len(ranges),
+        "folder": output_folder(options),
+        "split_sentences": options.split_sentences,
+    }
     _ = (
         pipeline
         | "ListRanges" >> beam.Create(ranges)
@@ -89,10 +135,18 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
     """
     systems: set[str] = set()
     for own in ranges:
-        systems.update(*(system_texts(row) for row in read_rows(own, [*NEEDED_COLUMNS, "summary"]) if has_reference(row)))
+        systems.update(
+            *(
+                system_texts(row)
+                for row in read_rows(own, [*NEEDED_COLUMNS, "summary"])
+                if has_reference(row)
+            )
+        )
         if baseline_system(baseline) in systems - {REFERENCE}:
             return
-    raise UsageError(f"--baseline: there is no system {baseline!r}; there are {', '.join(sorted(systems - {REFERENCE})) or 'none'}")
+    raise UsageError(
+        f"--baseline: there is no system {baseline!r}; there are {', '.join(sorted(systems - {REFERENCE})) or 'none'}"
+    )
 
 
 def baseline_system(baseline: str) -> str:
@@ -100,17 +154,30 @@ def baseline_system(baseline: str) -> str:
     return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
 
 
-def _runner(rows: int, options: PipelineOptions, beam_args: Sequence[str]) -> FnApiRunner | None:
+def _runner(
+    rows: int, options: PipelineOptions, beam_args: Sequence[str]
+) -> FnApiRunner | None:
     """A runner with a worker process on every core, where many rows are scored on this machine and no flag says how; else None."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
     is_local = options.view_as(StandardOptions).runner == LOCAL_RUNNER
-    if rows < _ROWS_FOR_PROCESSES or cores == 1 or not is_local or any(argument.startswith("--direct_") for argument in beam_args):
+    if (
+        rows < _ROWS_FOR_PROCESSES
+        or cores == 1
+        or not is_local
+        or any(argument.startswith("--direct_") for argument in beam_args)
+    ):
         return None
     direct = options.view_as(DirectOptions)
     direct.direct_num_workers, direct.direct_running_mode = cores, "multi_processing"
     # Workers of a local run get no options but these; without one each writes forty lines of log.
     info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused")
-    info.pipeline_options.update({"beam:option:default_sdk_harness_log_level:v1": "ERROR"})
+    info.pipeline_options.update(
+        {"beam:option:default_sdk_harness_log_level:v1": "ERROR"}
+    )
     return FnApiRunner(provision_info=ExtendedProvisionInfo(info))
 
 
@@ -140,13 +207,26 @@ def publish(parts: Sequence[RangeScores], options: EvaluateOptions) -> None:
 def shown_documents(ranges: Iterable[RowRange], count: int) -> Iterator[str]:
     """Some documents with a reference, from all over the run, each with both summaries, as text to print."""
     ranges = list(ranges) if count else []
-    scored = [[place for place, row in enumerate(read_rows(own, ["reference_summary"])) if has_reference(row)] for own in ranges]
+    scored = [
+        [
+            place
+            for place, row in enumerate(read_rows(own, ["reference_summary"]))
+            if has_reference(row)
+        ]
+        for own in ranges
+    ]
     total = sum(map(len, scored))
     # The middles of `count` equal stretches of the rows that have a reference.
-    wanted = {(2 * number + 1) * total // (2 * count) for number in range(count)} if total else set()
+    wanted = (
+        {(2 * number + 1) * total // (2 * count) for number in range(count)}
+        if total
+        else set()
+    )
     position = 0
     for rows, own in zip(ranges, scored, strict=True):
-        chosen = [row for place, row in enumerate(own, start=position) if place in wanted]
+        chosen = [
+            row for place, row in enumerate(own, start=position) if place in wanted
+        ]
         position += len(own)
         if chosen:
             read = read_rows(rows, _SHOWN_COLUMNS)

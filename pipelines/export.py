@@ -71,7 +71,9 @@ def export(**flags: Any) -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "use": USE,
     }
-    return _finished(options.output, description) or _write(options, decoding, description)
+    return _finished(options.output, description) or _write(
+        options, decoding, description
+    )
 
 
 def _finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
@@ -84,11 +86,16 @@ def _finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None
     if files.exists(path):
         found = files.read_json(path)
         checksums = found.pop("sha256", {})
-        if found == description and all(_holds(files.join(output, name), sha256) for name, sha256 in checksums.items()):
+        if found == description and all(
+            _holds(files.join(output, name), sha256)
+            for name, sha256 in checksums.items()
+        ):
             return {**found, "sha256": checksums}
     fs, name = files.filesystem(output)
     if fs.exists(name) and not (fs.isdir(name) and not fs.ls(name)):
-        raise UsageError(f"{output} holds something else than this export; name another --output, or remove that folder")
+        raise UsageError(
+            f"{output} holds something else than this export; name another --output, or remove that folder"
+        )
     return None
 
 
@@ -96,7 +103,9 @@ def _holds(path: str, sha256: str) -> bool:
     return files.exists(path) and files.sha256_file(path) == sha256
 
 
-def _write(options: ExportOptions, decoding: DecodingConfig, description: dict[str, Any]) -> dict[str, Any]:
+def _write(
+    options: ExportOptions, decoding: DecodingConfig, description: dict[str, Any]
+) -> dict[str, Any]:
     import tensorflow as tf
 
     from precis.model.export import SummarizingModule, save_graph
@@ -111,9 +120,20 @@ def _write(options: ExportOptions, decoding: DecodingConfig, description: dict[s
         try:
             save_graph(module, folder)
         except tf.errors.OpError as error:
-            raise JobError(f"{options.output} could not be written: {error.message}; make room or name another --output") from error
-        names = sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, found in os.walk(folder) for name in found)
-        manifest = {**description, "sha256": {name: files.sha256_file(os.path.join(folder, name)) for name in names}}
+            raise JobError(
+                f"{options.output} could not be written: {error.message}; make room or name another --output"
+            ) from error
+        names = sorted(
+            os.path.relpath(os.path.join(where, name), folder)
+            for where, _, found in os.walk(folder)
+            for name in found
+        )
+        manifest = {
+            **description,
+            "sha256": {
+                name: files.sha256_file(os.path.join(folder, name)) for name in names
+            },
+        }
         files.write_json(os.path.join(folder, MANIFEST_FILE), manifest)
     return manifest
 
@@ -128,7 +148,9 @@ def _folder_aside(output: str) -> Iterator[str]:
             content = files.read_bytes(manifest)
             os.remove(manifest)
             files.copy_tree(folder, output)
-            files.write_bytes(files.join(output, MANIFEST_FILE), content)  # last: an object store renames no folder
+            files.write_bytes(
+                files.join(output, MANIFEST_FILE), content
+            )  # last: an object store renames no folder
         return
     _, name = files.filesystem(output)
     aside = name + files.ASIDE

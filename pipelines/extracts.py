@@ -31,13 +31,21 @@ def check_methods(options: SummarizeOptions) -> None:
         raise UsageError(f"--extractive names no method; known are {known}")
     for name in options.methods:
         if name not in (*METHODS, NEURAL, ORACLE):
-            raise UsageError(f"--extractive: there is no method {name!r}; known are {known}")
+            raise UsageError(
+                f"--extractive: there is no method {name!r}; known are {known}"
+            )
     if len(set(options.methods)) < len(options.methods):
-        raise UsageError(f"--extractive names a method twice: {options.extractive}; name each once")
+        raise UsageError(
+            f"--extractive names a method twice: {options.extractive}; name each once"
+        )
     if NEURAL in options.methods and not options.extractive_bundle:
-        raise UsageError("--extractive neural needs --extractive_bundle, the --output of `precis train --task extractive`; name it too")
+        raise UsageError(
+            "--extractive neural needs --extractive_bundle, the --output of `precis train --task extractive`; name it too"
+        )
     if options.extractive_bundle and NEURAL not in options.methods:
-        raise UsageError(f"--extractive_bundle is for the method neural, and --extractive is {options.extractive}; name neural there too")
+        raise UsageError(
+            f"--extractive_bundle is for the method neural, and --extractive is {options.extractive}; name neural there too"
+        )
     if options.methods[0] == ORACLE and len(options.methods) > 1:
         raise UsageError(
             "--extractive names oracle first, whose sentences would be the summary to show though the reference chose them; "
@@ -80,8 +88,18 @@ def _choose(
     selection: SelectionConfig,
 ) -> list[Extract]:
     if method == ORACLE:
-        picks = oracle_sentences(texts, reference, selection.sentences) if reference else []
-        chosen = [Extract(rank, pick.gain, sentences[pick.place]) for rank, pick in enumerate(picks, start=1)]
+        picks = (
+            oracle_sentences(texts, reference, selection.sentences) if reference else []
+        )
+        chosen = [
+            Extract(rank, pick.gain, sentences[pick.place])
+            for rank, pick in enumerate(picks, start=1)
+        ]
         return sorted(chosen, key=lambda one: one.sentence.start)
     scores = METHODS[method](texts) if neural is None or method != NEURAL else neural
-    return extract(sentences, scores, selection=selection.for_method(method), skip_boilerplate=method not in BASELINES)
+    return extract(
+        sentences,
+        scores,
+        selection=selection.for_method(method),
+        skip_boilerplate=method not in BASELINES,
+    )

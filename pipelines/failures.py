@@ -35,7 +35,14 @@ class DeadLetter(NamedTuple):
 
 def unreadable_letter(record: Unreadable) -> DeadLetter:
     """The dead letter of a record that is no document."""
-    return DeadLetter("read", record.reason, record.detail, location=record.location, raw=record.raw, records=record.records)
+    return DeadLetter(
+        "read",
+        record.reason,
+        record.detail,
+        location=record.location,
+        raw=record.raw,
+        records=record.records,
+    )
 
 
 def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
@@ -46,7 +53,13 @@ def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
     return dict(counts)
 
 
-def check_failures(counts: Mapping[str, int], reasons: Mapping[str, int], *, max_failed_share: float, dead_letters: str) -> None:
+def check_failures(
+    counts: Mapping[str, int],
+    reasons: Mapping[str, int],
+    *,
+    max_failed_share: float,
+    dead_letters: str,
+) -> None:
     """Fails a job that lost too much.
 
     Args:
@@ -65,7 +78,10 @@ def check_failures(counts: Mapping[str, int], reasons: Mapping[str, int], *, max
             "replace the files, or run the command again with --max_failed_share 1 to go without those records"
         )
     if failed > max_failed_share * read:
-        listed = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
+        listed = ", ".join(
+            f"{reason} {count}"
+            for reason, count in sorted(reasons.items(), key=lambda item: -item[1])
+        )
         raise DataError(
             f"{failed} of {read} records failed ({listed}), more than --max_failed_share {max_failed_share:g} allows; "
             f"see {dead_letters}, mend the corpus, or allow more and run the command again to finish"

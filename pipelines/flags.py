@@ -23,7 +23,9 @@ def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None
     """Adds a flag for every field of the given dataclasses; of one that two have, as alternatives may, the first."""
     known: set[str] = set()
     for concern in concerns:
-        group = parser.add_argument_group((concern.__doc__ or concern.__name__).splitlines()[0].rstrip("."))
+        group = parser.add_argument_group(
+            (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
+        )
         hints = typing.get_type_hints(concern)
         for field in dataclasses.fields(concern):
             if field.name not in known:
@@ -33,7 +35,11 @@ def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None
 
 def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
     is_required = field.default is dataclasses.MISSING
-    settings: dict[str, Any] = {"help": field.metadata.get("help", ""), "required": is_required, "default": argparse.SUPPRESS}
+    settings: dict[str, Any] = {
+        "help": field.metadata.get("help", ""),
+        "required": is_required,
+        "default": argparse.SUPPRESS,
+    }
     if not is_required and field.default not in ("", None):
         settings["help"] += f" (default: {field.default})"
     settings["help"] = settings["help"].replace("%", "%%")
@@ -45,7 +51,12 @@ def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
         settings["type"] = kind
         settings["metavar"] = kind.__name__.upper()
         if "argument" in field.metadata:
-            group.add_argument(field.name, type=kind, metavar=field.metadata["argument"], help=settings["help"])
+            group.add_argument(
+                field.name,
+                type=kind,
+                metavar=field.metadata["argument"],
+                help=settings["help"],
+            )
             return
         if "choices" in field.metadata:
             settings["choices"] = field.metadata["choices"]
@@ -56,7 +67,9 @@ def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
 def _value_type(hint: Any) -> type:
     """The type a flag is parsed with: `int | None` is parsed as an int."""
     if isinstance(hint, types.UnionType):
-        return next(kind for kind in typing.get_args(hint) if kind is not types.NoneType)
+        return next(
+            kind for kind in typing.get_args(hint) if kind is not types.NoneType
+        )
     return hint
 
 
@@ -66,18 +79,35 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
     Raises:
       UsageError: a name that no dataclass has, or a value that one refuses.
     """
-    known = {field.name: concern for concern in concerns for field in dataclasses.fields(concern)}
+    known = {
+        field.name: concern
+        for concern in concerns
+        for field in dataclasses.fields(concern)
+    }
     for name in values:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(f"unknown option {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            raise UsageError(
+                f"unknown option {name!r}"
+                + (f"; did you mean {close[0]!r}?" if close else "")
+            )
     built = []
     for concern in concerns:
         hints = typing.get_type_hints(concern)
-        own = {name: _checked(name, value, hints[name]) for name, value in values.items() if known[name] is concern}
-        missing = [f.name for f in dataclasses.fields(concern) if f.default is dataclasses.MISSING and f.name not in own]
+        own = {
+            name: _checked(name, value, hints[name])
+            for name, value in values.items()
+            if known[name] is concern
+        }
+        missing = [
+            f.name
+            for f in dataclasses.fields(concern)
+            if f.default is dataclasses.MISSING and f.name not in own
+        ]
         if missing:
-            raise UsageError(f"--{missing[0]} is needed: {_help_of(concern, missing[0])}")
+            raise UsageError(
+                f"--{missing[0]} is needed: {_help_of(concern, missing[0])}"
+            )
         built.append(concern(**own))
     return built
 
@@ -89,13 +119,19 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
     kind = _value_type(hint)
     is_absent = value is None and isinstance(hint, types.UnionType)
     is_number = kind is float and isinstance(value, int)
-    if not (is_absent or is_number or isinstance(value, kind)) or (isinstance(value, bool) and kind is not bool):
+    if not (is_absent or is_number or isinstance(value, kind)) or (
+        isinstance(value, bool) and kind is not bool
+    ):
         raise UsageError(f"{name} takes a value of type {kind.__name__}, not {value!r}")
     return value
 
 
 def _help_of(concern: type, name: str) -> str:
-    return next(f.metadata.get("help", "") for f in dataclasses.fields(concern) if f.name == name)
+    return next(
+        f.metadata.get("help", "")
+        for f in dataclasses.fields(concern)
+        if f.name == name
+    )
 
 
 def option_names(concerns: Sequence[type]) -> list[str]:

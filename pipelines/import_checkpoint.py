@@ -8,7 +8,14 @@ from precis.model import files
 from precis.model.bundle import save_bundle
 from precis.model.encoder_bundle import save_encoder_bundle
 from precis.model.errors import UsageError
-from precis.model.foreign.checkpoint import CONFIG_FILE, ENCODERS, GENERATION_FILE, load_checkpoint, load_encoder, read_settings
+from precis.model.foreign.checkpoint import (
+    CONFIG_FILE,
+    ENCODERS,
+    GENERATION_FILE,
+    load_checkpoint,
+    load_encoder,
+    read_settings,
+)
 from precis.model.foreign.tensors import weight_files
 from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
 from precis.pipelines.flags import read_flags
@@ -31,7 +38,9 @@ def import_checkpoint(**flags: Any) -> str:
     (options,) = read_flags(IMPORT, flags)
     folder = options.checkpoint
     if os.path.realpath(folder) == os.path.realpath(options.output):
-        raise UsageError(f"--output {options.output} is the checkpoint itself, whose files the bundle would replace; name another folder")
+        raise UsageError(
+            f"--output {options.output} is the checkpoint itself, whose files the bundle would replace; name another folder"
+        )
     settings = read_settings(folder)
     names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
     if settings["model_type"] in ENCODERS:
@@ -55,7 +64,15 @@ def import_checkpoint(**flags: Any) -> str:
     )
 
 
-def _provenance(folder: str, settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _provenance(
+    folder: str, settings: Mapping[str, Any], names: Iterable[str]
+) -> dict[str, Any]:
     """What was imported: the architecture, the folder, and the sha256 of each of the files that were read."""
-    checksums = {name: files.sha256_file(files.join(folder, name)) for name in sorted(names)}
-    return {"model_type": settings["model_type"], "checkpoint": folder, "checkpoint_sha256": checksums}
+    checksums = {
+        name: files.sha256_file(files.join(folder, name)) for name in sorted(names)
+    }
+    return {
+        "model_type": settings["model_type"],
+        "checkpoint": folder,
+        "checkpoint_sha256": checksums,
+    }

@@ -34,7 +34,12 @@ from precis.model.tokenizers import (
 from precis.pipelines import progress, tasks
 from precis.pipelines.corpus.document import Document, Task, Unreadable
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
-from precis.pipelines.failures import DeadLetter, check_failures, count_reasons, unreadable_letter
+from precis.pipelines.failures import (
+    DeadLetter,
+    check_failures,
+    count_reasons,
+    unreadable_letter,
+)
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import PREPARE, FailureOptions, PrepareOptions
 from precis.pipelines.runner import pipeline_options, run_pipeline
@@ -42,7 +47,9 @@ from precis.pipelines.scan import Pair, Skipped, build_scan, read_pair, scan_pat
 from precis.pipelines.targets import sentence_texts
 from precis.pipelines.tasks import Job
 
-MAX_SPLITS = 64  # each is an open file; more than a few are a --split_field that names no splits
+MAX_SPLITS = (
+    64  # each is an open file; more than a few are a --split_field that names no splits
+)
 _WINDOW_DOCUMENTS = 256  # encoded in one call
 # The flags that name a tokenizer, and the folders of records and bundles that it may lie in, the first that is there.
 _TOKENIZER_FLAGS: Mapping[str, tuple[str, ...]] = {
@@ -70,7 +77,9 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     found = list_tasks(corpus)
     options, fingerprints = _find_tokenizers(options)
     inputs = _inputs(corpus, options, found, fingerprints)
-    job = tasks.open_job(options.output, kind="records", inputs=inputs, tasks=len(found))
+    job = tasks.open_job(
+        options.output, kind="records", inputs=inputs, tasks=len(found)
+    )
     if job is not None:
         import_tensorflow()
         size = sum(task.size_bytes for task in found)
@@ -88,16 +97,29 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
 def _find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
     """The options with the folders that the tokenizers they name lie in, and the fingerprints; one that is given twice is one for both."""
-    folders = {name: _tokenizer_folder(name, path) for name in _TOKENIZER_FLAGS if (path := getattr(options, name))}
-    fingerprints = {name: load_tokenizer(folder).fingerprint for name, folder in folders.items()}
+    folders = {
+        name: _tokenizer_folder(name, path)
+        for name in _TOKENIZER_FLAGS
+        if (path := getattr(options, name))
+    }
+    fingerprints = {
+        name: load_tokenizer(folder).fingerprint for name, folder in folders.items()
+    }
     if len(set(fingerprints.values())) < len(fingerprints):
         folders["source_tokenizer"] = fingerprints["source_tokenizer"] = ""
-    target, source = (folders.get(name, "") for name in ("tokenizer", "source_tokenizer"))
-    return dataclasses.replace(options, tokenizer=target, source_tokenizer=source), fingerprints
+    target, source = (
+        folders.get(name, "") for name in ("tokenizer", "source_tokenizer")
+    )
+    return dataclasses.replace(
+        options, tokenizer=target, source_tokenizer=source
+    ), fingerprints
 
 
 def _tokenizer_folder(name: str, path: str) -> str:
-    for folder in (path, *(files.join(path, below) for below in _TOKENIZER_FLAGS[name])):
+    for folder in (
+        path,
+        *(files.join(path, below) for below in _TOKENIZER_FLAGS[name]),
+    ):
         if holds_tokenizer(folder):
             return folder
     raise UsageError(
@@ -106,7 +128,12 @@ def _tokenizer_folder(name: str, path: str) -> str:
     )
 
 
-def _inputs(corpus: CorpusOptions, options: PrepareOptions, found: Sequence[Task], fingerprints: Mapping[str, str]) -> dict[str, Any]:
+def _inputs(
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    found: Sequence[Task],
+    fingerprints: Mapping[str, str],
+) -> dict[str, Any]:
     """Everything the records depend on."""
     settings = {**dataclasses.asdict(options), **fingerprints}
     del settings["output"]
@@ -118,7 +145,14 @@ def _inputs(corpus: CorpusOptions, options: PrepareOptions, found: Sequence[Task
     }
 
 
-def build_encode(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: CorpusOptions, options: PrepareOptions, job: Job) -> None:
+def build_encode(
+    pipeline: beam.Pipeline,
+    found: Sequence[Task],
+    *,
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    job: Job,
+) -> None:
     """Adds the second pass: shards, receipts and dataset.json."""
     _ = (
         pipeline
@@ -132,13 +166,17 @@ def build_encode(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: Corp
 class EncodeTask(beam.DoFn):
     """Turns one task into its shards and yields its receipt."""
 
-    def __init__(self, corpus: CorpusOptions, options: PrepareOptions, job: Job) -> None:
+    def __init__(
+        self, corpus: CorpusOptions, options: PrepareOptions, job: Job
+    ) -> None:
         self._corpus, self._options, self._job = corpus, options, job
         self._shared = Shared()
 
     def setup(self) -> None:
         """Loads the tokenizers once per process."""
-        self._tokenizers = self._shared.acquire(lambda: load_tokenizers(self._options.output))
+        self._tokenizers = self._shared.acquire(
+            lambda: load_tokenizers(self._options.output)
+        )
         self._duplicates = files.read_json(scan_path(self._job))["duplicates"]
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
@@ -148,7 +186,9 @@ class EncodeTask(beam.DoFn):
         bar.finish()
 
     def _encode(self, task: Task, bar: progress.TaskProgress) -> dict[str, Any]:
-        counts: Counter[str] = Counter(read=0, written=0, failed=0, duplicates=0, skipped=0)
+        counts: Counter[str] = Counter(
+            read=0, written=0, failed=0, duplicates=0, skipped=0
+        )
         letters: list[DeadLetter] = []
         window: list[tuple[Document, Pair]] = []
         duplicates = set(self._duplicates.get(str(task.number), ()))
@@ -169,26 +209,56 @@ class EncodeTask(beam.DoFn):
                     self._write(window, shards, bar)
                     window = []
             self._write(window, shards, bar)
-        counts["written"], counts["failed"] = shards.written, sum(letter.records for letter in letters)
+        counts["written"], counts["failed"] = (
+            shards.written,
+            sum(letter.records for letter in letters),
+        )
         counts["read"] += counts["failed"]
         dead_letters = tasks.publish_dead_letters(self._job, task.number, letters)
-        lengths = {"source_lengths": dict(shards.source_lengths), "target_lengths": dict(shards.target_lengths)}
-        described = {"files": shards.described, "dead_letters": dead_letters, "failures": count_reasons(letters)}
+        lengths = {
+            "source_lengths": dict(shards.source_lengths),
+            "target_lengths": dict(shards.target_lengths),
+        }
+        described = {
+            "files": shards.described,
+            "dead_letters": dead_letters,
+            "failures": count_reasons(letters),
+        }
         return {"task": task.number, "counts": dict(counts), **described, **lengths}
 
-    def _write(self, window: list[tuple[Document, Pair]], shards: "ShardWriter", bar: progress.TaskProgress) -> None:
+    def _write(
+        self,
+        window: list[tuple[Document, Pair]],
+        shards: "ShardWriter",
+        bar: progress.TaskProgress,
+    ) -> None:
         """Encodes some documents and writes each to its split's shard."""
         sources = self._tokenizers.source.encode(pair.source for _, pair in window)
-        targets = encode_targets(self._tokenizers.target, (pair.target for _, pair in window))
-        for (document, pair), source, target in zip(window, sources, targets, strict=True):
-            cut = self._tokenizers.source.cut(source, self._options.max_source_tokens), target[: self._options.max_target_tokens]
-            labelled = self._label(document, pair) if self._options.oracle_sentences else None
-            shards.write(document.split, Example(document.document_id, *cut, len(source), pair.target, labelled), len(target))
+        targets = encode_targets(
+            self._tokenizers.target, (pair.target for _, pair in window)
+        )
+        for (document, pair), source, target in zip(
+            window, sources, targets, strict=True
+        ):
+            cut = (
+                self._tokenizers.source.cut(source, self._options.max_source_tokens),
+                target[: self._options.max_target_tokens],
+            )
+            labelled = (
+                self._label(document, pair) if self._options.oracle_sentences else None
+            )
+            shards.write(
+                document.split,
+                Example(document.document_id, *cut, len(source), pair.target, labelled),
+                len(target),
+            )
         bar.advance(len(window), sum(len(document.article) for document, _ in window))
 
     def _label(self, document: Document, pair: Pair) -> LabelledSentences:
         """The sentences as `precis summarize` cuts them, and the oracle's."""
-        texts = sentence_texts(document.article, strip_boilerplate=self._corpus.strip_boilerplate)
+        texts = sentence_texts(
+            document.article, strip_boilerplate=self._corpus.strip_boilerplate
+        )
         picks = oracle_sentences(texts, pair.target, self._options.oracle_sentences)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
 
@@ -208,8 +278,12 @@ class ShardWriter(contextlib.ExitStack):
         """Appends an example; `target_tokens` is the target's length before the cut."""
         if split not in self._files:
             if len(self._files) == MAX_SPLITS:
-                raise DataError(f"the corpus has more than {MAX_SPLITS} splits, {split!r} among them; check --split_field")
-            path = files.join(self._output, record.shard_name(split, self._index, self._count))
+                raise DataError(
+                    f"the corpus has more than {MAX_SPLITS} splits, {split!r} among them; check --split_field"
+                )
+            path = files.join(
+                self._output, record.shard_name(split, self._index, self._count)
+            )
             self._files[split] = self.enter_context(files.write_aside(path))
         self._files[split].write(record.frame(record.serialise(example)))
         self._records[split] += 1
@@ -224,20 +298,43 @@ class ShardWriter(contextlib.ExitStack):
     @property
     def described(self) -> list[dict[str, Any]]:
         """The file of each split as it is published; to be asked after the block."""
-        names = {split: record.shard_name(split, self._index, self._count) for split in sorted(self._files)}
-        return [{"split": split, **tasks.describe_file(self._output, name, rows=self._records[split])} for split, name in names.items()]
+        names = {
+            split: record.shard_name(split, self._index, self._count)
+            for split in sorted(self._files)
+        }
+        return [
+            {
+                "split": split,
+                **tasks.describe_file(self._output, name, rows=self._records[split]),
+            }
+            for split, name in names.items()
+        ]
 
 
-def publish_dataset(receipts: list[dict[str, Any]], options: PrepareOptions, corpus: CorpusOptions, job: Job) -> None:
+def publish_dataset(
+    receipts: list[dict[str, Any]],
+    options: PrepareOptions,
+    corpus: CorpusOptions,
+    job: Job,
+) -> None:
     """Writes dataset.json from the receipts of all tasks."""
-    receipts, scan = sorted(receipts, key=lambda receipt: receipt["task"]), files.read_json(scan_path(job))
+    receipts, scan = (
+        sorted(receipts, key=lambda receipt: receipt["task"]),
+        files.read_json(scan_path(job)),
+    )
     splits: dict[str, list[Shard]] = {}
     for receipt in receipts:
         for file in receipt["files"]:
-            shard = Shard(file=file["file"], records=file["rows"], bytes=file["bytes"], sha256=file["sha256"])
+            shard = Shard(
+                file=file["file"],
+                records=file["rows"],
+                bytes=file["bytes"],
+                sha256=file["sha256"],
+            )
             splits.setdefault(file["split"], []).append(shard)
     info = DatasetInfo(
-        features=record.FEATURES | (record.ORACLE_FEATURES if options.oracle_sentences else {}),
+        features=record.FEATURES
+        | (record.ORACLE_FEATURES if options.oracle_sentences else {}),
         splits={split: tuple(shards) for split, shards in sorted(splits.items())},
         source_lengths=_lengths(receipts, "source_lengths"),
         target_lengths=_lengths(receipts, "target_lengths"),
@@ -264,8 +361,17 @@ def _lengths(receipts: list[dict[str, Any]], name: str) -> record.Lengths:
 
 def _check(job: Job, failures: FailureOptions) -> None:
     """Raises DataError where too much failed or nothing was written."""
-    info = DatasetInfo.from_json(files.read_json(files.join(job.output, record.DATASET_FILE)))
+    info = DatasetInfo.from_json(
+        files.read_json(files.join(job.output, record.DATASET_FILE))
+    )
     where = files.join(job.output, tasks.DEAD_LETTERS_FOLDER)
-    check_failures(info.counts, info.failures, max_failed_share=failures.max_failed_share, dead_letters=where)
+    check_failures(
+        info.counts,
+        info.failures,
+        max_failed_share=failures.max_failed_share,
+        dead_letters=where,
+    )
     if not info.counts["written"]:
-        raise DataError(f"no record was written: {dict(info.counts)}; check --article_field, --highlights_field and --split")
+        raise DataError(
+            f"no record was written: {dict(info.counts)}; check --article_field, --highlights_field and --split"
+        )

@@ -67,7 +67,9 @@ def shown(label: str, size: int) -> Iterator[None]:
         before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder
         done = threading.Event()
-        thread = threading.Thread(target=_show, args=(label, size, folder, done), daemon=True)
+        thread = threading.Thread(
+            target=_show, args=(label, size, folder, done), daemon=True
+        )
         thread.start()
         try:
             yield
@@ -83,12 +85,20 @@ def shown(label: str, size: int) -> Iterator[None]:
 def _show(label: str, size: int, folder: str, done: threading.Event) -> None:
     started = time.monotonic()
     layout = "{desc}: {percentage:3.0f}%|{bar:30}| {elapsed}<{remaining}, {postfix}"
-    with tqdm(total=size, desc=label, bar_format=layout, mininterval=0.5 if sys.stderr.isatty() else 10) as bar:
+    with tqdm(
+        total=size,
+        desc=label,
+        bar_format=layout,
+        mininterval=0.5 if sys.stderr.isatty() else 10,
+    ) as bar:
         finished = False
         while not finished:
             finished = done.wait(_REFRESH_SECONDS)
             documents, size = total(folder)
-            bar.set_postfix_str(f"{documents:,} documents, {documents / (time.monotonic() - started):,.0f}/s", refresh=False)
+            bar.set_postfix_str(
+                f"{documents:,} documents, {documents / (time.monotonic() - started):,.0f}/s",
+                refresh=False,
+            )
             bar.update(size - bar.n)
 
 
@@ -99,5 +109,8 @@ def total(folder: str) -> tuple[int, int]:
         with open(os.path.join(folder, name), "rb") as file:
             content = file.read(_COUNTS.size)
         if len(content) == _COUNTS.size:  # A file that is just being made is shorter.
-            sums = [known + new for known, new in zip(sums, _COUNTS.unpack(content), strict=True)]
+            sums = [
+                known + new
+                for known, new in zip(sums, _COUNTS.unpack(content), strict=True)
+            ]
     return sums[0], sums[1]

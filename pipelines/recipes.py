@@ -32,7 +32,20 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "steps": 200_000,
     },
     # Coverage as a second phase (See et al. 2017, section 5), with --init_from the pointer network that is to learn it.
-    "coverage": {"coverage": True, "coverage_weight": 1.0, "learning_rate": 1e-4, "warmup_steps": 100, "steps": 3_000},
+    "coverage": {
+        "coverage": True,
+        "coverage_weight": 1.0,
+        "learning_rate": 1e-4,
+        "warmup_steps": 100,
+        "steps": 3_000,
+    },
     # A trained network on a corpus of one's own, with --init_from it (after Lewis et al. 2020, section 5.3).
-    "fine_tune": {"learning_rate": 3e-5, "warmup_steps": 500, "label_smoothing": 0.1, "clip_norm": 0.1, "steps": 20_000, "patience": 3},
+    "fine_tune": {
+        "learning_rate": 3e-5,
+        "warmup_steps": 500,
+        "label_smoothing": 0.1,
+        "clip_norm": 0.1,
+        "steps": 20_000,
+        "patience": 3,
+    },
 }

@@ -25,7 +25,9 @@ class RowRange(NamedTuple):
 
 def is_pattern(source: str) -> bool:
     """Whether an input names Parquet files and not the folder of a run."""
-    return source.endswith(".parquet") or any(character in source for character in "*?[")
+    return source.endswith(".parquet") or any(
+        character in source for character in "*?["
+    )
 
 
 def parquet_files(source: str) -> list[str]:
@@ -34,12 +36,18 @@ def parquet_files(source: str) -> list[str]:
     Raises:
       UsageError: no such files, no run, or a run that has not finished.
     """
-    pattern = source if is_pattern(source) else files.join(source, "summaries", "*.parquet")
+    pattern = (
+        source if is_pattern(source) else files.join(source, "summaries", "*.parquet")
+    )
     if not is_pattern(source):
         if not files.exists(source):
-            raise UsageError(f"{source} does not exist; give the --output of `precis summarize`")
+            raise UsageError(
+                f"{source} does not exist; give the --output of `precis summarize`"
+            )
         if not files.exists(files.join(source, "summaries")):
-            raise UsageError(f"{source} is no run: it has no folder `summaries`; give the --output of `precis summarize`")
+            raise UsageError(
+                f"{source} is no run: it has no folder `summaries`; give the --output of `precis summarize`"
+            )
         if not files.exists(files.join(source, "_SUCCESS")):
             raise UsageError(
                 f"the run {source} has not finished: it has no _SUCCESS; run the same `precis summarize` again to finish it, "
@@ -68,11 +76,18 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
                 parquet = pq.ParquetFile(file)
             except pa.ArrowInvalid as error:
                 raise UsageError(f"{path} is no Parquet file: {error}") from error
-            missing = [name for name in needed if name not in parquet.schema_arrow.names]
+            missing = [
+                name for name in needed if name not in parquet.schema_arrow.names
+            ]
             if missing:
-                raise UsageError(f"{path} has no column {missing[0]!r}; give files written by `precis summarize`")
+                raise UsageError(
+                    f"{path} has no column {missing[0]!r}; give files written by `precis summarize`"
+                )
             total = parquet.metadata.num_rows
-            size = max(_ROWS_A_TASK, -(-max(_row_group_sizes(parquet), default=0) // _TASKS_A_ROW_GROUP))
+            size = max(
+                _ROWS_A_TASK,
+                -(-max(_row_group_sizes(parquet), default=0) // _TASKS_A_ROW_GROUP),
+            )
         for first in range(0, total, size):
             ranges.append(RowRange(len(ranges), path, first, min(size, total - first)))
     return ranges
@@ -83,16 +98,23 @@ def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
     with files.open_read(rows.path) as file:
         parquet = pq.ParquetFile(file)
         ends = np.cumsum(_row_group_sizes(parquet))
-        first_group, last_group = np.searchsorted(ends, [rows.first, rows.first + rows.rows - 1], side="right").tolist()
+        first_group, last_group = np.searchsorted(
+            ends, [rows.first, rows.first + rows.rows - 1], side="right"
+        ).tolist()
         own = [name for name in columns if name in parquet.schema_arrow.names]
         # Without Arrow's threads: tasks run side by side anyway, and a process that ends just after they began may be aborted.
-        table = parquet.read_row_groups(list(range(first_group, last_group + 1)), columns=own, use_threads=False)
+        table = parquet.read_row_groups(
+            list(range(first_group, last_group + 1)), columns=own, use_threads=False
+        )
     start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
     return table.slice(start, rows.rows).to_pylist()
 
 
 def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:
-    return [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
+    return [
+        parquet.metadata.row_group(index).num_rows
+        for index in range(parquet.num_row_groups)
+    ]
 
 
 def has_reference(row: Mapping[str, Any]) -> bool:

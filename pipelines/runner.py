@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    PipelineOptions,
+    SetupOptions,
+    StandardOptions,
+)
 from apache_beam.runners.runner import PipelineState
 
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
@@ -19,7 +23,9 @@ LOCAL_RUNNER = "FnApiRunner"
 _RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "prism", "kafkastreams")
 
 
-def pipeline_options(beam_args: Sequence[str], *, own_flags: Sequence[str] = ()) -> PipelineOptions:
+def pipeline_options(
+    beam_args: Sequence[str], *, own_flags: Sequence[str] = ()
+) -> PipelineOptions:
     """Beam's options from the flags that precis did not take.
 
     Args:
@@ -58,14 +64,22 @@ def _check_runner(runner: str) -> None:
     if "." in runner or runner.lower() in names or f"{runner.lower()}runner" in names:
         return
     close = difflib.get_close_matches(runner.lower(), names, n=1)
-    way_out = f"did you mean {names[close[0]]}?" if close else f"known: {', '.join(names.values())}"
+    way_out = (
+        f"did you mean {names[close[0]]}?"
+        if close
+        else f"known: {', '.join(names.values())}"
+    )
     raise UsageError(f"--runner {runner} is unknown; {way_out}")
 
 
 def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
     name = argument.split("=", 1)[0]
     close = difflib.get_close_matches(name, flags, n=1)
-    way_out = f"did you mean {close[0]}?" if close else "see --help for the flags of this command"
+    way_out = (
+        f"did you mean {close[0]}?"
+        if close
+        else "see --help for the flags of this command"
+    )
     raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
 
 
@@ -82,7 +96,9 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
     except Exception as error:  # Runners wrap what a worker raised in exceptions of many kinds, with its traceback as text.
         raise _as_precis_error(error) from error
     if state not in (None, PipelineState.DONE):
-        raise JobError(f"the pipeline ended {state} and not {PipelineState.DONE}; the runner's own log says why")
+        raise JobError(
+            f"the pipeline ended {state} and not {PipelineState.DONE}; the runner's own log says why"
+        )
 
 
 def _as_precis_error(error: Exception) -> PrecisError:
@@ -95,7 +111,9 @@ def _as_precis_error(error: Exception) -> PrecisError:
             if marker in line:
                 return kind(_without_stage(line.split(marker, 1)[1]))
     reason = lines[-1] if lines else ""
-    if not reason or not isinstance(error, RuntimeError):  # Beam's own RuntimeError ends in a line that names the error.
+    if not reason or not isinstance(
+        error, RuntimeError
+    ):  # Beam's own RuntimeError ends in a line that names the error.
         reason = f"{type(error).__name__}: {reason}"
     return JobError(f"the pipeline failed: {reason}")
 

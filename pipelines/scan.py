@@ -46,17 +46,26 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def build_scan(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: CorpusOptions, options: PrepareOptions, job: Job) -> None:
+def build_scan(
+    pipeline: beam.Pipeline,
+    found: Sequence[Task],
+    *,
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    job: Job,
+) -> None:
     """Adds the first pass: the tokenizer and the list of duplicates."""
     scanned = (
         pipeline
         | "ListTasks" >> beam.Create(found)
-        | "ScanTasks" >> beam.FlatMap(scan_task, corpus, options).with_outputs("words", "hashes")
+        | "ScanTasks"
+        >> beam.FlatMap(scan_task, corpus, options).with_outputs("words", "hashes")
     )
     learned = (
         scanned.words
         | "SumWordCounts" >> beam.CombinePerKey(vocabulary.merge_counts)
-        | "KeepFrequentWords" >> beam.MapTuple(lambda _, counts: vocabulary.most_frequent(counts))
+        | "KeepFrequentWords"
+        >> beam.MapTuple(lambda _, counts: vocabulary.most_frequent(counts))
         | "GatherWordCounts" >> beam.combiners.ToList()
         | "PublishTokenizers" >> beam.Map(publish_tokenizers, options)
     )
@@ -70,19 +79,30 @@ def build_scan(pipeline: beam.Pipeline, found: Sequence[Task], *, corpus: Corpus
     )
 
 
-def scan_task(task: Task, corpus: CorpusOptions, options: PrepareOptions) -> Iterator[beam.pvalue.TaggedOutput]:
+def scan_task(
+    task: Task, corpus: CorpusOptions, options: PrepareOptions
+) -> Iterator[beam.pvalue.TaggedOutput]:
     """Word counts and content hashes of a task's documents, each cut into buckets."""
     places: list[list[tuple[bytes, int, int]]] = [[] for _ in range(_HASH_BUCKETS)]
     # One call for the whole task: words that come again are cut only once.
-    words = vocabulary.count_words(_scan_texts(task, corpus, options, places), lower_case=options.lower_case)
+    words = vocabulary.count_words(
+        _scan_texts(task, corpus, options, places), lower_case=options.lower_case
+    )
     for bucket, counts in enumerate(_word_buckets(words)):
         yield beam.pvalue.TaggedOutput("words", (bucket, counts))
     for bucket, own in enumerate(places):
         if own:
-            yield beam.pvalue.TaggedOutput("hashes", (bucket, np.array(own, _PLACE).tobytes()))
+            yield beam.pvalue.TaggedOutput(
+                "hashes", (bucket, np.array(own, _PLACE).tobytes())
+            )
 
 
-def _scan_texts(task: Task, corpus: CorpusOptions, options: PrepareOptions, places: list[list[tuple[bytes, int, int]]]) -> Iterator[str]:
+def _scan_texts(
+    task: Task,
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    places: list[list[tuple[bytes, int, int]]],
+) -> Iterator[str]:
     """The texts to learn words from; adds each document's hash and place to its bucket in `places`."""
     bar = progress.TaskProgress(task.size_bytes)
     for position, document in enumerate(read_task(task, corpus)):
@@ -102,19 +122,33 @@ def _scan_texts(task: Task, corpus: CorpusOptions, options: PrepareOptions, plac
 def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:
     buckets: list[dict[str, int]] = [{} for _ in range(_WORD_BUCKETS)]
     for word, count in words.items():
-        buckets[hashlib.md5(word.encode(), usedforsecurity=False).digest()[0] % _WORD_BUCKETS][word] = count
+        buckets[
+            hashlib.md5(word.encode(), usedforsecurity=False).digest()[0]
+            % _WORD_BUCKETS
+        ][word] = count
     return buckets
 
 
-def read_pair(document: Document, corpus: CorpusOptions, options: PrepareOptions) -> Pair | Skipped:
+def read_pair(
+    document: Document, corpus: CorpusOptions, options: PrepareOptions
+) -> Pair | Skipped:
     """The texts of a document, or the reason it has none to learn from."""
-    article, highlights = body(document.article, strip_boilerplate=corpus.strip_boilerplate), normalise(document.highlights or "")
+    article, highlights = (
+        body(document.article, strip_boilerplate=corpus.strip_boilerplate),
+        normalise(document.highlights or ""),
+    )
     if not article:
         return Skipped("without_text")
     if not highlights:
         return Skipped("without_highlights")
-    target = TARGETS[options.target](document.article, highlights, corpus.strip_boilerplate)
-    return Pair(options.task_prefix + article, target) if target else Skipped(f"without_{options.target}")
+    target = TARGETS[options.target](
+        document.article, highlights, corpus.strip_boilerplate
+    )
+    return (
+        Pair(options.task_prefix + article, target)
+        if target
+        else Skipped(f"without_{options.target}")
+    )
 
 
 def find_duplicates(packed: Any) -> dict[int, list[int]]:
@@ -123,23 +157,35 @@ def find_duplicates(packed: Any) -> dict[int, list[int]]:
     places = places[np.lexsort((places["record"], places["task"], places["hash"]))]
     again = places[1:][places["hash"][1:] == places["hash"][:-1]]
     duplicates: dict[int, list[int]] = {}
-    for task, number in zip(again["task"].tolist(), again["record"].tolist(), strict=True):
+    for task, number in zip(
+        again["task"].tolist(), again["record"].tolist(), strict=True
+    ):
         duplicates.setdefault(task, []).append(number)
     return duplicates
 
 
-def publish_tokenizers(counts: list[Counter[str]], options: PrepareOptions) -> dict[str, str | None]:
+def publish_tokenizers(
+    counts: list[Counter[str]], options: PrepareOptions
+) -> dict[str, str | None]:
     """Writes the tokenizer folders and returns the fingerprints by their names in dataset.json.
 
     Raises:
       DataError: there are no words to learn from.
     """
-    target = load_tokenizer(options.tokenizer) if options.tokenizer else _learn_tokenizer(counts, options)
-    source = load_tokenizer(options.source_tokenizer) if options.source_tokenizer else target
+    target = (
+        load_tokenizer(options.tokenizer)
+        if options.tokenizer
+        else _learn_tokenizer(counts, options)
+    )
+    source = (
+        load_tokenizer(options.source_tokenizer) if options.source_tokenizer else target
+    )
     save_tokenizers(options.output, Tokenizers(source, target))
     return {
         "tokenizer_fingerprint": target.fingerprint,
-        "source_tokenizer_fingerprint": source.fingerprint if options.source_tokenizer else None,
+        "source_tokenizer_fingerprint": source.fingerprint
+        if options.source_tokenizer
+        else None,
     }
 
 
@@ -151,17 +197,32 @@ def _learn_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> Tok
             "check --article_field, --highlights_field and --split, or give a --tokenizer"
         )
     reserved = (*RESERVED_TOKENS, *options.reserved)
-    pieces = vocabulary.learn(words, size=options.vocabulary_size, lower_case=options.lower_case, reserved=reserved)
+    pieces = vocabulary.learn(
+        words,
+        size=options.vocabulary_size,
+        lower_case=options.lower_case,
+        reserved=reserved,
+    )
     return Tokenizer(pieces, lower_case=options.lower_case)
 
 
-def publish_scan(parts: list[dict[int, list[int]]], job: Job, fingerprints: dict[str, str | None]) -> None:
+def publish_scan(
+    parts: list[dict[int, list[int]]], job: Job, fingerprints: dict[str, str | None]
+) -> None:
     """Writes down what the second pass needs."""
     duplicates: dict[int, list[int]] = {}
     for part in parts:
         for task, numbers in part.items():
             duplicates.setdefault(task, []).extend(numbers)
-    files.write_json(scan_path(job), {**fingerprints, "duplicates": {task: sorted(numbers) for task, numbers in duplicates.items()}})
+    files.write_json(
+        scan_path(job),
+        {
+            **fingerprints,
+            "duplicates": {
+                task: sorted(numbers) for task, numbers in duplicates.items()
+            },
+        },
+    )
 
 
 def scan_path(job: Job) -> str:

@@ -9,10 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 
 from precis.model import files
-from precis.model.bundle import EXTRACTIVE, KEYPHRASES, check_prefix, open_bundle, open_files, read_decoding, read_manifest
+from precis.model.bundle import (
+    EXTRACTIVE,
+    KEYPHRASES,
+    check_prefix,
+    open_bundle,
+    open_files,
+    read_decoding,
+    read_manifest,
+)
 from precis.model.decoding.config import DecodingConfig, check_coverage
 from precis.model.decoding.figures import Figures, describe
 from precis.model.decoding.pool import refuse_within_import
@@ -53,49 +65,98 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     refuse_within_import()
     # An imported network brings its own search: what no flag says, the bundle does, and what it does not say, the defaults do.
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
-    corpus, options, selection, quality, gate, decoding, failures = read_flags(SUMMARIZE, {**own, **flags})
+    corpus, options, selection, quality, gate, decoding, failures = read_flags(
+        SUMMARIZE, {**own, **flags}
+    )
     check_methods(options)
     if options.bundle:
         contents = open_bundle(options.bundle)
         check_coverage(decoding, has_pointer=contents.config.pointer)
         check_prefix(options.task_prefix, contents)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    settings = Settings(corpus, options, selection, quality, gate, decoding, _model_ids(options, decoding))
+    settings = Settings(
+        corpus,
+        options,
+        selection,
+        quality,
+        gate,
+        decoding,
+        _model_ids(options, decoding),
+    )
     found = list_tasks(corpus)
-    job = tasks.open_job(options.output, kind="summaries", inputs=_inputs(settings, found), tasks=len(found))
+    job = tasks.open_job(
+        options.output,
+        kind="summaries",
+        inputs=_inputs(settings, found),
+        tasks=len(found),
+    )
     if job is not None:
         if options.bundle or options.extractive_bundle:
             import_tensorflow()
-            settings = settings._replace(options=_without_processes_of_workers(options, beam_options))
+            settings = settings._replace(
+                options=_without_processes_of_workers(options, beam_options)
+            )
         pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, found, settings, job=job)
-        run_pipeline(pipeline, label="summarize", size=sum(task.size_bytes for task in found))
+        run_pipeline(
+            pipeline, label="summarize", size=sum(task.size_bytes for task in found)
+        )
         manifest = files.read_json(files.join(options.output, MANIFEST_FILE))
         if not manifest["counts"]["read"]:
             raise DataError(
-                f"{corpus.corpus} holds no document" + (f" of the split {corpus.split!r}; check --split" if corpus.split else "")
+                f"{corpus.corpus} holds no document"
+                + (
+                    f" of the split {corpus.split!r}; check --split"
+                    if corpus.split
+                    else ""
+                )
             )
         where = files.join(options.output, tasks.DEAD_LETTERS_FOLDER)
-        check_failures(manifest["counts"], manifest["failures"], max_failed_share=failures.max_failed_share, dead_letters=where)
+        check_failures(
+            manifest["counts"],
+            manifest["failures"],
+            max_failed_share=failures.max_failed_share,
+            dead_letters=where,
+        )
         tasks.finish_job(job)
     return files.read_json(files.join(options.output, MANIFEST_FILE))
 
 
-def _model_ids(options: SummarizeOptions, decoding: DecodingConfig) -> dict[str, str | None]:
+def _model_ids(
+    options: SummarizeOptions, decoding: DecodingConfig
+) -> dict[str, str | None]:
     """What names each model and the search; None for a model that is not used."""
     return {
-        "model_id": read_manifest(options.bundle)["model_id"] if options.bundle else None,
+        "model_id": read_manifest(options.bundle)["model_id"]
+        if options.bundle
+        else None,
         "decode_id": decode_id(decoding, options.precision) if options.bundle else None,
-        "extractive_model_id": open_files(options.extractive_bundle, EXTRACTIVE).model_id if options.extractive_bundle else None,
-        "keyphrase_model_id": open_files(options.keyphrase_bundle, KEYPHRASES).model_id if options.keyphrase_bundle else None,
+        "extractive_model_id": open_files(
+            options.extractive_bundle, EXTRACTIVE
+        ).model_id
+        if options.extractive_bundle
+        else None,
+        "keyphrase_model_id": open_files(options.keyphrase_bundle, KEYPHRASES).model_id
+        if options.keyphrase_bundle
+        else None,
     }
 
 
-def _without_processes_of_workers(options: SummarizeOptions, beam_options: PipelineOptions) -> SummarizeOptions:
+def _without_processes_of_workers(
+    options: SummarizeOptions, beam_options: PipelineOptions
+) -> SummarizeOptions:
     """The options for workers that Beam starts one a core: each of them would start one search process a core."""
     runner = beam_options.view_as(StandardOptions).runner
-    is_here = runner in LOCAL_RUNNERS and beam_options.view_as(DirectOptions).direct_running_mode != "multi_processing"
-    return options if options.search_processes or is_here else dataclasses.replace(options, search_processes=1)
+    is_here = (
+        runner in LOCAL_RUNNERS
+        and beam_options.view_as(DirectOptions).direct_running_mode
+        != "multi_processing"
+    )
+    return (
+        options
+        if options.search_processes or is_here
+        else dataclasses.replace(options, search_processes=1)
+    )
 
 
 def _inputs(settings: Settings, found: Sequence[Task]) -> dict[str, Any]:
@@ -107,15 +168,22 @@ def _inputs(settings: Settings, found: Sequence[Task]) -> dict[str, Any]:
         "extractive": settings.options.methods,
         "selection": dataclasses.asdict(settings.selection),
         "quality": dataclasses.asdict(settings.quality),
-        "gate": {**dataclasses.asdict(settings.gate), "fallback_flags": sorted(settings.gate.held_back)},
-        "keyphrases": settings.options.keyphrases if settings.options.keyphrase_bundle else None,
+        "gate": {
+            **dataclasses.asdict(settings.gate),
+            "fallback_flags": sorted(settings.gate.held_back),
+        },
+        "keyphrases": settings.options.keyphrases
+        if settings.options.keyphrase_bundle
+        else None,
         "task_prefix": settings.options.task_prefix,
         "window_documents": settings.options.window_documents,  # A window is a row group.
         **settings.model,
     }
 
 
-def build(pipeline: beam.Pipeline, found: Sequence[Task], settings: Settings, *, job: Job) -> None:
+def build(
+    pipeline: beam.Pipeline, found: Sequence[Task], settings: Settings, *, job: Job
+) -> None:
     """Adds the job to a pipeline: tasks -> Parquet parts and receipts -> manifest.json."""
     _ = (
         pipeline
@@ -126,7 +194,9 @@ def build(pipeline: beam.Pipeline, found: Sequence[Task], settings: Settings, *,
     )
 
 
-def publish_manifest(receipts: list[dict[str, Any]], settings: Settings, job: Job) -> None:
+def publish_manifest(
+    receipts: list[dict[str, Any]], settings: Settings, job: Job
+) -> None:
     """Writes manifest.json from the receipts of all tasks."""
     receipts = sorted(receipts, key=lambda receipt: receipt["task"])
     corpus, options = settings.corpus, settings.options
@@ -147,10 +217,24 @@ def publish_manifest(receipts: list[dict[str, Any]], settings: Settings, job: Jo
         "extractive": list(options.methods),
         **{
             name: tasks.sum_counts(receipt[name] for receipt in receipts)
-            for name in ("counts", "summary_methods", "quality_flags", "fallbacks", "failures")
+            for name in (
+                "counts",
+                "summary_methods",
+                "quality_flags",
+                "fallbacks",
+                "failures",
+            )
         },
-        "search": describe(tasks.sum_counts([Figures().sums, *(receipt["search"] for receipt in receipts)])) if options.bundle else None,
+        "search": describe(
+            tasks.sum_counts(
+                [Figures().sums, *(receipt["search"] for receipt in receipts)]
+            )
+        )
+        if options.bundle
+        else None,
         "files": [file for receipt in receipts for file in receipt["files"]],
-        "dead_letters": [file for receipt in receipts for file in receipt["dead_letters"]],
+        "dead_letters": [
+            file for receipt in receipts for file in receipt["dead_letters"]
+        ],
     }
     files.write_json(files.join(options.output, MANIFEST_FILE), manifest)

@@ -21,8 +21,22 @@ from precis.pipelines import progress, tasks
 from precis.pipelines.corpus.document import Task, Unreadable
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.failures import DeadLetter, count_reasons, unreadable_letter
-from precis.pipelines.schema import SCHEMA_VERSION, SUMMARY_SCHEMA, summary_table, write_parquet
-from precis.pipelines.summary_rows import Models, Read, Row, Settings, ShownCounts, draft_rows, finish_row, has_fewer_words
+from precis.pipelines.schema import (
+    SCHEMA_VERSION,
+    SUMMARY_SCHEMA,
+    summary_table,
+    write_parquet,
+)
+from precis.pipelines.summary_rows import (
+    Models,
+    Read,
+    Row,
+    Settings,
+    ShownCounts,
+    draft_rows,
+    finish_row,
+    has_fewer_words,
+)
 from precis.pipelines.tasks import Job
 
 if TYPE_CHECKING:
@@ -71,8 +85,15 @@ class SummarizeTask(beam.DoFn):
         from precis.model.decoding.bulk import BulkSummarizer
 
         options = self._settings.options
-        search = Search(options.bundle, str(self._settings.model["model_id"]), options.precision, self._settings.decoding)
-        return BulkSummarizer(search, processes=count_processes(options.search_processes))
+        search = Search(
+            options.bundle,
+            str(self._settings.model["model_id"]),
+            options.precision,
+            self._settings.decoding,
+        )
+        return BulkSummarizer(
+            search, processes=count_processes(options.search_processes)
+        )
 
     def _open_models(self) -> Models:
         options, neural, keyphrases = self._settings.options, None, None
@@ -80,12 +101,20 @@ class SummarizeTask(beam.DoFn):
             from precis.model.extractive.neural import load_scorer
 
             neural = load_scorer(options.extractive_bundle)
-            _check_unchanged(options.extractive_bundle, neural.model_id, self._settings.model["extractive_model_id"])
+            _check_unchanged(
+                options.extractive_bundle,
+                neural.model_id,
+                self._settings.model["extractive_model_id"],
+            )
         if options.keyphrase_bundle:
             from precis.model.keyphrases.classifier import KeyphraseModel
 
             keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
-            _check_unchanged(options.keyphrase_bundle, keyphrases.model_id, self._settings.model["keyphrase_model_id"])
+            _check_unchanged(
+                options.keyphrase_bundle,
+                keyphrases.model_id,
+                self._settings.model["keyphrase_model_id"],
+            )
         return Models(neural, keyphrases)
 
     def process(self, task: Task) -> Iterator[dict[str, Any]]:
@@ -95,10 +124,14 @@ class SummarizeTask(beam.DoFn):
         bar.finish()
 
     def _summarize(self, task: Task, bar: progress.TaskProgress) -> dict[str, Any]:
-        counts: Counter[str] = Counter(read=0, written=0, failed=0, duplicates=0, skipped=0, truncated=0)
+        counts: Counter[str] = Counter(
+            read=0, written=0, failed=0, duplicates=0, skipped=0, truncated=0
+        )
         shown = ShownCounts()
         letters: list[DeadLetter] = []
-        name = files.join(SUMMARIES_FOLDER, tasks.part_name(task.number, self._job.tasks))
+        name = files.join(
+            SUMMARIES_FOLDER, tasks.part_name(task.number, self._job.tasks)
+        )
         windows = self._windows(task, counts, letters)
         figures = Figures()
         tables = self._tables(windows, counts, shown, figures, bar)
@@ -108,7 +141,9 @@ class SummarizeTask(beam.DoFn):
         return {
             "task": task.number,
             "counts": dict(counts),
-            "files": [tasks.describe_file(self._job.output, name, rows=counts["written"])],
+            "files": [
+                tasks.describe_file(self._job.output, name, rows=counts["written"])
+            ],
             "dead_letters": tasks.publish_dead_letters(self._job, task.number, letters),
             "failures": count_reasons(letters),
             "summary_methods": dict(shown.methods),
@@ -117,15 +152,28 @@ class SummarizeTask(beam.DoFn):
             "search": figures.sums,
         }
 
-    def _windows(self, task: Task, counts: Counter[str], letters: list[DeadLetter]) -> Iterator[list[Read]]:
+    def _windows(
+        self, task: Task, counts: Counter[str], letters: list[DeadLetter]
+    ) -> Iterator[list[Read]]:
         """The documents of a task that can be summarized, some hundred at a time; the others become dead letters."""
         corpus, limit = self._settings.corpus, self._settings.gate.min_source_words
         window: list[Read] = []
         for document in read_task(task, corpus):
             if isinstance(document, Unreadable):
                 letters.append(unreadable_letter(document))
-            elif not (text := body(document.article, strip_boilerplate=corpus.strip_boilerplate)):
-                letters.append(DeadLetter("read", "empty_article", "the article has no text", document.document_id))
+            elif not (
+                text := body(
+                    document.article, strip_boilerplate=corpus.strip_boilerplate
+                )
+            ):
+                letters.append(
+                    DeadLetter(
+                        "read",
+                        "empty_article",
+                        "the article has no text",
+                        document.document_id,
+                    )
+                )
             else:
                 window.append(Read(document, text, has_fewer_words(text, limit)))
                 counts["read"] += 1
@@ -135,17 +183,31 @@ class SummarizeTask(beam.DoFn):
         yield window
 
     def _tables(
-        self, windows: Iterator[list[Read]], counts: Counter[str], shown: ShownCounts, figures: Figures, bar: progress.TaskProgress
+        self,
+        windows: Iterator[list[Read]],
+        counts: Counter[str],
+        shown: ShownCounts,
+        figures: Figures,
+        bar: progress.TaskProgress,
     ) -> Iterator[pa.Table]:
-        same = {**self._settings.model, "run_id": self._job.run_id, "schema_version": SCHEMA_VERSION, "created_at": self._job.created_at}
+        same = {
+            **self._settings.model,
+            "run_id": self._job.run_id,
+            "schema_version": SCHEMA_VERSION,
+            "created_at": self._job.created_at,
+        }
         for begun in _one_ahead(self._begin(windows)):
             rows = list(self._rows(begun))
             counts["written"] += len(rows)
-            counts["truncated"] += sum(row.columns["truncated"] or False for row in rows)
+            counts["truncated"] += sum(
+                row.columns["truncated"] or False for row in rows
+            )
             shown.add(row.shown for row in rows)
             figures.add(begun.search.searched if begun.search else [])
             yield summary_table([{**row.columns, **same} for row in rows])
-            bar.advance(len(rows), sum(len(read.document.article) for read in begun.documents))
+            bar.advance(
+                len(rows), sum(len(read.document.article) for read in begun.documents)
+            )
 
     def _begin(self, windows: Iterator[list[Read]]) -> Iterator[_Begun]:
         """Begins to search each window.
@@ -159,20 +221,40 @@ class SummarizeTask(beam.DoFn):
                 yield _Begun(window, [], None)
                 continue
             prefix = self._settings.options.task_prefix
-            sources = self._bulk.source_tokenizer.encode([prefix + read.body for read in window if not read.is_short])
+            sources = self._bulk.source_tokenizer.encode(
+                [prefix + read.body for read in window if not read.is_short]
+            )
             if in_processes is None and sources:
                 in_processes = self._bulk.pays_for_processes(sources)
-            yield _Begun(window, [len(source) for source in sources], self._bulk.begin(sources, in_processes=bool(in_processes)))
+            yield _Begun(
+                window,
+                [len(source) for source in sources],
+                self._bulk.begin(sources, in_processes=bool(in_processes)),
+            )
 
     def _rows(self, begun: _Begun) -> Iterator[Row]:
         """The rows of a window, in the order of the documents."""
         # Made before the summaries are waited for.
         drafts = draft_rows(begun.documents, self._settings, self._models)
-        searched = zip(begun.search.summaries(), begun.source_tokens, strict=True) if begun.search else iter(())
+        searched = (
+            zip(begun.search.summaries(), begun.source_tokens, strict=True)
+            if begun.search
+            else iter(())
+        )
         for draft in drafts:
-            ranked, tokens = (None, None) if draft.is_short or begun.search is None else next(searched)
+            ranked, tokens = (
+                (None, None)
+                if draft.is_short or begun.search is None
+                else next(searched)
+            )
             limit = self._bulk.max_source_tokens if self._bulk else 0
-            yield finish_row(draft, ranked, self._settings, source_tokens=tokens, max_source_tokens=limit)
+            yield finish_row(
+                draft,
+                ranked,
+                self._settings,
+                source_tokens=tokens,
+                max_source_tokens=limit,
+            )
 
 
 def _check_unchanged(folder: str, found: str, expected: str | None) -> None:

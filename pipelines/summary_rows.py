@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from precis.model.decoding.config import DecodingConfig
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import Extract
-from precis.model.gate import ABSTRACTIVE, SHORT_SOURCE, SOURCE, GateConfig, Shown, Text, choose_summary
+from precis.model.gate import (
+    ABSTRACTIVE,
+    SHORT_SOURCE,
+    SOURCE,
+    GateConfig,
+    Shown,
+    Text,
+    choose_summary,
+)
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
 from precis.model.text import Sentence, content_sha256, sentences, words
@@ -100,12 +108,22 @@ class ShownCounts:
 
 def has_fewer_words(text: str, limit: int) -> bool:
     """Whether a text has fewer words; reads a long text only as far as it must."""
-    return len(words(text[: limit * _WORD_CHARACTERS])) < limit and len(words(text)) < limit
+    return (
+        len(words(text[: limit * _WORD_CHARACTERS])) < limit
+        and len(words(text)) < limit
+    )
 
 
-def draft_rows(window: Sequence[Read], settings: Settings, models: Models) -> list[Draft]:
+def draft_rows(
+    window: Sequence[Read], settings: Settings, models: Models
+) -> list[Draft]:
     """What can be said of the documents of a window without their abstractive summaries."""
-    found = [sentences(read.document.article, strip_boilerplate=settings.corpus.strip_boilerplate) for read in window]
+    found = [
+        sentences(
+            read.document.article, strip_boilerplate=settings.corpus.strip_boilerplate
+        )
+        for read in window
+    ]
     chosen = choose_sentences(
         found,
         [read.document.highlights for read in window],
@@ -113,10 +131,19 @@ def draft_rows(window: Sequence[Read], settings: Settings, models: Models) -> li
         selection=settings.selection,
         scorer=models.neural,
     )
-    return [_draft(read, own, extracts, settings, models) for read, own, extracts in zip(window, found, chosen, strict=True)]
+    return [
+        _draft(read, own, extracts, settings, models)
+        for read, own, extracts in zip(window, found, chosen, strict=True)
+    ]
 
 
-def _draft(read: Read, found: Sequence[Sentence], chosen: dict[str, list[Extract]], settings: Settings, models: Models) -> Draft:
+def _draft(
+    read: Read,
+    found: Sequence[Sentence],
+    chosen: dict[str, list[Extract]],
+    settings: Settings,
+    models: Models,
+) -> Draft:
     document = read.document
     source = read_source(document.article, found)
     method = settings.options.methods[0]
@@ -130,13 +157,26 @@ def _draft(read: Read, found: Sequence[Sentence], chosen: dict[str, list[Extract
         "extractive_method": method,
         "extractive_summary": text,
         "extractive": [
-            {"method": name, "rank": one.rank, "score": one.score, **one.sentence._asdict()} for name in chosen for one in chosen[name]
+            {
+                "method": name,
+                "rank": one.rank,
+                "score": one.score,
+                **one.sentence._asdict(),
+            }
+            for name in chosen
+            for one in chosen[name]
         ],
         "extractive_quality": quality._asdict(),
         **_keyphrase_columns(found, document.highlights, settings, models),
         "reference_summary": document.highlights,
     }
-    return Draft(columns, read.is_short, source, _own_text(read, found, source), Text(method, text, quality.flags))
+    return Draft(
+        columns,
+        read.is_short,
+        source,
+        _own_text(read, found, source),
+        Text(method, text, quality.flags),
+    )
 
 
 def _in_lines(found: Sequence[Sentence]) -> str:
@@ -151,7 +191,9 @@ def _own_text(read: Read, found: Sequence[Sentence], source: Source) -> Text:
     return Text(SOURCE, text, [name for name in is_so if is_so[name]])
 
 
-def _keyphrase_columns(found: Sequence[Sentence], reference: str | None, settings: Settings, models: Models) -> dict[str, Any]:
+def _keyphrase_columns(
+    found: Sequence[Sentence], reference: str | None, settings: Settings, models: Models
+) -> dict[str, Any]:
     """The keyphrases; with a reference also those that it names, and what the baseline would have chosen, for `precis evaluate`."""
     if models.keyphrases is None:
         return {"keyphrases": None, "reference_keyphrases": None}
@@ -159,16 +201,30 @@ def _keyphrase_columns(found: Sequence[Sentence], reference: str | None, setting
     from precis.model.keyphrases.references import reference_keyphrases
 
     texts, count = [sentence.text for sentence in found], settings.options.keyphrases
-    phrases = [{"method": "classifier", **one._asdict()} for one in models.keyphrases.keyphrases(texts, count)]
+    phrases = [
+        {"method": "classifier", **one._asdict()}
+        for one in models.keyphrases.keyphrases(texts, count)
+    ]
     if not reference:
         return {"keyphrases": phrases, "reference_keyphrases": None}
     frequent = enumerate(frequent_keyphrases(texts, count), start=1)
-    phrases += [{"method": "frequency", "phrase": phrase, "score": 1 / rank} for rank, phrase in frequent]
-    return {"keyphrases": phrases, "reference_keyphrases": sorted(reference_keyphrases(texts, reference))}
+    phrases += [
+        {"method": "frequency", "phrase": phrase, "score": 1 / rank}
+        for rank, phrase in frequent
+    ]
+    return {
+        "keyphrases": phrases,
+        "reference_keyphrases": sorted(reference_keyphrases(texts, reference)),
+    }
 
 
 def finish_row(
-    draft: Draft, ranked: "Sequence[Summary] | None", settings: Settings, *, source_tokens: int | None, max_source_tokens: int
+    draft: Draft,
+    ranked: "Sequence[Summary] | None",
+    settings: Settings,
+    *,
+    source_tokens: int | None,
+    max_source_tokens: int,
 ) -> Row:
     """The row of a document.
 
@@ -180,23 +236,56 @@ def finish_row(
       max_source_tokens: how much of it the network read at most.
     """
     columns: dict[str, Any] = dict.fromkeys(
-        ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "abstractive_quality")
+        (
+            "source_tokens",
+            "seen_tokens",
+            "truncated",
+            "abstractive_summary",
+            "abstractive",
+            "abstractive_quality",
+        )
     )
     abstractive = None
     if ranked is not None and source_tokens is not None:
         best, is_truncated = ranked[0], source_tokens > max_source_tokens
-        quality = measure(best.text, draft.source, settings.quality, mean_log_prob=best.mean_log_prob, is_truncated=is_truncated)
+        quality = measure(
+            best.text,
+            draft.source,
+            settings.quality,
+            mean_log_prob=best.mean_log_prob,
+            is_truncated=is_truncated,
+        )
         abstractive = Text(ABSTRACTIVE, best.text, quality.flags)
         columns = {
             "source_tokens": source_tokens,
             "seen_tokens": min(source_tokens, max_source_tokens),
             "truncated": is_truncated,
             "abstractive_summary": best.text,
-            "abstractive": [{"rank": rank, "score": one.score, "text": one.text} for rank, one in enumerate(ranked, start=1)],
-            "abstractive_quality": {**quality._asdict(), "mean_log_prob": best.mean_log_prob, "beam_margin": best.margin},
+            "abstractive": [
+                {"rank": rank, "score": one.score, "text": one.text}
+                for rank, one in enumerate(ranked, start=1)
+            ],
+            "abstractive_quality": {
+                **quality._asdict(),
+                "mean_log_prob": best.mean_log_prob,
+                "beam_margin": best.margin,
+            },
         }
     shown = choose_summary(
-        source=draft.own, extractive=draft.extractive, abstractive=abstractive, is_short=draft.is_short, config=settings.gate
+        source=draft.own,
+        extractive=draft.extractive,
+        abstractive=abstractive,
+        is_short=draft.is_short,
+        config=settings.gate,
     )
     text = shown.text
-    return Row({**draft.columns, **columns, "summary": text.text, "summary_method": text.method, "quality_flags": text.flags}, shown)
+    return Row(
+        {
+            **draft.columns,
+            **columns,
+            "summary": text.text,
+            "summary_method": text.method,
+            "quality_flags": text.flags,
+        },
+        shown,
+    )

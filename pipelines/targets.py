@@ -10,7 +10,10 @@ PHRASE_SEPARATOR = "; "
 
 def sentence_texts(article: str, *, strip_boilerplate: bool) -> tuple[str, ...]:
     """The sentences of an article as `precis summarize` cuts them, each on one line."""
-    return tuple(one_line(sentence.text) for sentence in sentences(article, strip_boilerplate=strip_boilerplate))
+    return tuple(
+        one_line(sentence.text)
+        for sentence in sentences(article, strip_boilerplate=strip_boilerplate)
+    )
 
 
 def _highlights(article: str, highlights: str, strip_boilerplate: bool) -> str:
@@ -22,7 +25,11 @@ def _headline(article: str, highlights: str, strip_boilerplate: bool) -> str:
 
 
 def _keyphrases(article: str, highlights: str, strip_boilerplate: bool) -> str:
-    return PHRASE_SEPARATOR.join(reference_phrases(sentence_texts(article, strip_boilerplate=strip_boilerplate), highlights))
+    return PHRASE_SEPARATOR.join(
+        reference_phrases(
+            sentence_texts(article, strip_boilerplate=strip_boilerplate), highlights
+        )
+    )
 
 
 # By name: what is made of an article as it was read, its normalised reference, one sentence a line, and whether boilerplate is stripped.

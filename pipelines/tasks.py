@@ -18,7 +18,12 @@ from precis.pipelines.corpus.document import Task
 from precis.pipelines.failures import DeadLetter
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
 
-TASKS_FOLDER, JOB_FILE, SUCCESS_FILE, DEAD_LETTERS_FOLDER = "_tasks", "job.json", "_SUCCESS", "dead_letters"
+TASKS_FOLDER, JOB_FILE, SUCCESS_FILE, DEAD_LETTERS_FOLDER = (
+    "_tasks",
+    "job.json",
+    "_SUCCESS",
+    "dead_letters",
+)
 
 
 class Job(NamedTuple):
@@ -40,7 +45,9 @@ class Job(NamedTuple):
     tasks: int
 
 
-def open_job(output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int) -> Job | None:
+def open_job(
+    output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
+) -> Job | None:
     """Takes possession of an output folder, or finds an interrupted run of the same job in it.
 
     Args:
@@ -58,10 +65,15 @@ def open_job(output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int) -
     inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     if files.exists(files.join(output, SUCCESS_FILE)):
-        if files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip() == fingerprint:
+        if (
+            files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip()
+            == fingerprint
+        ):
             files.remove(files.join(output, TASKS_FOLDER))
             return None
-        raise UsageError(f"{output} holds the finished result of another job; name another --output, or remove that folder")
+        raise UsageError(
+            f"{output} holds the finished result of another job; name another --output, or remove that folder"
+        )
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(job_path):
         found = files.read_json(job_path)
@@ -71,21 +83,42 @@ def open_job(output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int) -
                 "or remove that folder"
             )
         files.remove_leftovers(output)
-        return Job(output, fingerprint, fingerprint[:16], datetime.datetime.fromisoformat(found["created_at"]), tasks)
+        return Job(
+            output,
+            fingerprint,
+            fingerprint[:16],
+            datetime.datetime.fromisoformat(found["created_at"]),
+            tasks,
+        )
     if _holds_more_than_tasks(output):
-        raise UsageError(f"{output} is not empty and no job of precis began it; name an empty or new folder as --output")
+        raise UsageError(
+            f"{output} is not empty and no job of precis began it; name an empty or new folder as --output"
+        )
     created_at = _now()
     try:
-        files.write_json(job_path, {"fingerprint": fingerprint, "kind": kind, "created_at": created_at.isoformat(), "inputs": inputs})
+        files.write_json(
+            job_path,
+            {
+                "fingerprint": fingerprint,
+                "kind": kind,
+                "created_at": created_at.isoformat(),
+                "inputs": inputs,
+            },
+        )
     except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error}; name another --output") from error
+        raise UsageError(
+            f"{output} cannot be written: {error}; name another --output"
+        ) from error
     return Job(output, fingerprint, fingerprint[:16], created_at, tasks)
 
 
 def _holds_more_than_tasks(output: str) -> bool:
     """Whether a folder holds anything but `_tasks`, which a job that was killed at its very start leaves."""
     fs, name = files.filesystem(output)
-    return fs.isdir(name) and any(posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER for entry in fs.ls(name, detail=False))
+    return fs.isdir(name) and any(
+        posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER
+        for entry in fs.ls(name, detail=False)
+    )
 
 
 def _now() -> datetime.datetime:
@@ -94,16 +127,23 @@ def _now() -> datetime.datetime:
     if epoch is None:
         return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     if not epoch.isdecimal():
-        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; set it right or unset it")
+        raise UsageError(
+            f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; set it right or unset it"
+        )
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
 
 
 def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
     """What the result depends on in a list of tasks."""
-    return [[*task._replace(paths=list(task.paths), fields=list(task.fields))] for task in tasks]  # type: ignore[arg-type]
+    return [
+        [*task._replace(paths=list(task.paths), fields=list(task.fields))]
+        for task in tasks
+    ]  # type: ignore[arg-type]
 
 
-def run_task(job: Job, index: int, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def run_task(
+    job: Job, index: int, work: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
     """The receipt of a task: the one it left when it was done before, or that of doing it now.
 
     Args:
@@ -114,7 +154,10 @@ def run_task(job: Job, index: int, work: Callable[[], dict[str, Any]]) -> dict[s
     path = files.join(job.output, TASKS_FOLDER, f"{index:05d}.json")
     if files.exists(path):
         receipt = files.read_json(path)
-        if all(_is_there(job.output, file) for file in (*receipt["files"], *receipt["dead_letters"])):
+        if all(
+            _is_there(job.output, file)
+            for file in (*receipt["files"], *receipt["dead_letters"])
+        ):
             return receipt
     receipt = work()
     files.write_json(path, receipt)
@@ -127,13 +170,19 @@ def _is_there(output: str, file: Mapping[str, Any]) -> bool:
     return fs.exists(path) and fs.size(path) == file["bytes"]
 
 
-def publish_dead_letters(job: Job, index: int, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:
+def publish_dead_letters(
+    job: Job, index: int, letters: Sequence[DeadLetter]
+) -> list[dict[str, Any]]:
     """Writes a task's dead letters, if it has any; the file's description for the receipt."""
     if not letters:
         return []
     name = files.join(DEAD_LETTERS_FOLDER, part_name(index, job.tasks))
-    rows = [{**letter._asdict(), "task": index, "run_id": job.run_id} for letter in letters]
-    write_parquet(files.join(job.output, name), [dead_letter_table(rows)], DEAD_LETTER_SCHEMA)
+    rows = [
+        {**letter._asdict(), "task": index, "run_id": job.run_id} for letter in letters
+    ]
+    write_parquet(
+        files.join(job.output, name), [dead_letter_table(rows)], DEAD_LETTER_SCHEMA
+    )
     return [describe_file(job.output, name, rows=len(rows))]
 
 
@@ -145,7 +194,12 @@ def part_name(index: int, count: int) -> str:
 def describe_file(output: str, name: str, *, rows: int) -> dict[str, Any]:
     """A file as it stands in a receipt and a manifest: name in the folder, rows, bytes, sha256."""
     fs, path = files.filesystem(files.join(output, name))
-    return {"file": name, "rows": rows, "bytes": int(fs.size(path)), "sha256": files.sha256_file(files.join(output, name))}
+    return {
+        "file": name,
+        "rows": rows,
+        "bytes": int(fs.size(path)),
+        "sha256": files.sha256_file(files.join(output, name)),
+    }
 
 
 def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -158,5 +212,7 @@ def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def finish_job(job: Job) -> None:
     """Marks the output as complete. The description of the result must be there already."""
-    files.write_bytes(files.join(job.output, SUCCESS_FILE), f"{job.fingerprint}\n".encode())
+    files.write_bytes(
+        files.join(job.output, SUCCESS_FILE), f"{job.fingerprint}\n".encode()
+    )
     files.remove(files.join(job.output, TASKS_FOLDER))

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from precis.pipelines.summarize import summarize
     from precis.pipelines.train import train
 
-__all__ = ["attention", "evaluate", "export", "import_checkpoint", "prepare", "summarize", "train"]
+__all__ = [
+    "attention",
+    "evaluate",
+    "export",
+    "import_checkpoint",
+    "prepare",
+    "summarize",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

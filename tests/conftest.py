@@ -10,7 +10,14 @@ import summarize_runs
 from command_line import precis, write_jsonl
 
 from precis.model import files, record
-from precis.model.record import DatasetInfo, Example, Shard, load_dataset, shard_name, summarise_lengths
+from precis.model.record import (
+    DatasetInfo,
+    Example,
+    Shard,
+    load_dataset,
+    shard_name,
+    summarise_lengths,
+)
 from precis.model.text import normalise
 from precis.model.tokenizer import Tokenizer
 from precis.model.vocabulary import count_words, learn
@@ -19,16 +26,24 @@ from precis.pipelines.corpus.sample.generator import document, hand_written
 MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
 
 
-def write_records(folder: Path, examples: dict[str, list[list[Example]]], tokenizer: Tokenizer) -> str:
+def write_records(
+    folder: Path, examples: dict[str, list[list[Example]]], tokenizer: Tokenizer
+) -> str:
     """Writes a folder of records as `precis prepare` would; `examples` holds the shards of each split."""
     splits, sources, targets = {}, Counter(), Counter()
     for split, parts in examples.items():
         shards = []
         for index, part in enumerate(parts):
             name = shard_name(split, index, len(parts))
-            content = b"".join(record.frame(record.serialise(example)) for example in part)
+            content = b"".join(
+                record.frame(record.serialise(example)) for example in part
+            )
             files.write_bytes(str(folder / name), content)
-            shards.append(Shard(name, len(part), len(content), files.sha256_file(str(folder / name))))
+            shards.append(
+                Shard(
+                    name, len(part), len(content), files.sha256_file(str(folder / name))
+                )
+            )
             sources.update(example.source_tokens for example in part)
             targets.update(len(example.target) for example in part)
         splits[split] = tuple(shards)
@@ -38,12 +53,23 @@ def write_records(folder: Path, examples: dict[str, list[list[Example]]], tokeni
         splits=splits,
         source_lengths=summarise_lengths(sources),
         target_lengths=summarise_lengths(targets),
-        counts={"read": written, "written": written, "duplicates": 0, "failed": 0, "skipped": 0},
+        counts={
+            "read": written,
+            "written": written,
+            "duplicates": 0,
+            "failed": 0,
+            "skipped": 0,
+        },
         max_source_tokens=MAX_SOURCE_TOKENS,
         max_target_tokens=MAX_TARGET_TOKENS,
         seed=1,
         tokenizer_fingerprint=tokenizer.fingerprint,
-        fingerprint=files.sha256_json({split: [shard.sha256 for shard in shards] for split, shards in splits.items()}),
+        fingerprint=files.sha256_json(
+            {
+                split: [shard.sha256 for shard in shards]
+                for split, shards in splits.items()
+            }
+        ),
     )
     files.write_json(str(folder / record.DATASET_FILE), info.to_json())
     files.write_bytes(str(folder / record.SUCCESS_FILE), b"")
@@ -55,18 +81,33 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder of records: 60 train documents in 3 shards of different size, 12 validation documents in 1; sources of 20 to 192 tokens."""
     documents = [document(len(hand_written()) + index) for index in range(72)]
     articles, highlights = (
-        [normalise(text) for text in texts] for texts in zip(*((d.article, d.highlights) for d in documents), strict=True)
+        [normalise(text) for text in texts]
+        for texts in zip(*((d.article, d.highlights) for d in documents), strict=True)
     )
     tokenizer = Tokenizer(learn(count_words([*articles, *highlights]), size=600))
     # Articles of the built-in corpus are of much the same length; cut differently, they fill several length buckets.
     lengths = [20 + 43 * index % 173 for index in range(72)]
     examples = [
-        Example(d.document_id, source[:length], target[:MAX_TARGET_TOKENS], len(source), text)
+        Example(
+            d.document_id,
+            source[:length],
+            target[:MAX_TARGET_TOKENS],
+            len(source),
+            text,
+        )
         for d, source, target, text, length in zip(
-            documents, tokenizer.encode(articles), tokenizer.encode(highlights), highlights, lengths, strict=True
+            documents,
+            tokenizer.encode(articles),
+            tokenizer.encode(highlights),
+            highlights,
+            lengths,
+            strict=True,
         )
     ]
-    shards = {"train": [examples[:25], examples[25:41], examples[41:60]], "validation": [examples[60:]]}
+    shards = {
+        "train": [examples[:25], examples[25:41], examples[41:60]],
+        "validation": [examples[60:]],
+    }
     folder = write_records(tmp_path_factory.mktemp("records"), shards, tokenizer)
     assert load_dataset(folder).records("train") == 60
     return folder
@@ -94,7 +135,10 @@ def one_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The `--corpus` of lines of every kind."""
-    return write_jsonl(tmp_path_factory.mktemp("corpus") / "news.jsonl", [line for line, _ in summarize_runs.LINES])
+    return write_jsonl(
+        tmp_path_factory.mktemp("corpus") / "news.jsonl",
+        [line for line, _ in summarize_runs.LINES],
+    )
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +163,9 @@ def flags(corpus: str, bundle: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(
+    flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A run with a network."""
     return _run(tmp_path_factory.mktemp("undisturbed") / "run", **flags)
 
@@ -127,7 +173,12 @@ def undisturbed(flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run without a network."""
-    return _run(tmp_path_factory.mktemp("extractive") / "run", corpus=corpus, task_bytes=4_000, min_source_words=0)
+    return _run(
+        tmp_path_factory.mktemp("extractive") / "run",
+        corpus=corpus,
+        task_bytes=4_000,
+        min_source_words=0,
+    )
 
 
 def _run(folder: Path, **flags: Any) -> Path:

@@ -30,37 +30,72 @@ LAYERS = {
 _erf = np.vectorize(math.erf)
 ACTIVATIONS = {
     "gelu": lambda x: x * (1 + _erf(x / math.sqrt(2))) / 2,
-    "gelu_new": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+    "gelu_new": lambda x: (
+        x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+    ),
     "relu": lambda x: np.maximum(x, 0),
 }
 
 
 def hidden_states(
-    tensors: Mapping[str, np.ndarray], ids: np.ndarray, *, heads: int, activation: str, epsilon: float, first_position: int = 0
+    tensors: Mapping[str, np.ndarray],
+    ids: np.ndarray,
+    *,
+    heads: int,
+    activation: str,
+    epsilon: float,
+    first_position: int = 0,
 ) -> list[np.ndarray]:
     """The states of one text without padding, int [S]: what enters the first layer and what leaves each, float64 [S, D] each."""
-    weights: dict[str, Any] = {name: np.asarray(tensor, "float64") for name, tensor in tensors.items()}
+    weights: dict[str, Any] = {
+        name: np.asarray(tensor, "float64") for name, tensor in tensors.items()
+    }
 
     def linear(name: str, states: np.ndarray) -> np.ndarray:
         return states @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
     def norm(name: str, states: np.ndarray) -> np.ndarray:
         centred = states - states.mean(-1, keepdims=True)
-        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return (
+            centred
+            / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
+            * weights[f"{name}.weight"]
+            + weights[f"{name}.bias"]
+        )
 
     states = weights["embeddings.word_embeddings.weight"][ids]
-    states = states + weights["embeddings.position_embeddings.weight"][first_position : first_position + len(ids)]
+    states = (
+        states
+        + weights["embeddings.position_embeddings.weight"][
+            first_position : first_position + len(ids)
+        ]
+    )
     if "embeddings.token_type_embeddings.weight" in weights:
         states = states + weights["embeddings.token_type_embeddings.weight"][0]
     found = [norm("embeddings.LayerNorm", states)]
-    prefix = next(prefix for prefix in LAYERS if any(name.startswith(prefix) for name in weights))
+    prefix = next(
+        prefix for prefix in LAYERS if any(name.startswith(prefix) for name in weights)
+    )
     number = 0
     while f"{prefix}.{number}.{LAYERS[prefix][0]}.weight" in weights:
-        part = dict(zip(PARTS, (f"{prefix}.{number}.{name}" for name in LAYERS[prefix]), strict=True))
+        part = dict(
+            zip(
+                PARTS,
+                (f"{prefix}.{number}.{name}" for name in LAYERS[prefix]),
+                strict=True,
+            )
+        )
         states = found[-1]
-        query, key, value = (np.stack(np.split(linear(part[name], states), heads, axis=-1)) for name in ("query", "key", "value"))
-        scores = np.exp(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1]))  # [H, S, S]
-        read = np.concatenate(list(scores / scores.sum(-1, keepdims=True) @ value), axis=-1)  # [S, D]
+        query, key, value = (
+            np.stack(np.split(linear(part[name], states), heads, axis=-1))
+            for name in ("query", "key", "value")
+        )
+        scores = np.exp(
+            query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
+        )  # [H, S, S]
+        read = np.concatenate(
+            list(scores / scores.sum(-1, keepdims=True) @ value), axis=-1
+        )  # [S, D]
         states = norm(part["attention_norm"], states + linear(part["output"], read))
         inner = ACTIVATIONS[activation](linear(part["inner"], states))
         found.append(norm(part["norm"], states + linear(part["outer"], inner)))

@@ -15,7 +15,11 @@ Weights = dict[str, np.ndarray]
 
 def below(weights: Weights, part: str) -> Weights:
     """The weights of a part: `attention/query/kernel` is `query/kernel` below `attention`."""
-    return {path[len(part) + 1 :]: value for path, value in weights.items() if path.startswith(f"{part}/")}
+    return {
+        path[len(part) + 1 :]: value
+        for path, value in weights.items()
+        if path.startswith(f"{part}/")
+    }
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -29,14 +33,23 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def dense(states: np.ndarray, weights: Weights, name: str) -> np.ndarray:
     """A linear layer, with a bias if it has one."""
-    return np.einsum("...i,ij->...j", states, weights[f"{name}/kernel"]) + weights.get(f"{name}/bias", 0.0)
+    return np.einsum("...i,ij->...j", states, weights[f"{name}/kernel"]) + weights.get(
+        f"{name}/bias", 0.0
+    )
 
 
 def sinusoidal(place: int, width: int, *, in_halves: bool) -> list[float]:
     """The code of one position: sine, cosine, sine, ... or all sines before all cosines."""
     angles = [place / 10000 ** (2 * i / width) for i in range(width // 2)]
-    sines, cosines = [math.sin(angle) for angle in angles], [math.cos(angle) for angle in angles]
-    return [*sines, *cosines] if in_halves else [value for pair in zip(sines, cosines, strict=True) for value in pair]
+    sines, cosines = (
+        [math.sin(angle) for angle in angles],
+        [math.cos(angle) for angle in angles],
+    )
+    return (
+        [*sines, *cosines]
+        if in_halves
+        else [value for pair in zip(sines, cosines, strict=True) for value in pair]
+    )
 
 
 def bucket(distance: int, *, buckets: int, longest: int, is_bidirectional: bool) -> int:
@@ -55,44 +68,98 @@ def bucket(distance: int, *, buckets: int, longest: int, is_bidirectional: bool)
     if distance < exact:
         return first + distance
     shared = buckets - exact
-    begun = [b for b in range(shared) if distance**shared * exact**b >= longest**b * exact**shared]
+    begun = [
+        b
+        for b in range(shared)
+        if distance**shared * exact**b >= longest**b * exact**shared
+    ]
     return first + exact + max(begun)
 
 
-def relative_numbers(table: np.ndarray, queries: Sequence[int], keys: Sequence[int], config: Any, *, is_bidirectional: bool) -> np.ndarray:
+def relative_numbers(
+    table: np.ndarray,
+    queries: Sequence[int],
+    keys: Sequence[int],
+    config: Any,
+    *,
+    is_bidirectional: bool,
+) -> np.ndarray:
     """What the scores of tokens at some positions get for others, [H, T, S]."""
-    settings = {"buckets": config.relative_buckets, "longest": config.relative_distance, "is_bidirectional": is_bidirectional}
-    return np.array([[[table[bucket(key - query, **settings), head] for key in keys] for query in queries] for head in range(config.heads)])
+    settings = {
+        "buckets": config.relative_buckets,
+        "longest": config.relative_distance,
+        "is_bidirectional": is_bidirectional,
+    }
+    return np.array(
+        [
+            [
+                [table[bucket(key - query, **settings), head] for key in keys]
+                for query in queries
+            ]
+            for head in range(config.heads)
+        ]
+    )
 
 
-def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, readable: np.ndarray, numbers: Any = 0.0) -> tuple[np.ndarray, ...]:
+def attention(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    readable: np.ndarray,
+    numbers: Any = 0.0,
+) -> tuple[np.ndarray, ...]:
     """One head of one document: query [T, d], key and value [S, d], readable bool [T, S], numbers added to scores [T, S].
 
     Returns:
       What was read [T, d] and the weights [T, S].
     """
-    weights, numbers = np.zeros((len(query), len(key))), np.broadcast_to(numbers, readable.shape)
+    weights, numbers = (
+        np.zeros((len(query), len(key))),
+        np.broadcast_to(numbers, readable.shape),
+    )
     for t in range(len(query)):
         open_positions = [s for s in range(len(key)) if readable[t, s]]
-        weights[t, open_positions] = softmax(np.array([query[t] @ key[s] + numbers[t, s] for s in open_positions]))
-    return np.array([sum(weights[t, s] * value[s] for s in range(len(key))) for t in range(len(query))]), weights
+        weights[t, open_positions] = softmax(
+            np.array([query[t] @ key[s] + numbers[t, s] for s in open_positions])
+        )
+    return np.array(
+        [
+            sum(weights[t, s] * value[s] for s in range(len(key)))
+            for t in range(len(query))
+        ]
+    ), weights
 
 
 def multi_head(
-    states: np.ndarray, memory: np.ndarray, readable: np.ndarray, weights: Weights, config: Any, numbers: Any = None
+    states: np.ndarray,
+    memory: np.ndarray,
+    readable: np.ndarray,
+    weights: Weights,
+    config: Any,
+    numbers: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One document: states [T, D], memory [S, D], readable bool [T, S], numbers [H, T, S] -> [T, D] and the weights [H, T, S]."""
     depth = config.head_width or config.width // config.heads
-    total, shares = np.zeros((len(states), config.width)) + weights.get("output/bias", 0.0), []
+    total, shares = (
+        np.zeros((len(states), config.width)) + weights.get("output/bias", 0.0),
+        [],
+    )
     for head in range(config.heads):
         own = slice(head * depth, (head + 1) * depth)
         query, key, value = (
-            read_from @ weights[f"{name}/kernel"][:, own] + weights.get(f"{name}/bias", np.zeros(depth * config.heads))[own]
-            for name, read_from in (("query", states), ("key", memory), ("value", memory))
+            read_from @ weights[f"{name}/kernel"][:, own]
+            + weights.get(f"{name}/bias", np.zeros(depth * config.heads))[own]
+            for name, read_from in (
+                ("query", states),
+                ("key", memory),
+                ("value", memory),
+            )
         )
         if config.scaled_scores:
             query = query / math.sqrt(depth)
-        read, share = attention(query, key, value, readable, 0.0 if numbers is None else numbers[head])
+        read, share = attention(
+            query, key, value, readable, 0.0 if numbers is None else numbers[head]
+        )
         total += read @ weights["output/kernel"][own]
         shares.append(share)
     return total, np.array(shares)
@@ -105,7 +172,11 @@ def norm(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
         mean = 0.0 if config.rms_norm else sum(row) / len(row)
         variance = sum((value - mean) ** 2 for value in row) / len(row)
         normed = (row - mean) / math.sqrt(variance + config.norm_epsilon)
-        rows.append(normed * weights["scale"] if config.rms_norm else normed * weights["gamma"] + weights["beta"])
+        rows.append(
+            normed * weights["scale"]
+            if config.rms_norm
+            else normed * weights["gamma"] + weights["beta"]
+        )
     return np.array(rows).reshape(states.shape)
 
 
@@ -123,63 +194,118 @@ def activate(name: str, x: float) -> float:
 
 def feed_forward(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     inner = dense(states, weights, "inner")
-    active = np.array([activate(config.activation, x) for x in inner.flat]).reshape(inner.shape)
-    return dense(active * dense(states, weights, "gate") if config.gated_feed_forward else active, weights, "outer")
+    active = np.array([activate(config.activation, x) for x in inner.flat]).reshape(
+        inner.shape
+    )
+    return dense(
+        active * dense(states, weights, "gate")
+        if config.gated_feed_forward
+        else active,
+        weights,
+        "outer",
+    )
 
 
-def residual(states: np.ndarray, sublayer: Callable[[np.ndarray], np.ndarray], weights: Weights, config: Any) -> np.ndarray:
+def residual(
+    states: np.ndarray,
+    sublayer: Callable[[np.ndarray], np.ndarray],
+    weights: Weights,
+    config: Any,
+) -> np.ndarray:
     """norm(x + f(x)), or with the norm first x + f(norm(x))."""
     if config.norm_first:
         return states + sublayer(norm(states, below(weights, "norm"), config))
     return norm(states + sublayer(states), below(weights, "norm"), config)
 
 
-def encoder_block(states: np.ndarray, readable: np.ndarray, weights: Weights, config: Any, numbers: Any = None) -> tuple[np.ndarray, ...]:
+def encoder_block(
+    states: np.ndarray,
+    readable: np.ndarray,
+    weights: Weights,
+    config: Any,
+    numbers: Any = None,
+) -> tuple[np.ndarray, ...]:
     """One document: states [S, D], readable bool [S, S], numbers [H, S, S] -> [S, D] and the weights [H, S, S]."""
     shares: list[np.ndarray] = []
 
     def read(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(states, states, readable, below(weights, "attention"), config, numbers)
+        made, share = multi_head(
+            states, states, readable, below(weights, "attention"), config, numbers
+        )
         shares.append(share)
         return made
 
     states = residual(states, read, below(weights, "attention_residual"), config)
     states = residual(
-        states, lambda x: feed_forward(x, below(weights, "feed_forward"), config), below(weights, "feed_forward_residual"), config
+        states,
+        lambda x: feed_forward(x, below(weights, "feed_forward"), config),
+        below(weights, "feed_forward_residual"),
+        config,
     )
     return states, shares[0]
 
 
 def decoder_block(
-    states: np.ndarray, memory: np.ndarray, readable: np.ndarray, weights: Weights, config: Any, numbers: Any = None
+    states: np.ndarray,
+    memory: np.ndarray,
+    readable: np.ndarray,
+    weights: Weights,
+    config: Any,
+    numbers: Any = None,
 ) -> tuple[np.ndarray, ...]:
     """One document: states [T, D], memory [S, D], readable bool [S], numbers [H, T, T] -> [T, D], weights [H, T, T] and [H, T, S]."""
     length, shares = len(states), []
 
     def read_own(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(states, states, past(length), below(weights, "self_attention"), config, numbers)
+        made, share = multi_head(
+            states,
+            states,
+            past(length),
+            below(weights, "self_attention"),
+            config,
+            numbers,
+        )
         shares.append(share)
         return made
 
     def read_source(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(states, memory, np.tile(readable, (length, 1)), below(weights, "cross_attention"), config)
+        made, share = multi_head(
+            states,
+            memory,
+            np.tile(readable, (length, 1)),
+            below(weights, "cross_attention"),
+            config,
+        )
         shares.append(share)
         return made
 
     states = residual(states, read_own, below(weights, "self_residual"), config)
     states = residual(states, read_source, below(weights, "cross_residual"), config)
     states = residual(
-        states, lambda x: feed_forward(x, below(weights, "feed_forward"), config), below(weights, "feed_forward_residual"), config
+        states,
+        lambda x: feed_forward(x, below(weights, "feed_forward"), config),
+        below(weights, "feed_forward_residual"),
+        config,
     )
     return states, *shares
 
 
 def past(length: int) -> np.ndarray:
     """Who may read whom where each token reads itself and what stands before it, bool [T, T]."""
-    return np.array([[earlier <= t for earlier in range(length)] for t in range(length)])
+    return np.array(
+        [[earlier <= t for earlier in range(length)] for t in range(length)]
+    )
 
 
-def embed(ids: np.ndarray, table: np.ndarray, weights: Weights, config: Any, *, is_scaled: bool, first: int = 0) -> np.ndarray:
+def embed(
+    ids: np.ndarray,
+    table: np.ndarray,
+    weights: Weights,
+    config: Any,
+    *,
+    is_scaled: bool,
+    first: int = 0,
+) -> np.ndarray:
     """What enters the first block of tokens that stand at position `first` and behind it; `weights` are those of the input layer."""
     width = table.shape[1]
     states = []
@@ -188,9 +314,17 @@ def embed(ids: np.ndarray, table: np.ndarray, weights: Weights, config: Any, *, 
         if config.positions == "learned":
             code = weights["positions"][place]
         elif config.positions != "relative":
-            code = np.array(sinusoidal(place, width, in_halves=config.positions == "sinusoidal_halves"))
+            code = np.array(
+                sinusoidal(
+                    place, width, in_halves=config.positions == "sinusoidal_halves"
+                )
+            )
         states.append(table[piece] * (math.sqrt(width) if is_scaled else 1.0) + code)
-    return norm(np.array(states), below(weights, "norm"), config) if config.embedding_norm else np.array(states)
+    return (
+        norm(np.array(states), below(weights, "norm"), config)
+        if config.embedding_norm
+        else np.array(states)
+    )
 
 
 def convolution(states: np.ndarray, weights: Weights) -> np.ndarray:
@@ -214,16 +348,25 @@ class _OneHead(NamedTuple):
 def convolutional_gate(states: np.ndarray, weights: Weights) -> np.ndarray:
     """One document, [S, D] -> [S, D]."""
     narrow, middle, inner = (
-        convolution(states, below(weights, name)) for name in ("convolution_1", "convolution_3", "convolution_5_inner")
+        convolution(states, below(weights, name))
+        for name in ("convolution_1", "convolution_3", "convolution_5_inner")
     )
     wide = convolution(inner, below(weights, "convolution_5_outer"))
     joined = dense(np.concatenate([narrow, middle, wide], axis=1), weights, "join")
     everything = np.ones((len(states), len(states)), bool)
-    read, _ = multi_head(joined, joined, everything, below(weights, "attention"), _OneHead(states.shape[1]))
+    read, _ = multi_head(
+        joined,
+        joined,
+        everything,
+        below(weights, "attention"),
+        _OneHead(states.shape[1]),
+    )
     return states * sigmoid(read)
 
 
-def mixture(generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray) -> np.ndarray:
+def mixture(
+    generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray
+) -> np.ndarray:
     """Equation 9 of See et al.: generate [B, T], vocabulary [B, T, V], copy [B, T, S], source int [B, S] -> P [B, T, V]."""
     mixed = np.zeros(vocabulary.shape)
     for b in range(vocabulary.shape[0]):
@@ -235,19 +378,37 @@ def mixture(generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, sour
     return mixed
 
 
-def pointer(states: np.ndarray, inputs: np.ndarray, memory: np.ndarray, readable: np.ndarray, weights: Weights) -> tuple[np.ndarray, ...]:
+def pointer(
+    states: np.ndarray,
+    inputs: np.ndarray,
+    memory: np.ndarray,
+    readable: np.ndarray,
+    weights: Weights,
+) -> tuple[np.ndarray, ...]:
     """One document: states and inputs [T, D], memory [S, D], readable bool [S] -> p_gen [T] and the copy distributions [T, S]."""
     length, width = states.shape
     query, key = dense(states, weights, "query"), dense(memory, weights, "key")
-    copy, generate, coverage = np.zeros((length, len(memory))), np.zeros(length), np.zeros(len(memory))
+    copy, generate, coverage = (
+        np.zeros((length, len(memory))),
+        np.zeros(length),
+        np.zeros(len(memory)),
+    )
     open_positions = [s for s in range(len(memory)) if readable[s]]
     for t in range(length):
-        scores = [query[t] @ key[s] / math.sqrt(width) + weights.get("coverage_weight", 0.0) * coverage[s] for s in open_positions]
+        scores = [
+            query[t] @ key[s] / math.sqrt(width)
+            + weights.get("coverage_weight", 0.0) * coverage[s]
+            for s in open_positions
+        ]
         copy[t, open_positions] = softmax(np.array(scores))
         coverage += copy[t]
         context = sum(copy[t, s] * memory[s] for s in open_positions)
         kernel, depth = weights["gate/kernel"][:, 0], memory.shape[1]
         # w_c . context + w_s . state + w_x . input + b
-        score = kernel[:depth] @ context + kernel[depth : depth + width] @ states[t] + kernel[depth + width :] @ inputs[t]
+        score = (
+            kernel[:depth] @ context
+            + kernel[depth : depth + width] @ states[t]
+            + kernel[depth + width :] @ inputs[t]
+        )
         generate[t] = sigmoid(score + weights["gate/bias"][0])
     return generate, copy

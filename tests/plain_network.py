@@ -34,13 +34,21 @@ class Document(NamedTuple):
 def scramble(layer: Any, *, seed: int, scale: float = 0.5) -> None:
     """Replaces every weight of a built layer, biases and norms too: zeros and ones hide mistakes. Norms scale around one."""
     rng = np.random.default_rng(seed)
-    drawn = [rng.normal(weight.path.endswith(("gamma", "norm/scale")), scale, weight.shape).astype("float32") for weight in layer.weights]
+    drawn = [
+        rng.normal(
+            weight.path.endswith(("gamma", "norm/scale")), scale, weight.shape
+        ).astype("float32")
+        for weight in layer.weights
+    ]
     layer.set_weights(drawn)
 
 
 def weights_of(layer: Any) -> Weights:
     """A layer's weights by path, without the layer's own name."""
-    return {weight.path.split("/", 1)[1]: np.asarray(weight.numpy(), "float64") for weight in layer.weights}
+    return {
+        weight.path.split("/", 1)[1]: np.asarray(weight.numpy(), "float64")
+        for weight in layer.weights
+    }
 
 
 def finish(
@@ -56,68 +64,139 @@ def finish(
 ) -> Document:
     """What follows a decoder, of one document: its states and inputs [T, D], memory [S, D], source int [S]."""
     if config.tied_output:
-        scale = states.shape[1] ** -0.5 if getattr(config, "scaled_output", False) else 1.0
+        scale = (
+            states.shape[1] ** -0.5 if getattr(config, "scaled_output", False) else 1.0
+        )
         logits = scale * states @ table.T
         if getattr(config, "logits_bias", False):
-            logits += weights["embedding/logits_bias" if "embedding/logits_bias" in weights else "target_embedding/logits_bias"]
+            logits += weights[
+                "embedding/logits_bias"
+                if "embedding/logits_bias" in weights
+                else "target_embedding/logits_bias"
+            ]
     else:
         logits = dense(states, weights, "output_layer")
     vocabulary = np.array([softmax(row) for row in logits])
     if not config.pointer:
         return Document(logits, vocabulary, maps)
-    generate, copy = pointer(states, inputs, memory, np.ones(len(memory), bool), below(weights, "pointer"))
+    generate, copy = pointer(
+        states, inputs, memory, np.ones(len(memory), bool), below(weights, "pointer")
+    )
     mixed = mixture(generate[None], vocabulary[None], copy[None], source[None])[0]
     return Document(logits, mixed, [*maps, ("copy", 0, copy[None])])
 
 
-def encode(config: Any, weights: Weights, source: np.ndarray) -> tuple[np.ndarray, list[Map]]:
+def encode(
+    config: Any, weights: Weights, source: np.ndarray
+) -> tuple[np.ndarray, list[Map]]:
     """The encoder of a Transformer over one document, int [S] -> [S, D]."""
-    states = embed(source, weights["embedding/table"], below(weights, "source_input"), config, is_scaled=config.scaled_embedding)
+    states = embed(
+        source,
+        weights["embedding/table"],
+        below(weights, "source_input"),
+        config,
+        is_scaled=config.scaled_embedding,
+    )
     numbers, maps, every = None, [], range(len(source))
     if config.positions == "relative":
-        numbers = relative_numbers(weights["encoder_positions/table"], every, every, config, is_bidirectional=True)
+        numbers = relative_numbers(
+            weights["encoder_positions/table"],
+            every,
+            every,
+            config,
+            is_bidirectional=True,
+        )
     for i in range(config.encoder_layers):
         readable = np.ones((len(source), len(source)), bool)
-        states, share = encoder_block(states, readable, below(weights, f"encoder_{i}"), config, numbers)
+        states, share = encoder_block(
+            states, readable, below(weights, f"encoder_{i}"), config, numbers
+        )
         maps.append(("encoder", i, share))
-    return norm(states, below(weights, "encoder_norm"), config) if config.norm_first else states, maps
+    return norm(
+        states, below(weights, "encoder_norm"), config
+    ) if config.norm_first else states, maps
 
 
-def transformer(config: Any, weights: Weights, source: np.ndarray, target: np.ndarray) -> Document:
+def transformer(
+    config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
+) -> Document:
     """One document: int [S] without padding and [T]."""
     memory, maps = encode(config, weights, source)
     if config.convolutional_gate:
         memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
     decoder, numbers = config.decoder, None
-    table = weights["embedding/table" if config.shared_embedding else "target_embedding/table"]
-    is_scaled = config.scaled_embedding if config.shared_embedding else decoder.scaled_embedding
-    states = inputs = embed(target, table, below(weights, "target_input"), decoder, is_scaled=is_scaled)
+    table = weights[
+        "embedding/table" if config.shared_embedding else "target_embedding/table"
+    ]
+    is_scaled = (
+        config.scaled_embedding if config.shared_embedding else decoder.scaled_embedding
+    )
+    states = inputs = embed(
+        target, table, below(weights, "target_input"), decoder, is_scaled=is_scaled
+    )
     if decoder.positions == "relative":
         every = range(len(target))
-        numbers = relative_numbers(weights["decoder_positions/table"], every, every, decoder, is_bidirectional=False)
+        numbers = relative_numbers(
+            weights["decoder_positions/table"],
+            every,
+            every,
+            decoder,
+            is_bidirectional=False,
+        )
     for i in range(config.decoder_layers):
         readable = np.ones(len(source), bool)
-        states, own, cross = decoder_block(states, memory, readable, below(weights, f"decoder_{i}"), decoder, numbers)
+        states, own, cross = decoder_block(
+            states, memory, readable, below(weights, f"decoder_{i}"), decoder, numbers
+        )
         maps += [("self", i, own), ("cross", i, cross)]
     if decoder.norm_first:
         states = norm(states, below(weights, "decoder_norm"), decoder)
-    return finish(config, weights, table=table, states=states, inputs=inputs, memory=memory, source=source, maps=maps)
+    return finish(
+        config,
+        weights,
+        table=table,
+        states=states,
+        inputs=inputs,
+        memory=memory,
+        source=source,
+        maps=maps,
+    )
 
 
-def decoder_only(config: Any, weights: Weights, source: np.ndarray, target: np.ndarray) -> Document:
+def decoder_only(
+    config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
+) -> Document:
     """One document: source int [S] without padding and target [T] are one sequence; what it says is read off behind the source."""
     sequence, length = np.concatenate([source, target]), len(source)
     table, numbers, maps = weights["embedding/table"], None, []
-    entered = states = embed(sequence, table, below(weights, "input_layer"), config, is_scaled=config.scaled_embedding)
+    entered = states = embed(
+        sequence,
+        table,
+        below(weights, "input_layer"),
+        config,
+        is_scaled=config.scaled_embedding,
+    )
     if config.positions == "relative":
         every = range(len(sequence))
-        numbers = relative_numbers(weights["relative_positions/table"], every, every, config, is_bidirectional=False)
+        numbers = relative_numbers(
+            weights["relative_positions/table"],
+            every,
+            every,
+            config,
+            is_bidirectional=False,
+        )
     for i in range(config.layers):
-        states, share = encoder_block(states, past(len(sequence)), below(weights, f"block_{i}"), config, numbers)
+        states, share = encoder_block(
+            states, past(len(sequence)), below(weights, f"block_{i}"), config, numbers
+        )
         maps.append(share)
     if config.norm_first:
         states = norm(states, below(weights, "last_norm"), config)
     seen = [("encoder", i, share[:, :length, :length]) for i, share in enumerate(maps)]
     seen += [("self", i, share[:, length:]) for i, share in enumerate(maps)]
-    parts = {"states": states[length:], "inputs": entered[length:], "memory": states[:length]}
+    parts = {
+        "states": states[length:],
+        "inputs": entered[length:],
+        "memory": states[:length],
+    }
     return finish(config, weights, table=table, **parts, source=source, maps=seen)

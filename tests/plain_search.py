@@ -10,7 +10,9 @@ from typing import NamedTuple
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 
 Tokens = tuple[int, ...]
-Logits = Callable[[Tokens], Sequence[float]]  # of the next token, after the start token and these
+Logits = Callable[
+    [Tokens], Sequence[float]
+]  # of the next token, after the start token and these
 
 
 class Hypothesis(NamedTuple):
@@ -37,7 +39,9 @@ class Live(NamedTuple):
 
 def penalty(length: int, config: DecodingConfig) -> float:
     """What the log-probability of `length` tokens, the end among them, is divided by."""
-    base = {"none": 1.0, "average": float(length), "wu": (5 + length) / 6}[config.length_penalty_form]
+    base = {"none": 1.0, "average": float(length), "wu": (5 + length) / 6}[
+        config.length_penalty_form
+    ]
     return base**config.length_penalty
 
 
@@ -57,10 +61,19 @@ def penalised(logit: float, log_prob: float, config: DecodingConfig) -> float:
     if config.repetition_penalty_form == "log_probs":
         return log_prob * config.repetition_penalty
     norm = logit - log_prob
-    return (logit * config.repetition_penalty if logit < 0 else logit / config.repetition_penalty) - norm
+    return (
+        logit * config.repetition_penalty
+        if logit < 0
+        else logit / config.repetition_penalty
+    ) - norm
 
 
-def next_log_probs(logits: Sequence[float], written: Tokens, config: DecodingConfig, special: DecodingTokens) -> dict[int, float]:
+def next_log_probs(
+    logits: Sequence[float],
+    written: Tokens,
+    config: DecodingConfig,
+    special: DecodingTokens,
+) -> dict[int, float]:
     """The tokens that may follow the start token and those written, with their log-probabilities."""
     if len(written) < len(special.prefix):
         return {special.prefix[len(written)]: 0.0}
@@ -74,9 +87,15 @@ def next_log_probs(logits: Sequence[float], written: Tokens, config: DecodingCon
         if token == special.end_id and len(written) < config.min_summary_tokens:
             continue
         order = config.no_repeat_ngram
-        if order and len(past) + 1 >= order and (*past, token)[-order:] in ngrams(past, order):
+        if (
+            order
+            and len(past) + 1 >= order
+            and (*past, token)[-order:] in ngrams(past, order)
+        ):
             continue
-        allowed[token] = penalised(logits[token], log_prob, config) if token in past else log_prob
+        allowed[token] = (
+            penalised(logits[token], log_prob, config) if token in past else log_prob
+        )
     return allowed
 
 
@@ -90,19 +109,34 @@ class Group:
         self.done = False
 
     def candidates(
-        self, logits_after: Logits, lowered: Callable[[int], float], config: DecodingConfig, special: DecodingTokens
+        self,
+        logits_after: Logits,
+        lowered: Callable[[int], float],
+        config: DecodingConfig,
+        special: DecodingTokens,
     ) -> tuple[list[tuple[float, int, int]], bool]:
         """The 2k best (log-probability, token, place of the parent), and whether equals stand around the k-th or the 2k-th place."""
         found = []
         for place, parent in enumerate(self.live):
-            for token, log_prob in next_log_probs(logits_after(parent.tokens), parent.tokens, config, special).items():
-                found.append((parent.log_prob + (log_prob - lowered(token)), token, place))
+            for token, log_prob in next_log_probs(
+                logits_after(parent.tokens), parent.tokens, config, special
+            ).items():
+                found.append(
+                    (parent.log_prob + (log_prob - lowered(token)), token, place)
+                )
         found.sort(key=lambda candidate: (-candidate[0], candidate[1], candidate[2]))
-        tie = any(cut < len(found) and found[cut - 1][0] == found[cut][0] for cut in (self.width, 2 * self.width))
+        tie = any(
+            cut < len(found) and found[cut - 1][0] == found[cut][0]
+            for cut in (self.width, 2 * self.width)
+        )
         return found[: 2 * self.width], tie
 
     def advance(
-        self, candidates: list[tuple[float, int, int]], bonus: Callable[[Tokens], float], config: DecodingConfig, special: DecodingTokens
+        self,
+        candidates: list[tuple[float, int, int]],
+        bonus: Callable[[Tokens], float],
+        config: DecodingConfig,
+        special: DecodingTokens,
     ) -> None:
         """Ends and extends hypotheses; a group that is done goes on writing, but what it ends no longer counts."""
         live = []
@@ -110,14 +144,19 @@ class Group:
             parent = self.live[place].tokens
             tokens = (*parent, token)
             ends = token == special.end_id
-            cut = config.unfinished == "compete" and len(tokens) == config.max_summary_tokens
+            cut = (
+                config.unfinished == "compete"
+                and len(tokens) == config.max_summary_tokens
+            )
             if (ends or cut) and rank < self.width and not self.done:
                 score = log_prob / penalty(len(tokens), config) + bonus(parent)
                 self.finished.append(Hypothesis(tokens, score, log_prob, ends))
             if not ends and not cut:
                 live.append(Live(log_prob, tokens))
         self.live = live[: self.width]
-        self.finished.sort(key=lambda hypothesis: -hypothesis.score)  # a stable sort: of equals the older is first
+        self.finished.sort(
+            key=lambda hypothesis: -hypothesis.score
+        )  # a stable sort: of equals the older is first
         del self.finished[self.width :]
 
     def is_decided(self, written: int, config: DecodingConfig) -> bool:
@@ -126,7 +165,9 @@ class Group:
         if config.early_stopping == "first_k" or not self.live:
             return True
         longest = config.early_stopping == "never" and config.length_penalty > 0
-        at_best = max(live.log_prob for live in self.live) / penalty(config.max_summary_tokens if longest else written, config)
+        at_best = max(live.log_prob for live in self.live) / penalty(
+            config.max_summary_tokens if longest else written, config
+        )
         return at_best <= self.finished[-1].score
 
 
@@ -153,11 +194,18 @@ def beam_search(
 
     groups = [Group(config) for _ in range(config.beam_groups)]
     ties = written = 0
-    while written < config.max_summary_tokens and not all(group.done for group in groups):
+    while written < config.max_summary_tokens and not all(
+        group.done for group in groups
+    ):
         chosen: list[int] = []
         for group in groups:
             best, tie = group.candidates(
-                logits_after, lambda token, chosen=tuple(chosen): config.diversity_penalty * chosen.count(token), config, special
+                logits_after,
+                lambda token, chosen=tuple(chosen): (
+                    config.diversity_penalty * chosen.count(token)
+                ),
+                config,
+                special,
             )
             ties += tie
             chosen += [token for _, token, _ in best[: group.width]]
@@ -167,15 +215,26 @@ def beam_search(
             group.done = group.done or (stops and group.is_decided(written, config))
     finished = [hypothesis for group in groups for hypothesis in group.finished]
     unfinished = [
-        Hypothesis(tokens, log_prob / penalty(len(tokens), config) + bonus(tokens[:-1]), log_prob, False)
+        Hypothesis(
+            tokens,
+            log_prob / penalty(len(tokens), config) + bonus(tokens[:-1]),
+            log_prob,
+            False,
+        )
         for group in groups
         for log_prob, tokens in group.live
     ]
-    by_score = [hypothesis for part in (finished, unfinished) for hypothesis in sorted(part, key=lambda found: -found.score)]
+    by_score = [
+        hypothesis
+        for part in (finished, unfinished)
+        for hypothesis in sorted(part, key=lambda found: -found.score)
+    ]
     return Found(by_score[: config.beam_width], written, ties)
 
 
-def greedy_search(logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens) -> Hypothesis | None:
+def greedy_search(
+    logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens
+) -> Hypothesis | None:
     """The one hypothesis of the most likely token at every step, the smaller of equals; None where a step allows no token."""
     tokens: Tokens = ()
     log_prob = 0.0
@@ -185,24 +244,45 @@ def greedy_search(logits_after: Logits, *, config: DecodingConfig, special: Deco
             return None
         best = min(allowed, key=lambda token: (-allowed[token], token))
         tokens, log_prob = (*tokens, best), log_prob + allowed[best]
-    return Hypothesis(tokens, log_prob / penalty(len(tokens), config), log_prob, special.end_id in tokens)
+    return Hypothesis(
+        tokens,
+        log_prob / penalty(len(tokens), config),
+        log_prob,
+        special.end_id in tokens,
+    )
 
 
 def all_hypotheses(
-    logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens, coverage: Callable[[Tokens], float] | None = None
+    logits_after: Logits,
+    *,
+    config: DecodingConfig,
+    special: DecodingTokens,
+    coverage: Callable[[Tokens], float] | None = None,
 ) -> list[Hypothesis]:
     """Every hypothesis there is, by enumeration: finished ones by score, then unfinished ones; all by score alone where they compete."""
     found: list[Hypothesis] = []
 
     def extend(tokens: Tokens, log_prob: float) -> None:
-        for token, step_log_prob in next_log_probs(logits_after(tokens), tokens, config, special).items():
+        for token, step_log_prob in next_log_probs(
+            logits_after(tokens), tokens, config, special
+        ).items():
             longer, total = (*tokens, token), log_prob + step_log_prob
             if token == special.end_id or len(longer) == config.max_summary_tokens:
                 bonus = config.coverage_penalty * coverage(tokens) if coverage else 0.0
-                found.append(Hypothesis(longer, total / penalty(len(longer), config) + bonus, total, token == special.end_id))
+                found.append(
+                    Hypothesis(
+                        longer,
+                        total / penalty(len(longer), config) + bonus,
+                        total,
+                        token == special.end_id,
+                    )
+                )
             else:
                 extend(longer, total)
 
     extend((), 0.0)
     last = config.unfinished == "last"
-    return sorted(found, key=lambda hypothesis: (last and not hypothesis.finished, -hypothesis.score))
+    return sorted(
+        found,
+        key=lambda hypothesis: (last and not hypothesis.finished, -hypothesis.score),
+    )

@@ -15,7 +15,12 @@ FIRST = len(generator.hand_written())
 
 def story(index, **changes):
     document = generator.document(FIRST + index)
-    return {"id": f"d{index:02}", "article": document.article, "highlights": document.highlights, **changes}
+    return {
+        "id": f"d{index:02}",
+        "article": document.article,
+        "highlights": document.highlights,
+        **changes,
+    }
 
 
 def examples(folder):

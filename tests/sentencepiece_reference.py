@@ -17,7 +17,11 @@ from typing import Any
 # How they are trained, and how many pieces they have; what is not given is as in the models of T5 and PEGASUS.
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {"vocab_size": 1200},
-    "symbols": {"vocab_size": 600, "user_defined_symbols": ["<n>", "town"], "control_symbols": ["<ctl>"]},
+    "symbols": {
+        "vocab_size": 600,
+        "user_defined_symbols": ["<n>", "town"],
+        "control_symbols": ["<ctl>"],
+    },
     "case_folded": {"vocab_size": 500, "normalization_rule_name": "nmt_nfkc_cf"},
     "identity": {"vocab_size": 900, "normalization_rule_name": "identity"},
     "bytes": {"vocab_size": 700, "byte_fallback": True},
@@ -26,7 +30,13 @@ MODELS: dict[str, dict[str, Any]] = {
 SETTINGS: dict[str, dict[str, Any]] = {"identity": {"extra_ids": 7, "offset": 20}}
 
 
-def write_reference(folder: Path, settings: dict[str, Any], training: list[str], texts: list[str], extra: dict[str, Any]) -> None:
+def write_reference(
+    folder: Path,
+    settings: dict[str, Any],
+    training: list[str],
+    texts: list[str],
+    extra: dict[str, Any],
+) -> None:
     """Trains a model and writes what transformers and SentencePiece make of the texts with it."""
     import sentencepiece
     from transformers import PegasusTokenizerFast, T5TokenizerFast
@@ -47,14 +57,21 @@ def write_reference(folder: Path, settings: dict[str, Any], training: list[str],
     for name, kind in (("t5", T5TokenizerFast), ("pegasus", PegasusTokenizerFast)):
         tokenizer = kind.from_pretrained(folder)
         ids = tokenizer(texts)["input_ids"]
-        decoded = tokenizer.batch_decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        (folder / f"{name}.json").write_text(json.dumps({"ids": ids, "decoded": decoded}))
+        decoded = tokenizer.batch_decode(
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        (folder / f"{name}.json").write_text(
+            json.dumps({"ids": ids, "decoded": decoded})
+        )
     own = sentencepiece.SentencePieceProcessor(model_file=str(folder / "spiece.model"))
     (folder / "own.json").write_text(json.dumps(own.encode(texts)))
 
 
 if __name__ == "__main__":
     root = Path(sys.argv[1])
-    sentences, rows = (json.loads((root / name).read_text()) for name in ("training.json", "texts.json"))
+    sentences, rows = (
+        json.loads((root / name).read_text())
+        for name in ("training.json", "texts.json")
+    )
     for model, shape in MODELS.items():
         write_reference(root / model, shape, sentences, rows, SETTINGS.get(model, {}))

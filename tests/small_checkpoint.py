@@ -47,7 +47,14 @@ _T5: dict[str, Any] = {
 # One of each kind: `flan` is a T5 with a gate and an output layer of its own.
 KINDS: dict[str, dict[str, Any]] = {
     "bart": SETTINGS,
-    "pegasus": {**SETTINGS, "model_type": "pegasus", "activation_function": "relu", "scale_embedding": True, "bos_token_id": None, **_IDS},
+    "pegasus": {
+        **SETTINGS,
+        "model_type": "pegasus",
+        "activation_function": "relu",
+        "scale_embedding": True,
+        "bos_token_id": None,
+        **_IDS,
+    },
     "t5": _T5,
     "flan": {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
     "mt5": {
@@ -74,15 +81,26 @@ GENERATION: dict[str, Any] = {
     "eos_token_id": 2,
     "decoder_start_token_id": 2,
 }
-TEXTS = ["Rain fell on Monday in the old town.", "Nobody came, it was cold.", "The café closed at noon; the rain went on and on."]
+TEXTS = [
+    "Rain fell on Monday in the old town.",
+    "Nobody came, it was cold.",
+    "The café closed at noon; the rain went on and on.",
+]
 
 
 def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
     """Every tensor of a network, each with other numbers."""
     rng = np.random.default_rng(seed)
-    shapes = _t5_shapes(KINDS[kind]) if kind in ("t5", "flan", "mt5") else _bart_shapes(kind)
-    made = {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
-    for name, tensor in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
+    shapes = (
+        _t5_shapes(KINDS[kind]) if kind in ("t5", "flan", "mt5") else _bart_shapes(kind)
+    )
+    made = {
+        name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()
+    }
+    for (
+        name,
+        tensor,
+    ) in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
         if "norm" in name:
             tensor *= 0.1
             tensor += name.endswith("weight")
@@ -91,12 +109,17 @@ def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
         if name.endswith("Attention.q.weight"):  # the scores of T5 are not scaled
             tensor *= 0.3
     if "final_logits_bias" in made:
-        made["final_logits_bias"][0, 98:] -= 20  # the tokens before are single letters of ASCII
+        made["final_logits_bias"][0, 98:] -= (
+            20  # the tokens before are single letters of ASCII
+        )
     return made
 
 
 def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {"final_logits_bias": (1, VOCABULARY), "model.shared.weight": (VOCABULARY, WIDTH)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "final_logits_bias": (1, VOCABULARY),
+        "model.shared.weight": (VOCABULARY, WIDTH),
+    }
 
     def norm(name: str) -> None:
         shapes.update({f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)})
@@ -107,7 +130,11 @@ def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
     for side, layers, inner in (("encoder", 2, INNER[0]), ("decoder", 1, INNER[1])):
         if kind == "bart":
             shapes[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
-        norm(f"model.{side}.layernorm_embedding" if kind == "bart" else f"model.{side}.layer_norm")
+        norm(
+            f"model.{side}.layernorm_embedding"
+            if kind == "bart"
+            else f"model.{side}.layer_norm"
+        )
         for layer in range(layers):
             block = f"model.{side}.layers.{layer}"
             for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
@@ -121,24 +148,45 @@ def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
 
 
 def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    heads, inner, width = settings["num_heads"], settings["num_heads"] * settings["d_kv"], settings["d_ff"]
+    heads, inner, width = (
+        settings["num_heads"],
+        settings["num_heads"] * settings["d_kv"],
+        settings["d_ff"],
+    )
     is_gated = settings["feed_forward_proj"].startswith("gated")
     shapes: dict[str, tuple[int, ...]] = {"shared.weight": (VOCABULARY, WIDTH)}
     if not settings.get("tie_word_embeddings", True):
         shapes["lm_head.weight"] = (VOCABULARY, WIDTH)
-    for side, layers in (("encoder", settings["num_layers"]), ("decoder", settings["num_decoder_layers"])):
+    for side, layers in (
+        ("encoder", settings["num_layers"]),
+        ("decoder", settings["num_decoder_layers"]),
+    ):
         attentions = ("SelfAttention", "EncDecAttention")[: 1 + (side == "decoder")]
-        shapes[f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"] = (settings["relative_attention_num_buckets"], heads)
+        shapes[
+            f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        ] = (settings["relative_attention_num_buckets"], heads)
         shapes[f"{side}.final_layer_norm.weight"] = (WIDTH,)
         for layer in range(layers):
             block = f"{side}.block.{layer}.layer"
             for place, attention in enumerate(attentions):
-                shapes |= {f"{block}.{place}.{attention}.{part}.weight": (inner, WIDTH) for part in "qkv"}
+                shapes |= {
+                    f"{block}.{place}.{attention}.{part}.weight": (inner, WIDTH)
+                    for part in "qkv"
+                }
                 shapes[f"{block}.{place}.{attention}.o.weight"] = (WIDTH, inner)
             for part in ("wi_0", "wi_1") if is_gated else ("wi",):
-                shapes[f"{block}.{len(attentions)}.DenseReluDense.{part}.weight"] = (width, WIDTH)
-            shapes[f"{block}.{len(attentions)}.DenseReluDense.wo.weight"] = (WIDTH, width)
-            shapes |= {f"{block}.{place}.layer_norm.weight": (WIDTH,) for place in range(len(attentions) + 1)}
+                shapes[f"{block}.{len(attentions)}.DenseReluDense.{part}.weight"] = (
+                    width,
+                    WIDTH,
+                )
+            shapes[f"{block}.{len(attentions)}.DenseReluDense.wo.weight"] = (
+                WIDTH,
+                width,
+            )
+            shapes |= {
+                f"{block}.{place}.layer_norm.weight": (WIDTH,)
+                for place in range(len(attentions) + 1)
+            }
     return shapes
 
 
@@ -154,9 +202,17 @@ def write_checkpoint(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({**KINDS[kind], **(settings or {})}))
     if generation is not None:
-        ids = {} if kind == "bart" else {**_IDS, "forced_bos_token_id": None, "forced_eos_token_id": 1}
-        (folder / "generation_config.json").write_text(json.dumps({**generation, **ids}))
-    safetensors.numpy.save_file(tensors(kind) if weights is None else weights, folder / "model.safetensors")
+        ids = (
+            {}
+            if kind == "bart"
+            else {**_IDS, "forced_bos_token_id": None, "forced_eos_token_id": 1}
+        )
+        (folder / "generation_config.json").write_text(
+            json.dumps({**generation, **ids})
+        )
+    safetensors.numpy.save_file(
+        tensors(kind) if weights is None else weights, folder / "model.safetensors"
+    )
     return str(folder)
 
 
@@ -168,10 +224,20 @@ def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    tokenizer.train_from_iterator(TEXTS * 3, vocab_size=VOCABULARY - 1, min_frequency=1, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(
+        TEXTS * 3,
+        vocab_size=VOCABULARY - 1,
+        min_frequency=1,
+        special_tokens=special,
+        show_progress=False,
+    )
     if as_definition:
-        tokenizer._tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-        tokenizer.enable_truncation(6)  # as some definitions bring it; the network's length is what counts
+        tokenizer._tokenizer.post_processor = RobertaProcessing(
+            ("</s>", 2), ("<s>", 0), add_prefix_space=False
+        )
+        tokenizer.enable_truncation(
+            6
+        )  # as some definitions bring it; the network's length is what counts
         tokenizer.save(str(folder / "tokenizer.json"))
     else:
         tokenizer.save_model(str(folder))

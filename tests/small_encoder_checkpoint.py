@@ -11,8 +11,44 @@ WIDTH, INNER, LAYERS, POSITIONS = 8, 20, 2, 24
 # The pieces of a small uncased WordPiece vocabulary, special tokens at the usual names and at ids that say nothing.
 PIECES = [
     *("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
-    *("rain", "fell", "##s", "##ing", "fall", "on", "mon", "##day", "cafe", "##e", "a", "b", "c", "d", "e", "f"),
-    *(".", ",", "!", "'", "-", "in", "town", "old", "it", "was", "cold", "nobody", "came", "東", "京", "1", "##2", "##a"),
+    *(
+        "rain",
+        "fell",
+        "##s",
+        "##ing",
+        "fall",
+        "on",
+        "mon",
+        "##day",
+        "cafe",
+        "##e",
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+    ),
+    *(
+        ".",
+        ",",
+        "!",
+        "'",
+        "-",
+        "in",
+        "town",
+        "old",
+        "it",
+        "was",
+        "cold",
+        "nobody",
+        "came",
+        "東",
+        "京",
+        "1",
+        "##2",
+        "##a",
+    ),
 ]
 VOCABULARY = len(PIECES) + 2  # tables are often padded
 BERT: dict[str, Any] = {
@@ -32,7 +68,13 @@ BERT: dict[str, Any] = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     "bert": BERT,
-    "roberta": {**BERT, "model_type": "roberta", "pad_token_id": 1, "layer_norm_eps": 1e-5, "max_position_embeddings": POSITIONS + 2},
+    "roberta": {
+        **BERT,
+        "model_type": "roberta",
+        "pad_token_id": 1,
+        "layer_norm_eps": 1e-5,
+        "max_position_embeddings": POSITIONS + 2,
+    },
     "distilbert": {
         "model_type": "distilbert",
         "vocab_size": VOCABULARY,
@@ -75,19 +117,34 @@ def tensors(kind: str = "bert", seed: int = 3) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (VOCABULARY, WIDTH),
-        "embeddings.position_embeddings.weight": (SETTINGS[kind]["max_position_embeddings"], WIDTH),
+        "embeddings.position_embeddings.weight": (
+            SETTINGS[kind]["max_position_embeddings"],
+            WIDTH,
+        ),
         "embeddings.LayerNorm.weight": (WIDTH,),
         "embeddings.LayerNorm.bias": (WIDTH,),
     }
     if kind != "distilbert":
-        shapes["embeddings.token_type_embeddings.weight"] = (1 if kind == "roberta" else 2, WIDTH)
-    layers, parts = ("transformer.layer", _DISTILBERT_LAYER) if kind == "distilbert" else ("encoder.layer", _BERT_LAYER)
+        shapes["embeddings.token_type_embeddings.weight"] = (
+            1 if kind == "roberta" else 2,
+            WIDTH,
+        )
+    layers, parts = (
+        ("transformer.layer", _DISTILBERT_LAYER)
+        if kind == "distilbert"
+        else ("encoder.layer", _BERT_LAYER)
+    )
     for layer in range(LAYERS):
         for name, sizes in parts.items():
             before, after = sizes or (0, WIDTH)
-            shapes[f"{layers}.{layer}.{name}.weight"] = (after, before) if sizes else (WIDTH,)
+            shapes[f"{layers}.{layer}.{name}.weight"] = (
+                (after, before) if sizes else (WIDTH,)
+            )
             shapes[f"{layers}.{layer}.{name}.bias"] = (after,)
-    made = {name: (0.5 * rng.normal(size=shape)).astype("float32") for name, shape in shapes.items()}
+    made = {
+        name: (0.5 * rng.normal(size=shape)).astype("float32")
+        for name, shape in shapes.items()
+    }
     for name, tensor in made.items():
         if name.endswith(("LayerNorm.weight", "layer_norm.weight")):
             tensor += 1
@@ -95,19 +152,28 @@ def tensors(kind: str = "bert", seed: int = 3) -> dict[str, np.ndarray]:
 
 
 def write_encoder(
-    folder: Path, kind: str = "bert", weights: dict[str, np.ndarray] | None = None, settings: dict[str, Any] | None = None
+    folder: Path,
+    kind: str = "bert",
+    weights: dict[str, np.ndarray] | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> str:
     """Writes a checkpoint without a tokenizer; `settings` replace those of config.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({**SETTINGS[kind], **(settings or {})}))
-    safetensors.numpy.save_file(tensors(kind) if weights is None else weights, folder / "model.safetensors")
+    (folder / "config.json").write_text(
+        json.dumps({**SETTINGS[kind], **(settings or {})})
+    )
+    safetensors.numpy.save_file(
+        tensors(kind) if weights is None else weights, folder / "model.safetensors"
+    )
     return str(folder)
 
 
 def write_pieces(folder: Path, settings: dict[str, Any] | None = None) -> str:
     """Writes the vocabulary as vocab.txt, and settings, if any, as tokenizer_config.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES), encoding="utf-8")
+    (folder / "vocab.txt").write_text(
+        "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"
+    )
     if settings is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return str(folder)

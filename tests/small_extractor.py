@@ -18,19 +18,40 @@ WIDTH, TOKENS = 8, 24
 
 
 def make_encoder(precision: str = "float32") -> Encoder:
-    shape = {"encoder_layers": 2, "width": WIDTH, "feed_forward": 12, "heads": 2, "dropout": 0.3, "positions": "learned"}
-    config = EncoderConfig(vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=TOKENS, **shape)
+    shape = {
+        "encoder_layers": 2,
+        "width": WIDTH,
+        "feed_forward": 12,
+        "heads": 2,
+        "dropout": 0.3,
+        "positions": "learned",
+    }
+    config = EncoderConfig(
+        vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=TOKENS, **shape
+    )
     encoder = build_encoder(config, precision=precision)
     scramble(encoder, seed=5)
     return encoder
 
 
 def make_encoder_bundle(folder: Path, precision: str = "float32") -> EncoderBundle:
-    return EncoderBundle(make_encoder(precision), read_tokenizer(write_pieces(folder), BERT), "0123456789abcdef")
+    return EncoderBundle(
+        make_encoder(precision),
+        read_tokenizer(write_pieces(folder), BERT),
+        "0123456789abcdef",
+    )
 
 
 def extractor_config(**changes) -> ExtractorConfig:
-    shape = {"vector_width": WIDTH, "width": 8, "layers": 2, "feed_forward": 12, "heads": 2, "max_sentences": 6, "dropout": 0.4}
+    shape = {
+        "vector_width": WIDTH,
+        "width": 8,
+        "layers": 2,
+        "feed_forward": 12,
+        "heads": 2,
+        "max_sentences": 6,
+        "dropout": 0.4,
+    }
     return ExtractorConfig(**{**shape, **changes})
 
 

@@ -19,7 +19,14 @@ PAD, VOCABULARY = 4, 13
 SOURCE = np.array([[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9]], "int32")
 TARGET = np.array([[1, 7, 8, 0, 0, 6, 12, 2], [1, 3, 3, 12, 5, 10, 2, PAD]], "int32")
 
-_ANY = {"vocabulary_size": VOCABULARY, "pad_id": PAD, "width": 8, "dropout": 0.2, "max_source_tokens": 7, "max_target_tokens": 9}
+_ANY = {
+    "vocabulary_size": VOCABULARY,
+    "pad_id": PAD,
+    "width": 8,
+    "dropout": 0.2,
+    "max_source_tokens": 7,
+    "max_target_tokens": 9,
+}
 _BLOCKS = {**_ANY, "feed_forward": 12, "heads": 2}
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "transformer": {**_BLOCKS, "encoder_layers": 2, "decoder_layers": 2},
@@ -45,7 +52,12 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "decoder": {"heads": 4, "feed_forward": 20},
         "decoder_layers": 3,
     },
-    "pegasus": {"pointer": False, "norm_first": True, "positions": "sinusoidal_halves", "logits_bias": True},
+    "pegasus": {
+        "pointer": False,
+        "norm_first": True,
+        "positions": "sinusoidal_halves",
+        "logits_bias": True,
+    },
     "t5": {
         **_RELATIVE,
         "pointer": False,
@@ -81,7 +93,15 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "shared_embedding": False,
         "logits_bias": True,
         "norm_first": True,
-        "decoder": {**_RELATIVE, "vocabulary_size": 17, "pad_id": 1, "width": 12, "heads": 3, "biases": False, "scaled_embedding": False},
+        "decoder": {
+            **_RELATIVE,
+            "vocabulary_size": 17,
+            "pad_id": 1,
+            "width": 12,
+            "heads": 3,
+            "biases": False,
+            "scaled_embedding": False,
+        },
     },
 }
 DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
@@ -99,14 +119,43 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
         "tied_output": False,
         "coverage": True,
     },
-    "decoder_only_post_norm": {"embedding_norm": True, "pointer": False, "heads": 4, "feed_forward": 7, "layers": 1, "norm_epsilon": 0.3},
-    "decoder_only_halves": {"positions": "sinusoidal_halves", "activation": "gelu_tanh", "pointer": False, "tied_output": False},
+    "decoder_only_post_norm": {
+        "embedding_norm": True,
+        "pointer": False,
+        "heads": 4,
+        "feed_forward": 7,
+        "layers": 1,
+        "norm_epsilon": 0.3,
+    },
+    "decoder_only_halves": {
+        "positions": "sinusoidal_halves",
+        "activation": "gelu_tanh",
+        "pointer": False,
+        "tied_output": False,
+    },
 }
 RECURRENT: Mapping[str, Mapping[str, Any]] = {
     "gru": {},
-    "lstm": {"cell": "lstm", "attention": "bahdanau", "coverage": True, "tied_output": False},
-    "gru_bahdanau": {"attention": "bahdanau", "input_feeding": False, "pointer": False, "tied_output": False, "decoder_layers": 1},
-    "lstm_gate": {"cell": "lstm", "convolutional_gate": True, "pointer": False, "encoder_layers": 1, "decoder_layers": 3},
+    "lstm": {
+        "cell": "lstm",
+        "attention": "bahdanau",
+        "coverage": True,
+        "tied_output": False,
+    },
+    "gru_bahdanau": {
+        "attention": "bahdanau",
+        "input_feeding": False,
+        "pointer": False,
+        "tied_output": False,
+        "decoder_layers": 1,
+    },
+    "lstm_gate": {
+        "cell": "lstm",
+        "convolutional_gate": True,
+        "pointer": False,
+        "encoder_layers": 1,
+        "decoder_layers": 3,
+    },
 }
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "transformer": TRANSFORMERS,
@@ -129,7 +178,9 @@ def values(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        np.asarray(found), expected, rtol=tolerance, atol=tolerance
+    )
 
 
 def architecture_of(variant: str) -> str:
@@ -142,7 +193,13 @@ def config_of(variant: str, **changes: Any) -> NetworkConfig:
     settings = {**SHAPES[architecture], **VARIANTS[architecture][variant], **changes}
     decoder = settings.pop("decoder", None)
     config = ARCHITECTURES[architecture].config(**settings)
-    return dataclasses.replace(config, decoder_stack=dataclasses.replace(config.decoder, **decoder)) if decoder else config
+    return (
+        dataclasses.replace(
+            config, decoder_stack=dataclasses.replace(config.decoder, **decoder)
+        )
+        if decoder
+        else config
+    )
 
 
 def small_config(**changes: Any) -> TransformerConfig:
@@ -151,10 +208,14 @@ def small_config(**changes: Any) -> TransformerConfig:
     return config
 
 
-def make_network(variant: str = "pointer", *, precision: str = "float32", **changes: Any) -> Any:
+def make_network(
+    variant: str = "pointer", *, precision: str = "float32", **changes: Any
+) -> Any:
     network = build_network(config_of(variant, **changes), precision=precision)
     # No norm keeps the states of a recurrent network at a size.
-    scramble(network, seed=11, scale=1.0 if architecture_of(variant) == "recurrent" else 0.4)
+    scramble(
+        network, seed=11, scale=1.0 if architecture_of(variant) == "recurrent" else 0.4
+    )
     return network
 
 
@@ -164,7 +225,12 @@ def network_of(variant: str, precision: str = "float32") -> Any:
     return make_network(variant, precision=precision)
 
 
-def by_hand(network: Generator, source: np.ndarray, target: np.ndarray) -> list[Document]:
+def by_hand(
+    network: Generator, source: np.ndarray, target: np.ndarray
+) -> list[Document]:
     """What the plain formulas say of each document of a batch, int [B, S] and [B, T]; without the padding of the source."""
     say, weights = PLAIN[network.name], plain_network.weights_of(network)
-    return [say(network.config, weights, ids[ids != PAD], written) for ids, written in zip(source, target, strict=True)]
+    return [
+        say(network.config, weights, ids[ids != PAD], written)
+        for ids, written in zip(source, target, strict=True)
+    ]

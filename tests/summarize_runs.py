@@ -18,7 +18,12 @@ FIRST = len(generator.hand_written())
 
 def story(index, **changes):
     document = generator.document(FIRST + index)
-    return {"id": f"d{index:02}", "article": document.article, "highlights": document.highlights, **changes}
+    return {
+        "id": f"d{index:02}",
+        "article": document.article,
+        "highlights": document.highlights,
+        **changes,
+    }
 
 
 SHORT = "Rain fell on Monday.\r\n\n \tNobody   came,\u00a0it was cold.  \u201cWhy?\u201d she asked."
@@ -33,8 +38,14 @@ LINES = [
     ({"id": "credit", "article": "(CNN) -- "}, False),
     *[(story(index), True) for index in range(1, 12)],
     (b'{"id": "x", "article": "caf\xe9"}', False),
-    *[({"id": f"{number:02} words", "article": "rain " * number + "fell ."}, True) for number in range(1, 9)],
-    (story(0), True),  # summaries are not made once for equal documents: rows in are rows out
+    *[
+        ({"id": f"{number:02} words", "article": "rain " * number + "fell ."}, True)
+        for number in range(1, 9)
+    ],
+    (
+        story(0),
+        True,
+    ),  # summaries are not made once for equal documents: rows in are rows out
 ]
 WRITTEN = [line for line, is_written in LINES if is_written]
 
@@ -54,15 +65,43 @@ def manifest_of(folder):
 
 def learn_tokenizer():
     """The tokenizer of the corpus and of some more stories."""
-    texts = [body(SHORT), *(text for index in range(20) for text in (body(story(index)["article"]), normalise(story(index)["highlights"])))]
+    texts = [
+        body(SHORT),
+        *(
+            text
+            for index in range(20)
+            for text in (
+                body(story(index)["article"]),
+                normalise(story(index)["highlights"]),
+            )
+        ),
+    ]
     return Tokenizer(learn(count_words(texts), size=500))
 
 
 def save_network(folder, tokenizer):
     """Writes a bundle with a network of one layer that has learned nothing."""
-    from precis.model.network.build import build_network  # TensorFlow takes seconds: not for every test that reads this file.
+    from precis.model.network.build import (
+        build_network,
+    )  # TensorFlow takes seconds: not for every test that reads this file.
 
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
+    shape = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "width": 16,
+        "feed_forward": 16,
+        "heads": 2,
+    }
     limits = {"max_source_tokens": MAX_SOURCE_TOKENS, "max_target_tokens": 8}
-    config = TransformerConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
-    save_bundle(str(folder), network=build_network(config, seed=9), tokenizer=tokenizer, provenance={})
+    config = TransformerConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        **shape,
+        **limits,
+    )
+    save_bundle(
+        str(folder),
+        network=build_network(config, seed=9),
+        tokenizer=tokenizer,
+        provenance={},
+    )

@@ -11,12 +11,29 @@ from rouge_score import rouge_scorer
 
 from precis.pipelines import schema
 
-WORDS = ["the", "mayor", "opened", "a", "new", "bridge", "on", "Monday", "after", "years", "of", "delay", "and", "cost"]
+WORDS = [
+    "the",
+    "mayor",
+    "opened",
+    "a",
+    "new",
+    "bridge",
+    "on",
+    "Monday",
+    "after",
+    "years",
+    "of",
+    "delay",
+    "and",
+    "cost",
+]
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
 # Columns of later schemas, which a row may have or not.
 LATER = {
     "summary": pa.string(),
-    "keyphrases": pa.list_(pa.struct({"method": pa.string(), "phrase": pa.string(), "score": pa.float64()})),
+    "keyphrases": pa.list_(
+        pa.struct({"method": pa.string(), "phrase": pa.string(), "score": pa.float64()})
+    ),
     "reference_keyphrases": pa.list_(pa.string()),
 }
 
@@ -26,17 +43,29 @@ def sentence(generator: random.Random) -> str:
 
 
 def item(method: str, rank: int, start: int, text: str) -> dict[str, Any]:
-    return {"method": method, "rank": rank, "score": 1.0 / rank, "start": start, "end": start + len(text), "text": text}
+    return {
+        "method": method,
+        "rank": rank,
+        "score": 1.0 / rank,
+        "start": start,
+        "end": start + len(text),
+        "text": text,
+    }
 
 
-def make_row(number: int, *, network: bool = True, reference: bool = True, **columns: Any) -> dict[str, Any]:
+def make_row(
+    number: int, *, network: bool = True, reference: bool = True, **columns: Any
+) -> dict[str, Any]:
     """A row with the methods lead and frequency; `columns` replace its own or are added to them."""
     generator = random.Random(number)
     sentences = [sentence(generator) for _ in range(6)]
     starts = [sum(len(s) + 1 for s in sentences[:n]) for n in range(6)]
     count = 3 if number else 2
     extractive = [item("lead", n + 1, starts[n], sentences[n]) for n in range(count)]
-    extractive += [item("frequency", 1, starts[5], sentences[5]), item("frequency", 2, starts[1], sentences[1])]
+    extractive += [
+        item("frequency", 1, starts[5], sentences[5]),
+        item("frequency", 2, starts[1], sentences[1]),
+    ]
     abstract = sentence(generator)
     row = {
         "document_id": f"d{number}",
@@ -50,8 +79,12 @@ def make_row(number: int, *, network: bool = True, reference: bool = True, **col
         "extractive_method": "lead",
         "extractive": extractive,
         "abstractive_summary": abstract if network else None,
-        "abstractive": [{"rank": 1, "score": -0.5, "text": abstract}] if network else None,
-        "reference_summary": f"{sentence(generator)}\n{sentence(generator)}" if reference else [None, "", " \n"][number % 3],
+        "abstractive": [{"rank": 1, "score": -0.5, "text": abstract}]
+        if network
+        else None,
+        "reference_summary": f"{sentence(generator)}\n{sentence(generator)}"
+        if reference
+        else [None, "", " \n"][number % 3],
         "model_id": "m" if network else None,
         "decode_id": "k" if network else None,
         "run_id": "r",
@@ -65,15 +98,28 @@ def rows_of(numbers: Iterable[int], **settings: Any) -> list[dict[str, Any]]:
     return [make_row(number, **settings) for number in numbers]
 
 
-def write_run(folder: Path, files_of_row_groups: Sequence[Sequence[Sequence[dict[str, Any]]]]) -> str:
+def write_run(
+    folder: Path, files_of_row_groups: Sequence[Sequence[Sequence[dict[str, Any]]]]
+) -> str:
     """A finished run with the given rows: a list of files, each a list of row groups, each a list of rows."""
     (folder / "summaries").mkdir(parents=True)
     total = len(files_of_row_groups)
     for number, groups in enumerate(files_of_row_groups):
         columns = next((rows[0] for rows in groups if rows), make_row(0))
-        own = pa.schema([pa.field(name, LATER.get(name) or schema.SUMMARY_SCHEMA.field(name).type) for name in columns])
+        own = pa.schema(
+            [
+                pa.field(
+                    name, LATER.get(name) or schema.SUMMARY_SCHEMA.field(name).type
+                )
+                for name in columns
+            ]
+        )
         path = folder / "summaries" / f"part-{number:05d}-of-{total:05d}.parquet"
-        schema.write_parquet(str(path), (pa.Table.from_pylist(list(rows), schema=own) for rows in groups), own)
+        schema.write_parquet(
+            str(path),
+            (pa.Table.from_pylist(list(rows), schema=own) for rows in groups),
+            own,
+        )
     (folder / "manifest.json").write_text("{}")
     (folder / "_SUCCESS").write_text("")
     return str(folder)
@@ -81,10 +127,16 @@ def write_run(folder: Path, files_of_row_groups: Sequence[Sequence[Sequence[dict
 
 def lines_of(row: dict[str, Any], method: str) -> str:
     """A method's summary: its sentences in document order, one a line."""
-    chosen = sorted((s["start"], s["text"]) for s in row["extractive"] if s["method"] == method)
+    chosen = sorted(
+        (s["start"], s["text"]) for s in row["extractive"] if s["method"] == method
+    )
     return "\n".join(text for _, text in chosen)
 
 
 def direct(measure: str, reference: str, summary: str) -> float:
     """F1 by rouge-score itself."""
-    return rouge_scorer.RougeScorer([measure], use_stemmer=True).score(reference, summary)[measure].fmeasure
+    return (
+        rouge_scorer.RougeScorer([measure], use_stemmer=True)
+        .score(reference, summary)[measure]
+        .fmeasure
+    )

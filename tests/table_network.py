@@ -14,7 +14,12 @@ import tensorflow as tf
 from keras import ops, tree
 
 from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import EARLY_STOPPING, LENGTH_PENALTIES, DecodingConfig, DecodingTokens
+from precis.model.decoding.config import (
+    EARLY_STOPPING,
+    LENGTH_PENALTIES,
+    DecodingConfig,
+    DecodingTokens,
+)
 from precis.model.network.backend import forget_size
 from tests import plain_search
 
@@ -26,7 +31,12 @@ Tables = tuple[Any, Any]
 # Special tokens as networks have them: start is padding, all differ, start is the end, padding is the end.
 SCHEMES = tuple(
     DecodingTokens(start_id=start, end_id=end, pad_id=pad, suppressed=suppressed)
-    for start, end, pad, suppressed in ((0, 1, 0, (0,)), (2, 1, 0, ()), (2, 2, 1, (1,)), (0, 2, 2, ()))
+    for start, end, pad, suppressed in (
+        (0, 1, 0, (0,)),
+        (2, 1, 0, ()),
+        (2, 2, 1, (1,)),
+        (0, 2, 2, ()),
+    )
 )
 BEAMS = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 3), (3, 3))
 
@@ -50,11 +60,19 @@ class TableNetwork:
         self.calls: list[int] = []
         self.documents: list[int] = []
 
-    def start(self, memory: Tables, beams: int, length: int, *, counts_coverage: bool = False) -> Cache:
+    def start(
+        self, memory: Tables, beams: int, length: int, *, counts_coverage: bool = False
+    ) -> Cache:
         self._note_room(0, length)
         batch = ops.shape(memory[0])[0]
         coverage = (ops.zeros((batch, beams), "float32"),) if counts_coverage else ()
-        return Cache({"past": forget_size(ops.zeros((batch, beams, length), "int32"), axis=2), "coverage": coverage}, memory)
+        return Cache(
+            {
+                "past": forget_size(ops.zeros((batch, beams, length), "int32"), axis=2),
+                "coverage": coverage,
+            },
+            memory,
+        )
 
     def _note_room(self, written: Any, more: int) -> None:
         if not tf.is_symbolic_tensor(written):
@@ -76,11 +94,22 @@ class TableNetwork:
         past = cache.beams["past"]
         places = ops.arange(ops.shape(past)[2])
         past = ops.where(places == index, tokens[..., None] + 1, past)
-        weights = ops.take(ops.convert_to_tensor(WEIGHTS, "int32"), places % len(WEIGHTS))
+        weights = ops.take(
+            ops.convert_to_tensor(WEIGHTS, "int32"), places % len(WEIGHTS)
+        )
         print_ = ops.sum(past * weights, axis=2) % PRINTS  # [B, K]
-        logits = ops.take_along_axis(ops.take(table, index, axis=1), tokens[..., None], axis=1)
-        own = {"past": past, "coverage": tuple(-ops.cast(print_, "float32") / 4 for _ in cache.beams["coverage"])}
-        return logits + ops.take_along_axis(prints, print_[..., None], axis=1), Cache(own, cache.shared)
+        logits = ops.take_along_axis(
+            ops.take(table, index, axis=1), tokens[..., None], axis=1
+        )
+        own = {
+            "past": past,
+            "coverage": tuple(
+                -ops.cast(print_, "float32") / 4 for _ in cache.beams["coverage"]
+            ),
+        }
+        return logits + ops.take_along_axis(prints, print_[..., None], axis=1), Cache(
+            own, cache.shared
+        )
 
 
 def coverage_of_cache(cache: Cache) -> Any:
@@ -104,15 +133,24 @@ def plain_logits(tables: Tables, document: int, start_id: int) -> plain_search.L
 
     def logits_after(tokens: plain_search.Tokens) -> list[float]:
         read = (start_id, *tokens)
-        return [a + b for a, b in zip(table[len(tokens)][read[-1]], prints[fingerprint(read)], strict=True)]
+        return [
+            a + b
+            for a, b in zip(
+                table[len(tokens)][read[-1]], prints[fingerprint(read)], strict=True
+            )
+        ]
 
     return logits_after
 
 
-def random_tables(documents: int, length: int, size: int, *, seed: int, scale: float = 1.5) -> Tables:
+def random_tables(
+    documents: int, length: int, size: int, *, seed: int, scale: float = 1.5
+) -> Tables:
     rng = np.random.default_rng(seed)
     shapes = (documents, length, size, size), (documents, PRINTS, size)
-    return rng.normal(0, scale, shapes[0]).astype("float32"), rng.normal(0, 1, shapes[1]).astype("float32")
+    return rng.normal(0, scale, shapes[0]).astype("float32"), rng.normal(
+        0, 1, shapes[1]
+    ).astype("float32")
 
 
 def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables:
@@ -121,7 +159,10 @@ def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables
     The last token takes all the probability there is, to the last digit, and must be suppressed.
     """
     rng = np.random.default_rng(seed)
-    table, prints = np.zeros((documents, length, size + 1, size + 1), "float32"), np.zeros((documents, PRINTS, size + 1), "float32")
+    table, prints = (
+        np.zeros((documents, length, size + 1, size + 1), "float32"),
+        np.zeros((documents, PRINTS, size + 1), "float32"),
+    )
     table[..., :size] = rng.integers(-42, -39, (documents, length, size + 1, size))
     prints[..., :size] = rng.integers(-1, 1, (documents, PRINTS, size))
     return table, prints
@@ -130,11 +171,15 @@ def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables
 def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
     """Tables of one document whose next tokens have these probabilities, whatever came before."""
     size = len(probabilities)
-    table = np.broadcast_to(np.log(np.array(probabilities, "float32")), (1, length, size, size))
+    table = np.broadcast_to(
+        np.log(np.array(probabilities, "float32")), (1, length, size, size)
+    )
     return table, np.zeros((1, PRINTS, size), "float32")
 
 
-def random_options(case: int, *, whole: bool = False) -> tuple[DecodingConfig, DecodingTokens, bool, int]:
+def random_options(
+    case: int, *, whole: bool = False
+) -> tuple[DecodingConfig, DecodingTokens, bool, int]:
     """A configuration, special tokens, whether coverage counts, and the size of the vocabulary; half of the options are off in each.
 
     With `whole`, all the numbers are such that sums and products of whole log-probabilities stay exact in float32.
@@ -154,7 +199,9 @@ def random_options(case: int, *, whole: bool = False) -> tuple[DecodingConfig, D
         max_summary_tokens=length,
         min_summary_tokens=min(draw((1, 2, 3), 0), length - 1),
         length_penalty_form=form,
-        length_penalty=(1.0 if form == "average" else 0.0) if whole else draw((0.6, 2.0, -0.5, 0.0), 1.0),
+        length_penalty=(1.0 if form == "average" else 0.0)
+        if whole
+        else draw((0.6, 2.0, -0.5, 0.0), 1.0),
         coverage_penalty=draw((0.25, 1.0), 0.0),
         no_repeat_ngram=draw((1, 2, 2, 3), 0),
         repetition_penalty=draw((0.5, 1.5, 2.0), 1.0),
@@ -164,18 +211,27 @@ def random_options(case: int, *, whole: bool = False) -> tuple[DecodingConfig, D
     special = SCHEMES[rng.integers(len(SCHEMES))]
     special = dataclasses.replace(
         special,
-        suppressed=tuple({*special.suppressed, *draw(((size - 1,), (size - 1, size - 2)), ())}),
+        suppressed=tuple(
+            {*special.suppressed, *draw(((size - 1,), (size - 1, size - 2)), ())}
+        ),
         prefix=draw(((2,), (size - 1, 0), (size - 1, size - 1)), ()),
         last_id=draw((special.end_id, special.end_id, size - 1), None),
     )
-    config = dataclasses.replace(config, repetition_penalty_form=draw(("logits",), "log_probs"))
+    config = dataclasses.replace(
+        config, repetition_penalty_form=draw(("logits",), "log_probs")
+    )
     if whole:  # the token that takes all the probability
         special = dataclasses.replace(special, suppressed=(*special.suppressed, size))
     return config, special, bool(config.coverage_penalty), size
 
 
 def search(
-    tables: Tables, config: DecodingConfig, special: DecodingTokens, *, covers: bool = False, network: TableNetwork | None = None
+    tables: Tables,
+    config: DecodingConfig,
+    special: DecodingTokens,
+    *,
+    covers: bool = False,
+    network: TableNetwork | None = None,
 ) -> Any:
     """Beam search over tables, as numpy arrays or, within a graph, tensors."""
     memory = tuple(ops.convert_to_tensor(part) for part in tables)
@@ -189,27 +245,47 @@ def search(
     )
 
 
-def compiled_search(tables: Tables, config: DecodingConfig, special: DecodingTokens, **options: Any) -> Any:
+def compiled_search(
+    tables: Tables, config: DecodingConfig, special: DecodingTokens, **options: Any
+) -> Any:
     """The same in one graph."""
-    compiled = tf.function(lambda *memory: search(memory, config, special, **options), autograph=False)
+    compiled = tf.function(
+        lambda *memory: search(memory, config, special, **options), autograph=False
+    )
     return compiled(*(tf.constant(part) for part in tables))
 
 
-def plain_search_of(tables: Tables, document: int, config: DecodingConfig, special: DecodingTokens, **options: Any) -> plain_search.Found:
+def plain_search_of(
+    tables: Tables,
+    document: int,
+    config: DecodingConfig,
+    special: DecodingTokens,
+    **options: Any,
+) -> plain_search.Found:
     covers = options.pop("covers", False)
     coverage = plain_coverage(special.start_id) if covers else None
     logits = plain_logits(tables, document, special.start_id)
-    return plain_search.beam_search(logits, config=config, special=special, coverage=coverage, **options)
+    return plain_search.beam_search(
+        logits, config=config, special=special, coverage=coverage, **options
+    )
 
 
-def check(found: Any, expected: list[plain_search.Hypothesis], document: int, special: DecodingTokens, tolerance: float = 1e-4) -> None:
+def check(
+    found: Any,
+    expected: list[plain_search.Hypothesis],
+    document: int,
+    special: DecodingTokens,
+    tolerance: float = 1e-4,
+) -> None:
     """Row `document` of found hypotheses equals a list; places beyond the list hold nothing that can be written."""
     tokens, scores, log_probs, finished = (np.asarray(part)[document] for part in found)
     length = tokens.shape[1]
     assert len(expected) <= len(tokens)
     for place, hypothesis in enumerate(expected):
         padding = [special.pad_id] * (length - len(hypothesis.tokens))
-        assert tokens[place].tolist() == [*hypothesis.tokens, *padding], f"document {document}, place {place}"
+        assert tokens[place].tolist() == [*hypothesis.tokens, *padding], (
+            f"document {document}, place {place}"
+        )
         assert scores[place] == pytest.approx(hypothesis.score, abs=tolerance)
         assert log_probs[place] == pytest.approx(hypothesis.log_prob, abs=tolerance)
         assert bool(finished[place]) == hypothesis.finished

@@ -28,7 +28,9 @@ def make_bundle(records_folder, config) -> Bundle:
 
 @pytest.fixture(scope="module")
 def bundle(records_folder) -> Bundle:
-    return make_bundle(records_folder, network_config(encoder_layers=2, decoder_layers=3))
+    return make_bundle(
+        records_folder, network_config(encoder_layers=2, decoder_layers=3)
+    )
 
 
 def pieces(bundle, ids):
@@ -38,9 +40,18 @@ def pieces(bundle, ids):
 def test_weights_stand_with_the_tokens_they_belong_to(bundle):
     source = bundle.tokenizer.encode([TEXT])[0]
     (written,) = bundle.tokenizer.encode(["Rain fell."])
-    seen = read_attention(bundle, TEXT, block="cross", layer=2, decoding=SEARCH, summary="Rain fell.")
-    assert seen.columns == pieces(bundle, source) and seen.rows == [*pieces(bundle, written), "[END]"]
-    assert (seen.block, seen.layer, seen.weights.shape) == ("cross", 2, (2, len(written) + 1, len(source)))
+    seen = read_attention(
+        bundle, TEXT, block="cross", layer=2, decoding=SEARCH, summary="Rain fell."
+    )
+    assert seen.columns == pieces(bundle, source) and seen.rows == [
+        *pieces(bundle, written),
+        "[END]",
+    ]
+    assert (seen.block, seen.layer, seen.weights.shape) == (
+        "cross",
+        2,
+        (2, len(written) + 1, len(source)),
+    )
     np.testing.assert_allclose(seen.weights.sum(axis=-1), 1.0, rtol=1e-5)
     # A row is what is read while its token is chosen: of the network's input up to the token before.
     read = np.array([[bundle.tokenizer.start_id, *written]], "int32")
@@ -70,15 +81,40 @@ def test_every_block_has_its_tokens(bundle):
 
 def test_a_decoder_only_network_reads_both_in_one(records_folder):
     size = load_tokenizers(records_folder).target.vocabulary_size
-    config = DecoderOnlyConfig(vocabulary_size=size, pad_id=0, width=8, heads=2, feed_forward=8, layers=1, max_target_tokens=20)
-    seen = read_attention(make_bundle(records_folder, config), TEXT, block="self", layer=1, decoding=SEARCH)
+    config = DecoderOnlyConfig(
+        vocabulary_size=size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=8,
+        layers=1,
+        max_target_tokens=20,
+    )
+    seen = read_attention(
+        make_bundle(records_folder, config),
+        TEXT,
+        block="self",
+        layer=1,
+        decoding=SEARCH,
+    )
     assert seen.columns[-len(seen.rows) :] == ["[START]", *seen.rows[:-1]]
-    with pytest.raises(UsageError, match="--block cross: this network has none; it has encoder, self, copy"):
-        read_attention(make_bundle(records_folder, config), TEXT, block="cross", layer=1, decoding=SEARCH)
+    with pytest.raises(
+        UsageError,
+        match="--block cross: this network has none; it has encoder, self, copy",
+    ):
+        read_attention(
+            make_bundle(records_folder, config),
+            TEXT,
+            block="cross",
+            layer=1,
+            decoding=SEARCH,
+        )
 
 
 def test_layers_that_are_not_there_are_refused(bundle):
-    with pytest.raises(UsageError, match="--layer 4: the block cross has the layers 1 to 3"):
+    with pytest.raises(
+        UsageError, match="--layer 4: the block cross has the layers 1 to 3"
+    ):
         read_attention(bundle, TEXT, block="cross", layer=4, decoding=SEARCH)
 
 
@@ -86,10 +122,17 @@ def test_layers_that_are_not_there_are_refused(bundle):
 
 
 def test_the_columns_that_are_read_most_are_shown_in_their_order():
-    weights = np.array([[[0.1, 0.5, 0.1, 0.3], [0.0, 0.1, 0.2, 0.7]], [[0.25, 0.25, 0.4, 0.1], [0.1, 0.2, 0.35, 0.35]]])
+    weights = np.array(
+        [
+            [[0.1, 0.5, 0.1, 0.3], [0.0, 0.1, 0.2, 0.7]],
+            [[0.25, 0.25, 0.4, 0.1], [0.1, 0.2, 0.35, 0.35]],
+        ]
+    )
     assert most_read(weights, 3).tolist() == [1, 2, 3]
     assert most_read(weights, 1).tolist() == [3]
-    assert most_read(weights, 0).tolist() == most_read(weights, 4).tolist() == [0, 1, 2, 3]
+    assert (
+        most_read(weights, 0).tolist() == most_read(weights, 4).tolist() == [0, 1, 2, 3]
+    )
 
 
 def drawn(path, **flags):
@@ -98,20 +141,27 @@ def drawn(path, **flags):
     rng = np.random.default_rng(0)
     weights = np.zeros((3, 4, 5), "float32")
     weights[np.arange(3)[:, None], np.arange(4), rng.integers(0, 5, (3, 4))] = 1.0
-    seen = HeadWeights("cross", 2, weights, ["▁a", "$5", "▁␤", "[END]"], [f"▁{n}" for n in range(5)])
+    seen = HeadWeights(
+        "cross", 2, weights, ["▁a", "$5", "▁␤", "[END]"], [f"▁{n}" for n in range(5)]
+    )
     with open(path, "wb") as file:
         draw(seen, file, **flags)
     return image.imread(path)
 
 
-YELLOW, PURPLE = (0.993248, 0.906157, 0.143936), (0.267004, 0.004874, 0.329415)  # the ends of the scale
+YELLOW, PURPLE = (
+    (0.993248, 0.906157, 0.143936),
+    (0.267004, 0.004874, 0.329415),
+)  # the ends of the scale
 
 
 @pytest.mark.parametrize("heads", [None, [2]])
 def test_a_picture_has_a_cell_for_each_weight(tmp_path, heads):
     """Of each head's 20 cells four are one, and the others zero."""
     picture = drawn(tmp_path / "drawn.png", heads=heads)[..., :3]
-    ones, zeros = ((abs(picture - colour) < 0.02).all(axis=-1).sum() for colour in (YELLOW, PURPLE))
+    ones, zeros = (
+        (abs(picture - colour) < 0.02).all(axis=-1).sum() for colour in (YELLOW, PURPLE)
+    )
     assert 0.18 < ones / (ones + zeros) < 0.22
 
 
@@ -121,7 +171,10 @@ def test_a_picture_has_a_glyph_for_a_line_break(tmp_path):
 
 
 def test_fewer_columns_make_a_narrower_picture(tmp_path):
-    assert drawn(tmp_path / "a.png", most_columns=2, heads=[1]).shape[1] < drawn(tmp_path / "b.png", heads=[1]).shape[1]
+    assert (
+        drawn(tmp_path / "a.png", most_columns=2, heads=[1]).shape[1]
+        < drawn(tmp_path / "b.png", heads=[1]).shape[1]
+    )
 
 
 # The command
@@ -130,7 +183,9 @@ def test_fewer_columns_make_a_narrower_picture(tmp_path):
 @pytest.fixture(scope="module")
 def folder(bundle, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("bundle")
-    save_bundle(str(path), network=bundle.network, tokenizer=bundle.tokenizer, provenance={})
+    save_bundle(
+        str(path), network=bundle.network, tokenizer=bundle.tokenizer, provenance={}
+    )
     return str(path)
 
 
@@ -141,7 +196,17 @@ def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
     sizes = []
     for head in (0, 2):
         output = tmp_path / f"{head}.png"
-        assert precis("attention", bundle=folder, text=article, summary=summary, output=output, head=head) == 0
+        assert (
+            precis(
+                "attention",
+                bundle=folder,
+                text=article,
+                summary=summary,
+                output=output,
+                head=head,
+            )
+            == 0
+        )
         assert output.read_bytes().startswith(b"\x89PNG")
         sizes.append(output.stat().st_size)
     assert sizes[1] < sizes[0]
@@ -155,7 +220,11 @@ def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
         (b"Caf\xe9", {}, "a.txt: byte 3 is no UTF-8; convert the file"),
         (b"Rain.", {"head": 3}, "--head 3: the block cross has the heads 1 to 2"),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
-        (b"Rain.", {"task_prefix": "x: "}, "--task_prefix 'x: ' is not one that the network was trained with; it knows none"),
+        (
+            b"Rain.",
+            {"task_prefix": "x: "},
+            "--task_prefix 'x: ' is not one that the network was trained with; it knows none",
+        ),
         (b"Rain.", {"output": ""}, "--output is empty; name a file"),
     ],
 )
@@ -165,7 +234,13 @@ def test_what_cannot_be_is_refused(folder, tmp_path, capsys, content, flags, wor
     article = tmp_path / "a.txt"
     if content is not None:
         article.write_bytes(content)
-    given = {"bundle": folder, "text": article, "output": tmp_path / "p.png", "max_summary_tokens": 5, **flags}
+    given = {
+        "bundle": folder,
+        "text": article,
+        "output": tmp_path / "p.png",
+        "max_summary_tokens": 5,
+        **flags,
+    }
     assert precis("attention", **given) in (1, 2)
     assert re.search(words, capsys.readouterr().err)
     assert not (tmp_path / "p.png").exists()
@@ -174,5 +249,7 @@ def test_what_cannot_be_is_refused(folder, tmp_path, capsys, content, flags, wor
 def test_a_block_by_another_name_is_refused():
     from precis.pipelines.options import AttentionOptions
 
-    with pytest.raises(UsageError, match="--block is one of encoder, self, cross, copy, not 'other'"):
+    with pytest.raises(
+        UsageError, match="--block is one of encoder, self, cross, copy, not 'other'"
+    ):
         AttentionOptions(bundle="b", text="t", output="o", block="other")

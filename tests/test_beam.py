@@ -29,15 +29,21 @@ DOCUMENTS = 24
 def compare(case, seen, *, whole=False):
     """One configuration over DOCUMENTS tables; `seen` counts what happened."""
     config, special, covers, size = random_options(case, whole=whole)
-    tables = (whole_tables if whole else random_tables)(DOCUMENTS, config.max_summary_tokens, size, seed=case)
+    tables = (whole_tables if whole else random_tables)(
+        DOCUMENTS, config.max_summary_tokens, size, seed=case
+    )
     found = search(tables, config, special, covers=covers)
     for document in range(DOCUMENTS):
-        expected, steps, ties = plain_search_of(tables, document, config, special, covers=covers)
+        expected, steps, ties = plain_search_of(
+            tables, document, config, special, covers=covers
+        )
         check(found, expected, document, special, tolerance=1e-6 if whole else 1e-4)
         seen["fewer"] += len(expected) < config.beam_width
         seen["early"] += steps < config.max_summary_tokens
         seen["ties"] += ties
-        seen["equal scores"] += len({hypothesis.score for hypothesis in expected}) < len(expected)
+        seen["equal scores"] += len(
+            {hypothesis.score for hypothesis in expected}
+        ) < len(expected)
         for hypothesis in expected:
             seen["finished" if hypothesis.finished else "unfinished"] += 1
         kinds = [hypothesis.finished for hypothesis in expected]
@@ -51,7 +57,9 @@ def test_it_finds_what_the_definition_finds():
     seen = Counter()
     for case in FAST:
         compare(case, seen)
-    assert all(seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")), seen
+    assert all(
+        seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
+    ), seen
 
 
 @pytest.mark.slow
@@ -60,7 +68,9 @@ def test_it_finds_what_the_definition_finds_in_many_configurations(block):
     seen = Counter()
     for case in MANY[block::8]:
         compare(case, seen)
-    assert all(seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")), seen
+    assert all(
+        seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
+    ), seen
 
 
 def test_among_equals_the_smaller_token_and_then_the_better_hypothesis_comes_first():
@@ -82,7 +92,9 @@ def test_the_random_configurations_hold_every_option():
     configs = [random_options(case) for case in FAST]
     for field in dataclasses.fields(DecodingConfig):
         if field.name != "n_best":
-            assert len({getattr(config, field.name) for config, *_ in configs}) >= 2, field.name
+            assert len({getattr(config, field.name) for config, *_ in configs}) >= 2, (
+                field.name
+            )
     assert len({special.prefix for _, special, *_ in configs}) >= 3
     assert len({special.last_id for _, special, *_ in configs}) >= 3
     assert any(special.pad_id == special.end_id for _, special, *_ in configs)
@@ -98,7 +110,10 @@ WIDE = DecodingConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
     [
         {},
         {"length_penalty": 0.0},
-        {"length_penalty": 2.0, "early_stopping": "first_k"},  # fewer than 40 finish: it never stops
+        {
+            "length_penalty": 2.0,
+            "early_stopping": "first_k",
+        },  # fewer than 40 finish: it never stops
         {"length_penalty_form": "average"},
         {"length_penalty_form": "none", "min_summary_tokens": 2},
         {"no_repeat_ngram": 1},
@@ -118,15 +133,24 @@ WIDE = DecodingConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
 )
 def test_a_wide_beam_finds_everything_there_is(changes):
     """Two tokens and the end, four places: 15 finished and 16 unfinished hypotheses at most."""
-    options = {name: changes[name] for name in changes if name in ("prefix", "last_id", "suppressed")}
+    options = {
+        name: changes[name]
+        for name in changes
+        if name in ("prefix", "last_id", "suppressed")
+    }
     special = dataclasses.replace(PLAIN, **options)
-    config = dataclasses.replace(WIDE, **{name: value for name, value in changes.items() if name not in options})
+    config = dataclasses.replace(
+        WIDE, **{name: value for name, value in changes.items() if name not in options}
+    )
     tables = random_tables(8, 4, 4, seed=len(str(changes)))
     covers = config.coverage_penalty > 0
     found = search(tables, config, special, covers=covers)
     for document in range(8):
         expected = plain_search.all_hypotheses(
-            plain_logits(tables, document, 0), config=config, special=special, coverage=plain_coverage(0) if covers else None
+            plain_logits(tables, document, 0),
+            config=config,
+            special=special,
+            coverage=plain_coverage(0) if covers else None,
         )
         assert 2 <= len(expected) <= 31 and (changes or len(expected) == 31)
         check(found, expected, document, special)
@@ -137,13 +161,21 @@ def texts(found):
 
 
 def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_once():
-    config = DecodingConfig(beam_width=3, max_summary_tokens=1, no_repeat_ngram=0, unfinished="compete")
+    config = DecodingConfig(
+        beam_width=3, max_summary_tokens=1, no_repeat_ngram=0, unfinished="compete"
+    )
     found = search(constant_tables([0.1, 0.2, 0.7], 1), config, PLAIN)
     assert texts(found)[:2] == [[2], [1]]  # there is no third
     assert np.asarray(found.finished).tolist() == [[False, True, False]]
-    assert np.asarray(found.log_probs)[0, :2] == pytest.approx(np.log([0.7, 0.2]), abs=1e-6)
+    assert np.asarray(found.log_probs)[0, :2] == pytest.approx(
+        np.log([0.7, 0.2]), abs=1e-6
+    )
     assert np.asarray(found.log_probs)[0, 2] < -5e8
-    last = search(constant_tables([0.1, 0.2, 0.7], 1), dataclasses.replace(config, unfinished="last"), PLAIN)
+    last = search(
+        constant_tables([0.1, 0.2, 0.7], 1),
+        dataclasses.replace(config, unfinished="last"),
+        PLAIN,
+    )
     assert texts(last)[:2] == [[1], [2]]
     assert np.asarray(last.finished).tolist() == [[True, False, False]]
 
@@ -151,26 +183,50 @@ def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_o
 def test_groups_are_pushed_apart_and_ranked_together():
     """Three groups of one: each takes what is best once what the others took is lowered by ln 3 for each time."""
     config = DecodingConfig(
-        beam_width=3, beam_groups=3, diversity_penalty=float(np.log(3)), max_summary_tokens=1, no_repeat_ngram=0, length_penalty=0.0
+        beam_width=3,
+        beam_groups=3,
+        diversity_penalty=float(np.log(3)),
+        max_summary_tokens=1,
+        no_repeat_ngram=0,
+        length_penalty=0.0,
     )
     found = search(constant_tables([0.02, 0.02, 0.5, 0.26, 0.2], 1), config, PLAIN)
     assert texts(found) == [[2], [3], [4]]
-    assert np.asarray(found.log_probs)[0] == pytest.approx(np.log([0.5, 0.26, 0.2]), abs=1e-6)
+    assert np.asarray(found.log_probs)[0] == pytest.approx(
+        np.log([0.5, 0.26, 0.2]), abs=1e-6
+    )
     found = search(constant_tables([0.02, 0.02, 0.66, 0.16, 0.14], 1), config, PLAIN)
-    assert texts(found) == [[2], [2], [3]]  # 0.66, a third of it, and then 0.16 is more than a ninth of it
-    assert np.asarray(found.log_probs)[0] == pytest.approx(np.log([0.66, 0.22, 0.16]), abs=1e-6)
+    assert texts(found) == [
+        [2],
+        [2],
+        [3],
+    ]  # 0.66, a third of it, and then 0.16 is more than a ninth of it
+    assert np.asarray(found.log_probs)[0] == pytest.approx(
+        np.log([0.66, 0.22, 0.16]), abs=1e-6
+    )
 
 
 def test_unfinished_ones_of_several_groups_are_ranked_to_the_last_digit():
     """Two groups write the same two tokens, of nearly the same probability."""
-    config = DecodingConfig(beam_width=4, beam_groups=2, max_summary_tokens=1, no_repeat_ngram=0)
+    config = DecodingConfig(
+        beam_width=4, beam_groups=2, max_summary_tokens=1, no_repeat_ngram=0
+    )
     special = dataclasses.replace(PLAIN, suppressed=(0, 1))
-    assert texts(search(constant_tables([0.1, 0.1, 0.401, 0.399], 1), config, special)) == [[2], [2], [3], [3]]
+    assert texts(
+        search(constant_tables([0.1, 0.1, 0.401, 0.399], 1), config, special)
+    ) == [[2], [2], [3], [3]]
 
 
 def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
     """The first group has one token to write, the second has it again: lowered once, not for the places that the first left empty."""
-    config = DecodingConfig(beam_width=4, beam_groups=2, diversity_penalty=1.0, max_summary_tokens=1, no_repeat_ngram=0, length_penalty=0.0)
+    config = DecodingConfig(
+        beam_width=4,
+        beam_groups=2,
+        diversity_penalty=1.0,
+        max_summary_tokens=1,
+        no_repeat_ngram=0,
+        length_penalty=0.0,
+    )
     special = dataclasses.replace(PLAIN, prefix=(0,))
     found = search(constant_tables([0.25, 0.25, 0.25, 0.25], 1), config, special)
     assert np.asarray(found.log_probs)[0, :2].tolist() == [0.0, -1.0]
@@ -179,6 +235,13 @@ def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
 
 def test_how_many_are_kept_changes_no_hypothesis():
     tables = random_tables(3, 4, 5, seed=8)
-    one, three = (search(tables, DecodingConfig(beam_width=3, n_best=n_best, max_summary_tokens=4), PLAIN) for n_best in (1, 3))
+    one, three = (
+        search(
+            tables,
+            DecodingConfig(beam_width=3, n_best=n_best, max_summary_tokens=4),
+            PLAIN,
+        )
+        for n_best in (1, 3)
+    )
     assert np.asarray(one.tokens).tolist() == np.asarray(three.tokens).tolist()
     assert one.tokens.shape == (3, 3, 4) and one.tokens.dtype == "int32"

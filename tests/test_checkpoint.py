@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from precis.model.errors import UsageError
-from precis.model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from precis.model.training.checkpoint import (
+    Position,
+    checkpoint_path,
+    list_checkpoints,
+    remove_old,
+    restore_checkpoint,
+    save_checkpoint,
+)
 
 
 def make_variables(value: int) -> list:
@@ -21,20 +28,37 @@ def make_variables(value: int) -> list:
 
 
 def values_of(variables) -> list:
-    return [(str(variable.numpy().dtype), variable.numpy().tolist()) for variable in variables]
+    return [
+        (str(variable.numpy().dtype), variable.numpy().tolist())
+        for variable in variables
+    ]
 
 
 def save(folder: Path, step: int, **position) -> Path:
-    return Path(save_checkpoint(str(folder), variables=make_variables(step), position=Position(step=step, **position), fingerprint="f"))
+    return Path(
+        save_checkpoint(
+            str(folder),
+            variables=make_variables(step),
+            position=Position(step=step, **position),
+            fingerprint="f",
+        )
+    )
 
 
 def test_everything_comes_back(tmp_path):
-    path = save(tmp_path, 7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25)
+    path = save(
+        tmp_path, 7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25
+    )
     variables = make_variables(0)
     position = restore_checkpoint(str(path), variables=variables, fingerprint="f")
-    assert position == Position(step=7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25)
+    assert position == Position(
+        step=7, epoch=2, batch=3, validated_step=6, best_step=4, best_score=0.25
+    )
     assert values_of(variables) == values_of(make_variables(7))
-    assert sorted(file.name for file in path.iterdir()) == ["state.json", "state.safetensors"]
+    assert sorted(file.name for file in path.iterdir()) == [
+        "state.json",
+        "state.safetensors",
+    ]
 
 
 @pytest.mark.parametrize("name", ["plain", "with [brackets] and *"])
@@ -45,7 +69,9 @@ def test_checkpoints_are_listed_oldest_first(tmp_path, name):
         save(folder, step)
     (folder / "step-00000200").mkdir()
     (folder / "step-00000200" / "state.safetensors").write_bytes(b"not finished")
-    assert list_checkpoints(str(folder)) == [checkpoint_path(str(folder), step) for step in (3, 20, 100)]
+    assert list_checkpoints(str(folder)) == [
+        checkpoint_path(str(folder), step) for step in (3, 20, 100)
+    ]
 
 
 def test_damaged_tensors_are_no_checkpoint_and_change_nothing(tmp_path):
@@ -55,16 +81,29 @@ def test_damaged_tensors_are_no_checkpoint_and_change_nothing(tmp_path):
     for damaged in (bytes(content), bytes(content[:-5]), b""):
         tensors.write_bytes(damaged)
         variables = make_variables(0)
-        assert restore_checkpoint(str(tensors.parent), variables=variables, fingerprint="f") is None
+        assert (
+            restore_checkpoint(
+                str(tensors.parent), variables=variables, fingerprint="f"
+            )
+            is None
+        )
         assert values_of(variables) == values_of(make_variables(0))
     tensors.unlink()  # as a removal leaves it that was killed halfway
-    assert restore_checkpoint(str(tensors.parent), variables=make_variables(0), fingerprint="f") is None
+    assert (
+        restore_checkpoint(
+            str(tensors.parent), variables=make_variables(0), fingerprint="f"
+        )
+        is None
+    )
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
     path = save(tmp_path, 7)
     variables = make_variables(0)
-    with pytest.raises(UsageError, match="belongs to a training with other records or settings; take another --output"):
+    with pytest.raises(
+        UsageError,
+        match="belongs to a training with other records or settings; take another --output",
+    ):
         restore_checkpoint(str(path), variables=variables, fingerprint="g")
     assert values_of(variables) == values_of(make_variables(0))
 
@@ -74,4 +113,6 @@ def test_the_newest_and_the_best_are_kept(tmp_path, best, kept):
     for step in range(1, 6):
         save(tmp_path, step)
     remove_old(str(tmp_path), keep=2, best_step=best)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-{step:08d}" for step in kept]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"step-{step:08d}" for step in kept
+    ]

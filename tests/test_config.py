@@ -12,17 +12,47 @@ from precis.model.errors import UsageError
     ("settings", "words"),
     [
         ({"beam_width": 0}, "--beam_width must be at least 1, not 0"),
-        ({"n_best": 5}, r"--n_best must lie between 1 and --beam_width \(4\), not be 5; widen the beam or ask for fewer"),
-        ({"n_best": 0}, r"--n_best must lie between 1 and --beam_width \(4\), not be 0"),
-        ({"min_summary_tokens": -1}, r"--min_summary_tokens \(-1\) must be at least 0 and below --max_summary_tokens \(128\)"),
-        ({"min_summary_tokens": 9, "max_summary_tokens": 9}, r"\(9\) must be at least 0 and below --max_summary_tokens \(9\)"),
+        (
+            {"n_best": 5},
+            r"--n_best must lie between 1 and --beam_width \(4\), not be 5; widen the beam or ask for fewer",
+        ),
+        (
+            {"n_best": 0},
+            r"--n_best must lie between 1 and --beam_width \(4\), not be 0",
+        ),
+        (
+            {"min_summary_tokens": -1},
+            r"--min_summary_tokens \(-1\) must be at least 0 and below --max_summary_tokens \(128\)",
+        ),
+        (
+            {"min_summary_tokens": 9, "max_summary_tokens": 9},
+            r"\(9\) must be at least 0 and below --max_summary_tokens \(9\)",
+        ),
         ({"max_summary_tokens": 0}, r"below --max_summary_tokens \(0\)"),
-        ({"no_repeat_ngram": -3}, "--no_repeat_ngram must not be negative, but is -3; 0 turns it off"),
-        ({"coverage_penalty": -0.5}, "--coverage_penalty must not be negative, but is -0.5; 0 turns it off"),
-        ({"diversity_penalty": -0.5}, "--diversity_penalty must not be negative, but is -0.5; 0 turns it off"),
-        ({"repetition_penalty": 0.0}, "--repetition_penalty must be above 0, not 0.0; 1 turns it off"),
-        ({"length_penalty_form": "gnmt"}, "--length_penalty_form is one of none, average, wu, not 'gnmt'"),
-        ({"early_stopping": "yes"}, "--early_stopping is one of never, first_k, bound, not 'yes'"),
+        (
+            {"no_repeat_ngram": -3},
+            "--no_repeat_ngram must not be negative, but is -3; 0 turns it off",
+        ),
+        (
+            {"coverage_penalty": -0.5},
+            "--coverage_penalty must not be negative, but is -0.5; 0 turns it off",
+        ),
+        (
+            {"diversity_penalty": -0.5},
+            "--diversity_penalty must not be negative, but is -0.5; 0 turns it off",
+        ),
+        (
+            {"repetition_penalty": 0.0},
+            "--repetition_penalty must be above 0, not 0.0; 1 turns it off",
+        ),
+        (
+            {"length_penalty_form": "gnmt"},
+            "--length_penalty_form is one of none, average, wu, not 'gnmt'",
+        ),
+        (
+            {"early_stopping": "yes"},
+            "--early_stopping is one of never, first_k, bound, not 'yes'",
+        ),
         ({"unfinished": "first"}, "--unfinished is one of last, compete, not 'first'"),
         ({"beam_groups": 3}, r"--beam_groups \(3\) must divide --beam_width \(4\)"),
         ({"beam_groups": 0}, r"--beam_groups \(0\) must divide --beam_width \(4\)"),
@@ -45,7 +75,11 @@ def test_decoding_refuses_what_contradicts_itself(settings, words):
         {"length_penalty": -1.0},
         {"coverage_penalty": 0.0, "diversity_penalty": 0.0},
         {"repetition_penalty": 0.5},
-        {"length_penalty_form": "none", "early_stopping": "bound", "unfinished": "compete"},
+        {
+            "length_penalty_form": "none",
+            "early_stopping": "bound",
+            "unfinished": "compete",
+        },
         {"beam_groups": 4},
         {"beam_width": 6, "beam_groups": 2},
     ],
@@ -56,16 +90,25 @@ def test_decoding_takes_what_lies_on_a_bound(settings):
 
 
 def test_configurations_are_frozen():
-    for config, name in ((DecodingConfig(), "beam_width"), (DecodingTokens(start_id=1, end_id=2, pad_id=0), "end_id")):
+    for config, name in (
+        (DecodingConfig(), "beam_width"),
+        (DecodingTokens(start_id=1, end_id=2, pad_id=0), "end_id"),
+    ):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(config, name, 4)
 
 
 def test_a_coverage_penalty_needs_a_pointer_and_a_beam():
     config = DecodingConfig(coverage_penalty=0.2)
-    with pytest.raises(UsageError, match="weighs what the pointer has read of the source, and this network has no pointer; leave it at 0"):
+    with pytest.raises(
+        UsageError,
+        match="weighs what the pointer has read of the source, and this network has no pointer; leave it at 0",
+    ):
         check_coverage(config, has_pointer=False)
-    with pytest.raises(UsageError, match="weighs summaries against each other, so it needs a --beam_width of at least 2"):
+    with pytest.raises(
+        UsageError,
+        match="weighs summaries against each other, so it needs a --beam_width of at least 2",
+    ):
         check_coverage(dataclasses.replace(config, beam_width=1), has_pointer=True)
     check_coverage(config, has_pointer=True)
     for width in (1, 4):

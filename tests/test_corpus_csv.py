@@ -24,8 +24,17 @@ def _content(count, terminator="\n"):
     writer = csv.writer(text, lineterminator=terminator)
     writer.writerow(["id", "note", "article", "highlights"])
     for index in range(count):
-        lines = "\n".join(f'Zeile {line}, "ö" and, a comma' for line in range(index % 9))
-        writer.writerow([f"d{index}", "x" * (index % 5), f"Article {index}\n\n{lines}", f'"H" {index}'])
+        lines = "\n".join(
+            f'Zeile {line}, "ö" and, a comma' for line in range(index % 9)
+        )
+        writer.writerow(
+            [
+                f"d{index}",
+                "x" * (index % 5),
+                f"Article {index}\n\n{lines}",
+                f'"H" {index}',
+            ]
+        )
     return text.getvalue()
 
 
@@ -34,7 +43,10 @@ def test_any_cut_gives_the_same_documents(tmp_path, terminator):
     content = _content(300, terminator)
     (tmp_path / "a.csv").write_bytes(content.encode())
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
-        expected = [(row["id"], row["article"], row["highlights"]) for row in csv.DictReader(file)]
+        expected = [
+            (row["id"], row["article"], row["highlights"])
+            for row in csv.DictReader(file)
+        ]
     counts = []
     for task_bytes in (1_000, 10_000, 1 << 30):
         tasks, found = _read(f"csv:{tmp_path}/*.csv", task_bytes=task_bytes)
@@ -71,15 +83,30 @@ def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
             offsets.append(len(content))
         content += row
     (tmp_path / "a.csv").write_bytes(content)
-    results = [_read(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)]
+    results = [
+        _read(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)
+    ]
     assert results[0] == results[1]
     documents = [d for d in results[0] if isinstance(d, Document)]
-    assert [(d.article, d.highlights) for d in documents] == [("a", "b"), ("x\né", "b"), ("a\x00b", ""), ("no id", "b"), ("a", "b")]
-    assert [d.document_id for d in documents if d.article != "no id"] == ["1", "5", "6", "8"]
+    assert [(d.article, d.highlights) for d in documents] == [
+        ("a", "b"),
+        ("x\né", "b"),
+        ("a\x00b", ""),
+        ("no id", "b"),
+        ("a", "b"),
+    ]
+    assert [d.document_id for d in documents if d.article != "no id"] == [
+        "1",
+        "5",
+        "6",
+        "8",
+    ]
     assert len(documents[3].document_id) == 64
     told = [u for u in results[0] if isinstance(u, Unreadable)]
     assert [u.reason for u in told] == [reason for _, reason in rows if reason]
-    assert [u.location for u in told] == [f"{tmp_path}/a.csv:byte {offset}" for offset in offsets]
+    assert [u.location for u in told] == [
+        f"{tmp_path}/a.csv:byte {offset}" for offset in offsets
+    ]
     assert [u.raw for u in told] == [row for row, reason in rows if reason]
     assert [u.detail for u in told][0] == "the row has 2 columns, the header 3"
     assert [u.detail for u in told][-1] == "the file ends inside a quoted cell"
@@ -103,7 +130,11 @@ def test_a_cell_past_the_limit_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "MAX_LINE_BYTES", 100)
     (tmp_path / "a.csv").write_text(f"article\n{'x' * 101}\nshort\n")
     _, found = _read(f"csv:{tmp_path}/a.csv")
-    assert [found[0].reason, found[0].detail, found[1].article] == ["invalid_csv", "field larger than field limit (100)", "short"]
+    assert [found[0].reason, found[0].detail, found[1].article] == [
+        "invalid_csv",
+        "field larger than field limit (100)",
+        "short",
+    ]
 
 
 def test_damaged_gzip(tmp_path):
@@ -117,16 +148,26 @@ def test_damaged_gzip(tmp_path):
 
 def test_headers(tmp_path):
     (tmp_path / "a.csv").write_text("key;text\n1;x\n")
-    with pytest.raises(UsageError, match=r"a.csv has no field 'article', it has 'key;text' "):
+    with pytest.raises(
+        UsageError, match=r"a.csv has no field 'article', it has 'key;text' "
+    ):
         _read(f"csv:{tmp_path}/a.csv")
     (tmp_path / "b.csv").write_text("\n\n")
     with pytest.raises(UsageError, match=r"b.csv has no header row \(it has no rows\)"):
         _read(f"csv:{tmp_path}/b.csv")
     (tmp_path / "c.csv").write_bytes(b"id,caf\xe9\n")
-    with pytest.raises(UsageError, match=r"c.csv has no header row \(it is not UTF-8: "):
+    with pytest.raises(
+        UsageError, match=r"c.csv has no header row \(it is not UTF-8: "
+    ):
         _read(f"csv:{tmp_path}/c.csv")
     (tmp_path / "d.csv").write_bytes(b"key,text,sum\n1,t,s\n")
-    found = _read(f"csv:{tmp_path}/d.csv", article_field="text", highlights_field="sum", id_field="key", split_field="key")[1]
+    found = _read(
+        f"csv:{tmp_path}/d.csv",
+        article_field="text",
+        highlights_field="sum",
+        id_field="key",
+        split_field="key",
+    )[1]
     assert found == [Document("1", "1", "t", "s", {})]
 
 
@@ -135,8 +176,14 @@ def test_each_file_has_its_own_header(tmp_path):
     (tmp_path / "b.csv").write_text("article,id\nb,2\n")
     (tmp_path / "c.csv").write_text("text,id\nc,3\n")
     first, second, third = _read(f"csv:{tmp_path}/*.csv")[1]
-    assert [(d.document_id, d.article) for d in (first, second)] == [("1", "a"), ("2", "b")]
-    assert (third.location, third.reason) == (f"{tmp_path}/c.csv:byte 8", "missing_field")
+    assert [(d.document_id, d.article) for d in (first, second)] == [
+        ("1", "a"),
+        ("2", "b"),
+    ]
+    assert (third.location, third.reason) == (
+        f"{tmp_path}/c.csv:byte 8",
+        "missing_field",
+    )
 
 
 def test_remote():

@@ -16,13 +16,20 @@ from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 def _records(count):
     return [
-        {"id": f"d{index}", "article": f"Ünïcode article {index}. " * (1 + index % 7), "highlights": f"Line one\nline {index}"}
+        {
+            "id": f"d{index}",
+            "article": f"Ünïcode article {index}. " * (1 + index % 7),
+            "highlights": f"Line one\nline {index}",
+        }
         for index in range(count)
     ]
 
 
 def _lines(records):
-    return "".join(json.dumps(record, ensure_ascii=index % 2 == 0) + "\n" for index, record in enumerate(records)).encode()
+    return "".join(
+        json.dumps(record, ensure_ascii=index % 2 == 0) + "\n"
+        for index, record in enumerate(records)
+    ).encode()
 
 
 def _read(corpus, **options):
@@ -37,7 +44,9 @@ def _read(corpus, **options):
 def test_any_cut_gives_the_same_documents(tmp_path, name, break_):
     records = _records(300)
     content = _lines(records).replace(b"\n", break_)
-    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (tmp_path / name).write_bytes(
+        gzip.compress(content) if name.endswith(".gz") else content
+    )
     expected = [(r["id"], r["article"], r["highlights"]) for r in records]
     counts = []
     for task_bytes in (1_000, 10_000, 1 << 30):
@@ -56,16 +65,28 @@ def test_every_edge_owns_each_line_once(tmp_path, monkeypatch, name, block_bytes
     content = b"abc\n\nde\n\n\nfgh"
     path.write_bytes(gzip.compress(content) if name == "a.gz" else content)
     whole = [(line.start, line.text) for line in lines.read_lines(str(path))]
-    assert whole == [(0, b"abc\n"), (4, b"\n"), (5, b"de\n"), (8, b"\n"), (9, b"\n"), (10, b"fgh")]
+    assert whole == [
+        (0, b"abc\n"),
+        (4, b"\n"),
+        (5, b"de\n"),
+        (8, b"\n"),
+        (9, b"\n"),
+        (10, b"fgh"),
+    ]
     for edge in range(14):
-        parts = [*lines.read_lines(str(path), 0, edge), *lines.read_lines(str(path), edge)]
+        parts = [
+            *lines.read_lines(str(path), 0, edge),
+            *lines.read_lines(str(path), edge),
+        ]
         assert [(line.start, line.text) for line in parts] == whole
 
 
 def test_gzip_hint_that_lies_still_reads_everything(tmp_path):
     """Two members: the trailer counts the second alone."""
     records = _records(200)
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(_lines(records[:199])) + gzip.compress(_lines(records[199:])))
+    (tmp_path / "a.jsonl.gz").write_bytes(
+        gzip.compress(_lines(records[:199])) + gzip.compress(_lines(records[199:]))
+    )
     tasks, found = _read(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=1_000)
     assert len(tasks) > 1
     assert [d.document_id for d in found] == [r["id"] for r in records]
@@ -93,8 +114,13 @@ def test_bad_lines_are_told_and_the_rest_is_read(tmp_path):
     assert [d.article for d in found if isinstance(d, Document)] == ["first", "last"]
     told = [u for u in found if isinstance(u, Unreadable)]
     assert [u.reason for u in told] == [reason for _, reason in bad]
-    assert [u.location for u in told] == [f"{tmp_path}/a.jsonl:byte {offset}" for offset in offsets]
-    assert all(u.raw.startswith(line[:60]) and len(u.raw) <= 65536 and "\n" not in u.detail for u, (line, _) in zip(told, bad, strict=True))
+    assert [u.location for u in told] == [
+        f"{tmp_path}/a.jsonl:byte {offset}" for offset in offsets
+    ]
+    assert all(
+        u.raw.startswith(line[:60]) and len(u.raw) <= 65536 and "\n" not in u.detail
+        for u, (line, _) in zip(told, bad, strict=True)
+    )
 
 
 def test_ids_highlights_and_byte_order_mark(tmp_path):
@@ -113,9 +139,16 @@ def test_ids_highlights_and_byte_order_mark(tmp_path):
 
 
 def test_a_line_of_50_mb_is_a_record(tmp_path):
-    (tmp_path / "a.jsonl").write_bytes(b'{"id": "x", "article": "' + b"a" * 50_000_000 + b'"}\n{"id": "y", "article": "b"}')
+    (tmp_path / "a.jsonl").write_bytes(
+        b'{"id": "x", "article": "'
+        + b"a" * 50_000_000
+        + b'"}\n{"id": "y", "article": "b"}'
+    )
     _, found = _read(f"jsonl:{tmp_path}/a.jsonl", task_bytes=1_000_000)
-    assert [(d.document_id, len(d.article)) for d in found] == [("x", 50_000_000), ("y", 1)]
+    assert [(d.document_id, len(d.article)) for d in found] == [
+        ("x", 50_000_000),
+        ("y", 1),
+    ]
 
 
 def test_a_longer_line_is_none_and_never_held_in_memory(tmp_path):
@@ -128,7 +161,11 @@ def test_a_longer_line_is_none_and_never_held_in_memory(tmp_path):
     _, (first, long, last) = _read(f"jsonl:{tmp_path}/a.jsonl", task_bytes=50_000_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (first.document_id, long.reason, last.document_id) == ("x", "line_too_long", "y")
+    assert (first.document_id, long.reason, last.document_id) == (
+        "x",
+        "line_too_long",
+        "y",
+    )
     assert long.location == f"{tmp_path}/a.jsonl:byte 28"
     assert long.detail == "the line has 200,000,001 bytes, more than 67,108,864"
     assert len(long.raw) == 65536
@@ -136,25 +173,44 @@ def test_a_longer_line_is_none_and_never_held_in_memory(tmp_path):
 
 
 def test_damaged_gzip_is_told_once_wherever_the_cuts_are(tmp_path):
-    records = [{"id": str(index), "article": os.urandom(300).hex()} for index in range(400)]
+    records = [
+        {"id": str(index), "article": os.urandom(300).hex()} for index in range(400)
+    ]
     content = gzip.compress(_lines(records))
     (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
-    results = [_read(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=size)[1] for size in (20_000, 1 << 30)]
+    results = [
+        _read(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=size)[1]
+        for size in (20_000, 1 << 30)
+    ]
     assert results[0] == results[1]
     *documents, last = results[0]
     assert last.reason == "broken_gzip"
     assert 100 < len(documents) < 300
-    assert [d.document_id for d in documents] == [r["id"] for r in records[: len(documents)]]
+    assert [d.document_id for d in documents] == [
+        r["id"] for r in records[: len(documents)]
+    ]
 
 
 def test_field_names_are_mapped_and_checked(tmp_path):
-    (tmp_path / "a.jsonl").write_text('broken\n{"body": "B", "abstract": "A", "key": "k", "part": "dev"}\n')
+    (tmp_path / "a.jsonl").write_text(
+        'broken\n{"body": "B", "abstract": "A", "key": "k", "part": "dev"}\n'
+    )
     corpus = f"jsonl:{tmp_path}/a.jsonl"
-    names = {"article_field": "body", "highlights_field": "abstract", "id_field": "key", "split_field": "part"}
+    names = {
+        "article_field": "body",
+        "highlights_field": "abstract",
+        "id_field": "key",
+        "split_field": "part",
+    }
     assert _read(corpus, **names)[1][1] == Document("k", "dev", "B", "A", {})
-    with pytest.raises(UsageError, match="has no field 'article', it has 'body', 'abstract', 'key', 'part' "):
+    with pytest.raises(
+        UsageError,
+        match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
+    ):
         _read(corpus)
-    with pytest.raises(UsageError, match="no field 'abstracts', .*did you mean 'abstract'"):
+    with pytest.raises(
+        UsageError, match="no field 'abstracts', .*did you mean 'abstract'"
+    ):
         _read(corpus, article_field="body", highlights_field="abstracts")
     with pytest.raises(UsageError, match="no field 'id'"):
         _read(corpus, article_field="body", id_field="id")
@@ -171,8 +227,13 @@ def test_remote_files_and_versions():
     try:
         tasks, found = _read("jsonl:memory://corpus/*", task_bytes=1_000)
         assert len(tasks) > 4
-        assert [d.document_id for d in found] == [f"d{index}" for index in range(50)] * 2
-        assert {task.paths[0] for task in tasks} == {"memory:///corpus/a.jsonl", "memory:///corpus/b.jsonl.gz"}
+        assert [d.document_id for d in found] == [
+            f"d{index}" for index in range(50)
+        ] * 2
+        assert {task.paths[0] for task in tasks} == {
+            "memory:///corpus/a.jsonl",
+            "memory:///corpus/b.jsonl.gz",
+        }
         memory.pipe("/corpus/a.jsonl", content)
         assert tasks[0].version != _read("jsonl:memory://corpus/*")[0][0].version
     finally:

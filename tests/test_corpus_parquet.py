@@ -23,30 +23,55 @@ def _table(count, kind=None):
         {
             "unused": pa.array([[1, 2]] * count),
             "id": pa.array(range(count)),
-            "article": pa.array([f"Ärticle {index} " * (index % 11 + 1) for index in range(count)], kind or pa.string()),
-            "highlights": pa.array([None if index % 3 else f"H {index}" for index in range(count)], kind or pa.string()),
+            "article": pa.array(
+                [f"Ärticle {index} " * (index % 11 + 1) for index in range(count)],
+                kind or pa.string(),
+            ),
+            "highlights": pa.array(
+                [None if index % 3 else f"H {index}" for index in range(count)],
+                kind or pa.string(),
+            ),
         }
     )
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
+)
 def test_any_cut_gives_the_same_documents(tmp_path, kind):
     table = _table(900, kind)
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=37)
-    expected = [(str(r["id"]), r["article"], r["highlights"]) for r in table.to_pylist()]
+    expected = [
+        (str(r["id"]), r["article"], r["highlights"]) for r in table.to_pylist()
+    ]
     counts = []
     for task_bytes in (1_000, 10_000, 40_000, 1 << 30):
         tasks, found = _read(f"parquet:{tmp_path}/*.parquet", task_bytes=task_bytes)
         assert [(d.document_id, d.article, d.highlights) for d in found] == expected
-        assert all(task.size_bytes <= task_bytes or task.stop - task.start == 1 for task in tasks)
-        assert all(left.size_bytes + right.size_bytes > task_bytes for left, right in itertools.pairwise(tasks))
+        assert all(
+            task.size_bytes <= task_bytes or task.stop - task.start == 1
+            for task in tasks
+        )
+        assert all(
+            left.size_bytes + right.size_bytes > task_bytes
+            for left, right in itertools.pairwise(tasks)
+        )
         counts.append(len(tasks))
     assert counts[0] == 25 >= counts[1] >= counts[2] > counts[3] == 1
 
 
 def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
     texts = pa.array([b"good", b"caf\xe9", None, b""], pa.binary()).view(pa.string())
-    pq.write_table(pa.table({"article": texts, "id": pa.array([1.5, None, 3.0, None])}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"article": texts, "id": pa.array([1.5, None, 3.0, None])}),
+        tmp_path / "a.parquet",
+    )
     path = f"{tmp_path}/a.parquet"
     _, found = _read(f"parquet:{path}")
     assert [(u.location, u.reason) for u in found[:3]] == [
@@ -61,11 +86,24 @@ def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
 def test_a_damaged_row_group_costs_no_other(tmp_path):
     path = tmp_path / "a.parquet"
     table = _table(90)
-    with_null = pa.array([None if index == 70 else text for index, text in enumerate(table["article"].to_pylist())])
-    table = table.set_column(table.schema.get_field_index("article"), "article", with_null)
-    pq.write_table(table, path, row_group_size=30, compression="zstd", use_dictionary=False)
+    with_null = pa.array(
+        [
+            None if index == 70 else text
+            for index, text in enumerate(table["article"].to_pylist())
+        ]
+    )
+    table = table.set_column(
+        table.schema.get_field_index("article"), "article", with_null
+    )
+    pq.write_table(
+        table, path, row_group_size=30, compression="zstd", use_dictionary=False
+    )
     group = pq.read_metadata(path).row_group(1)
-    column = group.column([group.column(index).path_in_schema for index in range(group.num_columns)].index("article"))
+    column = group.column(
+        [
+            group.column(index).path_in_schema for index in range(group.num_columns)
+        ].index("article")
+    )
     content = bytearray(path.read_bytes())
     begin = column.data_page_offset + column.total_compressed_size // 2
     content[begin : begin + 40] = b"\xff" * 40
@@ -82,16 +120,30 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
 
 
 def test_fields_and_files_are_checked(tmp_path):
-    pq.write_table(pa.table({"body": ["B"], "abstract": ["A"], "key": ["k"], "part": ["dev"]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"body": ["B"], "abstract": ["A"], "key": ["k"], "part": ["dev"]}),
+        tmp_path / "a.parquet",
+    )
     corpus = f"parquet:{tmp_path}/a.parquet"
-    names = {"article_field": "body", "highlights_field": "abstract", "id_field": "key", "split_field": "part"}
+    names = {
+        "article_field": "body",
+        "highlights_field": "abstract",
+        "id_field": "key",
+        "split_field": "part",
+    }
     assert _read(corpus, **names)[1] == [Document("k", "dev", "B", "A", {})]
-    with pytest.raises(UsageError, match="has no field 'article', it has 'body', 'abstract', 'key', 'part' "):
+    with pytest.raises(
+        UsageError,
+        match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
+    ):
         _read(corpus)
     with pytest.raises(UsageError, match="no field 'highlights'"):
         _read(corpus, article_field="body", highlights_field="highlights")
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(UsageError, match=r"b.parquet is not a Parquet file \(.*\); name the Parquet files alone"):
+    with pytest.raises(
+        UsageError,
+        match=r"b.parquet is not a Parquet file \(.*\); name the Parquet files alone",
+    ):
         _read(f"parquet:{tmp_path}/b.parquet")
 
 

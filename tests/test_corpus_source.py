@@ -11,38 +11,78 @@ import pytest
 from precis.model.errors import UsageError
 from precis.pipelines import flags
 from precis.pipelines.corpus.document import Document, Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task, split_of
+from precis.pipelines.corpus.source import (
+    CorpusOptions,
+    list_tasks,
+    read_task,
+    split_of,
+)
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    lines = [json.dumps({"id": f"d{index}", "article": f"Text {index}."}) + "\n" for index in range(400)]
+    lines = [
+        json.dumps({"id": f"d{index}", "article": f"Text {index}."}) + "\n"
+        for index in range(400)
+    ]
     (tmp_path / "a.jsonl").write_text("".join(lines))
     return f"jsonl:{tmp_path}/a.jsonl"
 
 
 def _read(options):
-    return [record for task in list_tasks(options) for record in read_task(task, options)]
+    return [
+        record for task in list_tasks(options) for record in read_task(task, options)
+    ]
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"corpus": "xml:a"}, r"unknown corpus 'xml:a'; .*tfds, stories, jsonl, csv, parquet, text, sample$"),
+        (
+            {"corpus": "xml:a"},
+            r"unknown corpus 'xml:a'; .*tfds, stories, jsonl, csv, parquet, text, sample$",
+        ),
         ({"corpus": "news.jsonl"}, r"unknown corpus 'news.jsonl'; write scheme:where"),
         ({"corpus": "gs://bucket/a"}, r"unknown corpus 'gs://bucket/a'"),
         ({"corpus": "jsonl:"}, r"'jsonl:' says no place"),
-        ({"corpus": "jsonl:a", "task_bytes": 0}, r"--task_bytes must be at least 1, not 0"),
-        ({"corpus": "jsonl:a", "validation_share": 1.5}, r"--validation_share must lie between 0 and 1, not 1.5"),
-        ({"corpus": "jsonl:a", "test_share": -0.1}, r"--test_share must lie between 0 and 1, not -0.1"),
-        ({"corpus": "jsonl:a", "validation_share": 0.6, "test_share": 0.6}, r"must add up to at most 1, not 1.2"),
+        (
+            {"corpus": "jsonl:a", "task_bytes": 0},
+            r"--task_bytes must be at least 1, not 0",
+        ),
+        (
+            {"corpus": "jsonl:a", "validation_share": 1.5},
+            r"--validation_share must lie between 0 and 1, not 1.5",
+        ),
+        (
+            {"corpus": "jsonl:a", "test_share": -0.1},
+            r"--test_share must lie between 0 and 1, not -0.1",
+        ),
+        (
+            {"corpus": "jsonl:a", "validation_share": 0.6, "test_share": 0.6},
+            r"must add up to at most 1, not 1.2",
+        ),
         ({"corpus": "text:a", "id_field": "x"}, r"text: has no fields to name"),
         ({"corpus": "jsonl:a", "article_field": ""}, r"--article_field is empty"),
-        ({"corpus": "jsonl:a", "data_dir": "d"}, r"--data_dir goes with tfds: alone, not with jsonl:a"),
-        ({"corpus": "tfds:cnn_dailymail", "stories_dir": "d"}, r"--stories_dir and --urls_dir go together"),
-        ({"corpus": "tfds:xsum", "stories_dir": "d", "urls_dir": "u"}, r"--stories_dir prepares tfds:cnn_dailymail alone, not tfds:xsum"),
-        ({"corpus": "sample:", "split": "dev"}, r"sample: has the splits train, validation, test, not 'dev'"),
-        ({"corpus": "jsonl:a", "split": "dev"}, r"jsonl: has the splits train, validation, test, not 'dev'"),
+        (
+            {"corpus": "jsonl:a", "data_dir": "d"},
+            r"--data_dir goes with tfds: alone, not with jsonl:a",
+        ),
+        (
+            {"corpus": "tfds:cnn_dailymail", "stories_dir": "d"},
+            r"--stories_dir and --urls_dir go together",
+        ),
+        (
+            {"corpus": "tfds:xsum", "stories_dir": "d", "urls_dir": "u"},
+            r"--stories_dir prepares tfds:cnn_dailymail alone, not tfds:xsum",
+        ),
+        (
+            {"corpus": "sample:", "split": "dev"},
+            r"sample: has the splits train, validation, test, not 'dev'",
+        ),
+        (
+            {"corpus": "jsonl:a", "split": "dev"},
+            r"jsonl: has the splits train, validation, test, not 'dev'",
+        ),
     ],
 )
 def test_refused_before_any_file_is_opened(values, message):
@@ -52,13 +92,22 @@ def test_refused_before_any_file_is_opened(values, message):
 
 @pytest.mark.parametrize("scheme", ["jsonl", "csv", "parquet", "text"])
 def test_nothing_matches(tmp_path, scheme):
-    with pytest.raises(UsageError, match=rf"no file matches {tmp_path}/\*.x \(the folder {tmp_path} exists\)"):
+    with pytest.raises(
+        UsageError,
+        match=rf"no file matches {tmp_path}/\*.x \(the folder {tmp_path} exists\)",
+    ):
         list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/*.x"))
-    with pytest.raises(UsageError, match=rf"no file matches .* \(there is no folder {tmp_path}/none\)"):
+    with pytest.raises(
+        UsageError, match=rf"no file matches .* \(there is no folder {tmp_path}/none\)"
+    ):
         list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/none/*"))
-    with pytest.raises(UsageError, match=r"is a folder; name the files in it, as in .*/\*$"):
+    with pytest.raises(
+        UsageError, match=r"is a folder; name the files in it, as in .*/\*$"
+    ):
         list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}"))
-    with pytest.raises(UsageError, match=r"no file matches none-\*.x \(in the working directory\)"):
+    with pytest.raises(
+        UsageError, match=r"no file matches none-\*.x \(in the working directory\)"
+    ):
         list_tasks(CorpusOptions(corpus=f"{scheme}:none-*.x"))
 
 
@@ -74,17 +123,33 @@ def test_splits_by_hash(corpus):
     documents = _read(options)
     assert len(documents) == 400
     for document in documents:
-        place = int(hashlib.sha256(f"17:{document.document_id}".encode()).hexdigest()[:16], 16) / 2**64
-        assert document.split == ("validation" if place < 0.2 else "test" if place < 0.5 else "train")
+        place = (
+            int(
+                hashlib.sha256(f"17:{document.document_id}".encode()).hexdigest()[:16],
+                16,
+            )
+            / 2**64
+        )
+        assert document.split == (
+            "validation" if place < 0.2 else "test" if place < 0.5 else "train"
+        )
     parts = {
-        split: _read(CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3, split=split))
+        split: _read(
+            CorpusOptions(
+                corpus=corpus, validation_share=0.2, test_share=0.3, split=split
+            )
+        )
         for split in ("train", "validation", "test")
     }
-    assert {split: [d for d in documents if d.split == split] for split in parts} == parts
+    assert {
+        split: [d for d in documents if d.split == split] for split in parts
+    } == parts
     # Five standard deviations of a binomial of 400.
     assert abs(len(parts["validation"]) - 80) < 40
     assert abs(len(parts["test"]) - 120) < 46
-    other_seed = CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3, seed=18)
+    other_seed = CorpusOptions(
+        corpus=corpus, validation_share=0.2, test_share=0.3, seed=18
+    )
     assert [d.split for d in _read(other_seed)] != [d.split for d in documents]
 
 
@@ -96,14 +161,26 @@ def test_shares_at_their_ends():
 
 
 def test_records_own_split(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"article": "a", "part": "dev"}\n{"article": "b", "part": "x"}\n{"article": "c", "part": null}\n')
+    (tmp_path / "a.jsonl").write_text(
+        '{"article": "a", "part": "dev"}\n{"article": "b", "part": "x"}\n{"article": "c", "part": null}\n'
+    )
     corpus = f"jsonl:{tmp_path}/a.jsonl"
-    assert [d.split for d in _read(CorpusOptions(corpus=corpus, split_field="part", validation_share=1, test_share=0))] == [
+    assert [
+        d.split
+        for d in _read(
+            CorpusOptions(
+                corpus=corpus, split_field="part", validation_share=1, test_share=0
+            )
+        )
+    ] == [
         "dev",
         "x",
         "validation",
     ]
-    assert [d.article for d in _read(CorpusOptions(corpus=corpus, split_field="part", split="dev"))] == ["a"]
+    assert [
+        d.article
+        for d in _read(CorpusOptions(corpus=corpus, split_field="part", split="dev"))
+    ] == ["a"]
 
 
 def test_sample():
@@ -118,9 +195,26 @@ def test_sample():
 def test_every_field_is_a_flag():
     parser = argparse.ArgumentParser()
     flags.add_flags(parser, [CorpusOptions])
-    values = vars(parser.parse_args(["--corpus", "jsonl:a", "--id_field", "key", "--no-strip_boilerplate", "--task_bytes", "9"]))
+    values = vars(
+        parser.parse_args(
+            [
+                "--corpus",
+                "jsonl:a",
+                "--id_field",
+                "key",
+                "--no-strip_boilerplate",
+                "--task_bytes",
+                "9",
+            ]
+        )
+    )
     (options,) = flags.read_flags([CorpusOptions], values)
-    assert (options.id_field, options.strip_boilerplate, options.task_bytes, options.seed) == ("key", False, 9, 17)
+    assert (
+        options.id_field,
+        options.strip_boilerplate,
+        options.task_bytes,
+        options.seed,
+    ) == ("key", False, 9, 17)
     assert "Corpus" in parser.format_help()
 
 
@@ -132,16 +226,34 @@ options = CorpusOptions(corpus={corpus!r})
 assert sum(1 for task in list_tasks(options) for _ in read_task(task, options)) == 400
 print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam") if name in sys.modules])
 """
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_a_split_that_cannot_be_a_name_is_told(tmp_path):
     path = tmp_path / "a.jsonl"
     splits = ["train", "../../escaped/evil", "/abs", "", "x" * 41, "dev_2"]
-    path.write_text("".join(json.dumps({"id": f"d{i}", "article": "A.", "s": split}) + "\n" for i, split in enumerate(splits)))
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"d{i}", "article": "A.", "s": split}) + "\n"
+            for i, split in enumerate(splits)
+        )
+    )
     options = CorpusOptions(corpus=f"jsonl:{path}", split_field="s")
-    found = [record for task in list_tasks(options) for record in read_task(task, options)]
-    assert [(record.location, record.reason) for record in found if isinstance(record, Unreadable)] == [
-        (f"document d{i}", "bad_split") for i in (1, 2, 4)
+    found = [
+        record for task in list_tasks(options) for record in read_task(task, options)
     ]
-    assert [record.document_id for record in found if isinstance(record, Document)] == ["d0", "d3", "d5"]
+    assert [
+        (record.location, record.reason)
+        for record in found
+        if isinstance(record, Unreadable)
+    ] == [(f"document d{i}", "bad_split") for i in (1, 2, 4)]
+    assert [record.document_id for record in found if isinstance(record, Document)] == [
+        "d0",
+        "d3",
+        "d5",
+    ]

@@ -17,9 +17,16 @@ def _read(corpus, **options):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("2023/storm.txt", "2024/storm.txt", "2024/storm.md", "2024/fire.v1.txt"):
+    for name in (
+        "2023/storm.txt",
+        "2024/storm.txt",
+        "2024/storm.md",
+        "2024/fire.v1.txt",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"Text of {name}\r\nend ü", encoding="utf-8", newline="")
+        (tmp_path / name).write_text(
+            f"Text of {name}\r\nend ü", encoding="utf-8", newline=""
+        )
     return tmp_path
 
 
@@ -40,9 +47,19 @@ def test_one_document_a_file(folder, monkeypatch):
 
 
 def test_ids_are_unique(folder):
-    assert [d.document_id for d in _read(f"text:{folder}/2024/*")[1]] == ["fire.v1.txt", "storm.md", "storm.txt"]
-    assert [d.document_id for d in _read(f"text:{folder}/2024/storm.md")[1]] == ["storm"]
-    assert [d.document_id for d in _read(f"text:{folder}/2*/storm.*")[1]] == ["2023/storm.txt", "2024/storm.md", "2024/storm.txt"]
+    assert [d.document_id for d in _read(f"text:{folder}/2024/*")[1]] == [
+        "fire.v1.txt",
+        "storm.md",
+        "storm.txt",
+    ]
+    assert [d.document_id for d in _read(f"text:{folder}/2024/storm.md")[1]] == [
+        "storm"
+    ]
+    assert [d.document_id for d in _read(f"text:{folder}/2*/storm.*")[1]] == [
+        "2023/storm.txt",
+        "2024/storm.md",
+        "2024/storm.txt",
+    ]
 
 
 def test_unreadable_files(tmp_path, monkeypatch):
@@ -52,8 +69,15 @@ def test_unreadable_files(tmp_path, monkeypatch):
     (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * 97)
     (tmp_path / "d[1].txt").write_bytes(b"")
     broken, large, whole, empty = _read(f"text:{tmp_path}/*.txt")[1]
-    assert (broken.location, broken.reason, broken.raw) == (f"{tmp_path}/a.txt:byte 5", "invalid_utf8", b"good \xff bad")
-    assert (large.reason, large.detail) == ("file_too_large", "the file has more than 100 bytes")
+    assert (broken.location, broken.reason, broken.raw) == (
+        f"{tmp_path}/a.txt:byte 5",
+        "invalid_utf8",
+        b"good \xff bad",
+    )
+    assert (large.reason, large.detail) == (
+        "file_too_large",
+        "the file has more than 100 bytes",
+    )
     assert whole.article == "y" * 97
     assert (empty.article, empty.document_id) == ("", "d[1]")
     assert _read(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
@@ -67,14 +91,18 @@ def test_a_changed_file_changes_the_version(folder):
 
 
 def test_story_text():
-    text = (
-        "A man bit\r a dog\r\n  It was “big”  \n\nSee @highlight there\n\n@highlight\n\nMan bites dog\nin town!\n\n@highlight\n\nDog (well)"
+    text = "A man bit\r a dog\r\n  It was “big”  \n\nSee @highlight there\n\n@highlight\n\nMan bites dog\nin town!\n\n@highlight\n\nDog (well)"
+    assert parse_story(text) == (
+        "A man bit a dog. It was “big” See @highlight there",
+        "Man bites dog.\nin town!\nDog (well)",
     )
-    assert parse_story(text) == ("A man bit a dog. It was “big” See @highlight there", "Man bites dog.\nin town!\nDog (well)")
     assert parse_story("No highlights") == ("No highlights.", None)
     assert parse_story("") == ("", None)
     ends = "’”\"'`)!?."
-    assert parse_story("\n".join(f"a{end}" for end in ends) + "\n:\n") == (" ".join(f"a{end}" for end in ends) + " :.", None)
+    assert parse_story("\n".join(f"a{end}" for end in ends) + "\n:\n") == (
+        " ".join(f"a{end}" for end in ends) + " :.",
+        None,
+    )
 
 
 def test_small_files_share_a_task(tmp_path):
@@ -86,7 +114,11 @@ def test_small_files_share_a_task(tmp_path):
 
 
 def test_stories(tmp_path):
-    for name, text in (("cnn/stories/a1.story", "One\n\n@highlight\n\nH"), ("dailymail/stories/b2.story", "Two."), ("cnn/list.txt", "x")):
+    for name, text in (
+        ("cnn/stories/a1.story", "One\n\n@highlight\n\nH"),
+        ("dailymail/stories/b2.story", "Two."),
+        ("cnn/list.txt", "x"),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "cnn/stories/c3.story").write_bytes(b"\xff")
@@ -94,9 +126,15 @@ def test_stories(tmp_path):
         tasks, found = _read(f"stories:{tmp_path}", task_bytes=task_bytes)
         assert len(tasks) == count
         assert isinstance(found.pop(1), Unreadable)
-        assert [(d.document_id, d.article, d.highlights) for d in found] == [("a1", "One.", "H."), ("b2", "Two.", None)]
+        assert [(d.document_id, d.article, d.highlights) for d in found] == [
+            ("a1", "One.", "H."),
+            ("b2", "Two.", None),
+        ]
     (tmp_path / "dailymail/stories/a1.story").write_text("again")
-    with pytest.raises(UsageError, match=r"cnn/stories/a1.story and .*dailymail/stories/a1.story have one name, and the name is the id"):
+    with pytest.raises(
+        UsageError,
+        match=r"cnn/stories/a1.story and .*dailymail/stories/a1.story have one name, and the name is the id",
+    ):
         _read(f"stories:{tmp_path}")
     with pytest.raises(UsageError, match=r"there is no folder .*/none; check the path"):
         _read(f"stories:{tmp_path}/none")

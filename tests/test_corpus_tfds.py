@@ -25,7 +25,10 @@ _STORIES = [
     "Mentions @highlight inside\n\n@highlight and more\n\nAfter a mark with words\n",
     "A line separator\u2028stays, a form feed\x0ctoo;\n\n@highlight\n\n\u0085next line\n",
     "Colon at the end:\n\nComma,\n\nEllipsis…\n\n@highlight\n\nx]\n",
-    *(f"Story number {number} is long. {'Words ' * (10 * number)}\n\n@highlight\n\nNumber {number}\n" for number in range(20)),
+    *(
+        f"Story number {number} is long. {'Words ' * (10 * number)}\n\n@highlight\n\nNumber {number}\n"
+        for number in range(20)
+    ),
 ]
 _SPLITS = {"val": "validation", "test": "test", "train": "train"}
 
@@ -45,9 +48,17 @@ def raw(tmp_path_factory):
         urls[name].append(url)
         story_id = hashlib.sha1(url.encode()).hexdigest()
         splits[story_id] = _SPLITS[name]
-        (folder / "stories" / ("cnn", "dailymail")[index % 2] / "stories" / f"{story_id}.story").write_bytes(story.encode())
+        (
+            folder
+            / "stories"
+            / ("cnn", "dailymail")[index % 2]
+            / "stories"
+            / f"{story_id}.story"
+        ).write_bytes(story.encode())
     for name, listed in urls.items():
-        (folder / "urls" / f"all_{name}.txt").write_text("".join(f"{url}\n" for url in listed))
+        (folder / "urls" / f"all_{name}.txt").write_text(
+            "".join(f"{url}\n" for url in listed)
+        )
     return folder, splits
 
 
@@ -70,24 +81,39 @@ def test_raw_stories_and_prepared_data_set_are_the_same_documents(raw, data_dir)
     _, stories = _read(f"stories:{folder}/stories")
     assert len(prepared) == len(_STORIES)
     assert {d.document_id: d.split for d in prepared} == splits
-    assert sorted(d._replace(split="") for d in prepared) == sorted(d._replace(split="") for d in stories)
+    assert sorted(d._replace(split="") for d in prepared) == sorted(
+        d._replace(split="") for d in stories
+    )
 
 
 def test_prepares_where_the_data_set_is_missing(raw, data_dir, tmp_path):
     folder, _ = raw
-    flags = {"stories_dir": f"{folder}/stories", "urls_dir": f"{folder}/urls", "data_dir": str(tmp_path)}
+    flags = {
+        "stories_dir": f"{folder}/stories",
+        "urls_dir": f"{folder}/urls",
+        "data_dir": str(tmp_path),
+    }
     _, found = _read("tfds:cnn_dailymail:test", **flags)
     assert found == _read("tfds:cnn_dailymail:test", data_dir=str(data_dir))[1] != []
-    written = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*"))
+    written = sorted(
+        (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
+    )
     assert _read("tfds:cnn_dailymail:test", **flags)[1] == found
-    assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")) == written
+    assert (
+        sorted(
+            (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
+        )
+        == written
+    )
 
 
 def test_any_cut_gives_the_same_documents(data_dir):
     counts = []
     whole = _read("tfds:cnn_dailymail", data_dir=str(data_dir))[1]
     for task_bytes in (1_000, 10_000, 1 << 30):
-        tasks, found = _read("tfds:cnn_dailymail", data_dir=str(data_dir), task_bytes=task_bytes)
+        tasks, found = _read(
+            "tfds:cnn_dailymail", data_dir=str(data_dir), task_bytes=task_bytes
+        )
         assert found == whole
         counts.append(len(tasks))
     assert counts[0] > counts[1] > counts[2] == 3
@@ -95,38 +121,69 @@ def test_any_cut_gives_the_same_documents(data_dir):
 
 def test_versions_and_splits(data_dir):
     found = _read("tfds:cnn_dailymail/3.4.0:validation", data_dir=str(data_dir))[1]
-    assert found == _read("tfds:cnn_dailymail", split="validation", data_dir=str(data_dir))[1]
+    assert (
+        found
+        == _read("tfds:cnn_dailymail", split="validation", data_dir=str(data_dir))[1]
+    )
     assert {d.split for d in found} == {"validation"}
-    with pytest.raises(UsageError, match="tfds:cnn_dailymail has no split 'dev'; it has .*validation"):
+    with pytest.raises(
+        UsageError, match="tfds:cnn_dailymail has no split 'dev'; it has .*validation"
+    ):
         _read("tfds:cnn_dailymail:dev", data_dir=str(data_dir))
-    with pytest.raises(UsageError, match="tfds:cnn_dailymail:test names one split and --split train another"):
+    with pytest.raises(
+        UsageError,
+        match="tfds:cnn_dailymail:test names one split and --split train another",
+    ):
         _read("tfds:cnn_dailymail:test", split="train", data_dir=str(data_dir))
 
 
 def test_other_features(data_dir):
-    _, found = _read("tfds:cnn_dailymail", data_dir=str(data_dir), highlights_field="publisher", id_field="article")
+    _, found = _read(
+        "tfds:cnn_dailymail",
+        data_dir=str(data_dir),
+        highlights_field="publisher",
+        id_field="article",
+    )
     assert {d.highlights for d in found} == {"cnn", "dm"}
     assert all(d.document_id == d.article for d in found)
-    with pytest.raises(UsageError, match="has no field 'summary', it has 'article', 'highlights', 'id', 'publisher'"):
+    with pytest.raises(
+        UsageError,
+        match="has no field 'summary', it has 'article', 'highlights', 'id', 'publisher'",
+    ):
         _read("tfds:cnn_dailymail", data_dir=str(data_dir), highlights_field="summary")
 
 
-def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(data_dir, tmp_path):
+def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(
+    data_dir, tmp_path
+):
     copy = tmp_path / "data"
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
         frames = list(record.read_frames(file))
     content = bytearray(shard.read_bytes())
-    content[sum(len(frame) + 16 for frame in frames[:5]) + 20] ^= 1  # inside the sixth record
+    content[sum(len(frame) + 16 for frame in frames[:5]) + 20] ^= (
+        1  # inside the sixth record
+    )
     shard.write_bytes(content)
-    results = [_read("tfds:cnn_dailymail:train", data_dir=str(copy), task_bytes=size)[1] for size in (1_000, 1 << 30)]
+    results = [
+        _read("tfds:cnn_dailymail:train", data_dir=str(copy), task_bytes=size)[1]
+        for size in (1_000, 1 << 30)
+    ]
     for found, is_cut in zip(results, (True, False), strict=True):
         lost = [u for u in found if isinstance(u, Unreadable)]
-        assert (lost[0].location, lost[0].reason) == (f"{shard}:record 5", "broken_shard")
-        assert lost[0].detail.startswith("the shard is damaged or ends at record 5; records 5 to ")
+        assert (lost[0].location, lost[0].reason) == (
+            f"{shard}:record 5",
+            "broken_shard",
+        )
+        assert lost[0].detail.startswith(
+            "the shard is damaged or ends at record 5; records 5 to "
+        )
         assert sum(isinstance(d, Document) for d in found) == 5
-        assert sum(u.records for u in lost) == len(frames) - 5 and (len(lost) > 1) is is_cut
+        assert (
+            sum(u.records for u in lost) == len(frames) - 5
+            and (len(lost) > 1) is is_cut
+        )
         assert lost[-1].detail.endswith(f" to {len(frames) - 1} are lost")
 
 
@@ -138,7 +195,9 @@ def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
         frames = list(record.read_frames(file))
     shard.write_bytes(b"".join(record.frame(frame) for frame in frames[:-2]))
     _, found = _read("tfds:cnn_dailymail:train", data_dir=str(copy))
-    assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [("broken_shard", 2)]
+    assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [
+        ("broken_shard", 2)
+    ]
     assert sum(isinstance(d, Document) for d in found) == len(frames) - 2
 
 
@@ -149,7 +208,9 @@ from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 options = CorpusOptions(corpus="tfds:cnn_dailymail", data_dir={str(data_dir)!r})
 print(sum(1 for task in list_tasks(options) for _ in read_task(task, options)), "tensorflow" in sys.modules)
 """
-    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
     assert output.split() == [str(len(_STORIES)), "False"]
 
 
@@ -162,9 +223,15 @@ def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path, monke
         "copy a prepared data_dir there .* --data_dir, or prepare it from raw stories with --stories_dir and --urls_dir",
     ):
         _read("tfds:cnn_dailymail", data_dir=str(tmp_path))
-    with pytest.raises(UsageError, match="tfds:no_such_set is no data set that TensorFlow Datasets knows"):
+    with pytest.raises(
+        UsageError,
+        match="tfds:no_such_set is no data set that TensorFlow Datasets knows",
+    ):
         _read("tfds:no_such_set", data_dir=str(tmp_path))
-    with pytest.raises(UsageError, match="tfds:cnn_dailymail/9.9.9 is no data set that TensorFlow Datasets knows: .*9.9.9"):
+    with pytest.raises(
+        UsageError,
+        match="tfds:cnn_dailymail/9.9.9 is no data set that TensorFlow Datasets knows: .*9.9.9",
+    ):
         _read("tfds:cnn_dailymail/9.9.9", data_dir=str(tmp_path))
 
 
@@ -173,8 +240,13 @@ def test_a_failed_download_is_told(tmp_path, monkeypatch):
         raise OSError("quota exceeded\nmore")
 
     monkeypatch.setattr(tfds_sets, "_unreachable", lambda url: "")
-    monkeypatch.setattr(tfds_sets.tfds.core.DatasetBuilder, "download_and_prepare", fail)
-    with pytest.raises(UsageError, match=r"cannot be downloaded \(the download failed: OSError: quota exceeded\); copy a prepared"):
+    monkeypatch.setattr(
+        tfds_sets.tfds.core.DatasetBuilder, "download_and_prepare", fail
+    )
+    with pytest.raises(
+        UsageError,
+        match=r"cannot be downloaded \(the download failed: OSError: quota exceeded\); copy a prepared",
+    ):
         _read("tfds:cnn_dailymail", data_dir=str(tmp_path))
 
 
@@ -191,7 +263,8 @@ def test_a_host_that_never_answers_is_given_up_soon(monkeypatch):
 def test_stories_and_url_lists_must_be_there(raw, tmp_path):
     folder, _ = raw
     with pytest.raises(
-        UsageError, match="/cnn/stories is missing; --stories_dir holds cnn/stories and dailymail/stories, --urls_dir all_train.txt"
+        UsageError,
+        match="/cnn/stories is missing; --stories_dir holds cnn/stories and dailymail/stories, --urls_dir all_train.txt",
     ):
         prepare_from_stories(str(tmp_path), f"{folder}/urls", str(tmp_path))
     with pytest.raises(UsageError, match="/all_train.txt is missing"):
@@ -202,8 +275,18 @@ def test_stories_and_url_lists_must_be_there(raw, tmp_path):
 def test_tfds_itself_reads_what_was_prepared(data_dir):
     import tensorflow_datasets as tfds
 
-    rows = tfds.as_numpy(tfds.load("cnn_dailymail", split="train", data_dir=str(data_dir), download=False))
-    theirs = {row["id"].decode(): (row["article"].decode(), row["highlights"].decode()) for row in rows}
-    ours = {d.document_id: (d.article, d.highlights) for d in _read("tfds:cnn_dailymail:train", data_dir=str(data_dir))[1]}
+    rows = tfds.as_numpy(
+        tfds.load(
+            "cnn_dailymail", split="train", data_dir=str(data_dir), download=False
+        )
+    )
+    theirs = {
+        row["id"].decode(): (row["article"].decode(), row["highlights"].decode())
+        for row in rows
+    }
+    ours = {
+        d.document_id: (d.article, d.highlights)
+        for d in _read("tfds:cnn_dailymail:train", data_dir=str(data_dir))[1]
+    }
     assert theirs == ours
     assert len(ours) > 10

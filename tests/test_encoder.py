@@ -24,7 +24,9 @@ BERT = {
 
 
 def make_encoder(precision: str = "float32", **changes) -> Encoder:
-    encoder = build_encoder(dataclasses.replace(small_config().encoder, **changes), precision=precision)
+    encoder = build_encoder(
+        dataclasses.replace(small_config().encoder, **changes), precision=precision
+    )
     plain.scramble(encoder, seed=5, scale=0.4)
     return encoder
 
@@ -46,33 +48,59 @@ T5 = {
 }
 
 
-@pytest.mark.parametrize("changes", [BERT, {}, T5, {"activation": "silu", "heads": 4, "embedding_norm": True, "norm_epsilon": 0.3}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        BERT,
+        {},
+        T5,
+        {"activation": "silu", "heads": 4, "embedding_norm": True, "norm_epsilon": 0.3},
+    ],
+)
 def test_the_states_by_hand(changes):
     encoder = make_encoder(**changes)
     states = encoder(SOURCE)
     assert states.dtype == "float32" and tuple(states.shape) == (2, 6, 8)
     for row, length in enumerate((4, 6)):
-        expected, _ = plain.encode(encoder.config, plain.weights_of(encoder), SOURCE[row, :length])
-        np.testing.assert_allclose(np.asarray(states)[row, :length], expected, atol=1e-5)
+        expected, _ = plain.encode(
+            encoder.config, plain.weights_of(encoder), SOURCE[row, :length]
+        )
+        np.testing.assert_allclose(
+            np.asarray(states)[row, :length], expected, atol=1e-5
+        )
 
 
 def test_padding_has_no_influence(bert):
     whole, alone = np.asarray(bert(SOURCE)), np.asarray(bert(SOURCE[:1, :4]))
     np.testing.assert_allclose(whole[:1, :4], alone, atol=1e-6)
-    assert (SOURCE[0, 4:] == PAD).all() and np.abs(whole[0, 0] - np.asarray(bert(np.where(SOURCE == PAD, 5, SOURCE)))[0, 0]).max() > 1e-2
+    assert (SOURCE[0, 4:] == PAD).all() and np.abs(
+        whole[0, 0] - np.asarray(bert(np.where(SOURCE == PAD, 5, SOURCE)))[0, 0]
+    ).max() > 1e-2
 
 
 def test_lower_blocks_can_be_frozen():
     encoder = make_encoder(**BERT)
-    encoder.embedding.trainable = encoder.source_input.trainable = encoder.encoder[0].trainable = False
+    encoder.embedding.trainable = encoder.source_input.trainable = encoder.encoder[
+        0
+    ].trainable = False
     names = {weight.path.split("/")[1] for weight in encoder.trainable_weights}
     assert names == {"encoder_1", "encoder_2"}
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder(SOURCE, training=True) ** 2)
-    gradients = tape.gradient(loss, [weight.value for weight in encoder.trainable_weights])
+    gradients = tape.gradient(
+        loss, [weight.value for weight in encoder.trainable_weights]
+    )
     # A constant added to all keys of a query changes nothing.
-    moved = [weight.path for weight, gradient in zip(encoder.trainable_weights, gradients, strict=True) if np.abs(gradient).max() > 1e-4]
-    assert {path for path in (weight.path for weight in encoder.trainable_weights) if "key/bias" not in path} == set(moved)
+    moved = [
+        weight.path
+        for weight, gradient in zip(encoder.trainable_weights, gradients, strict=True)
+        if np.abs(gradient).max() > 1e-4
+    ]
+    assert {
+        path
+        for path in (weight.path for weight in encoder.trainable_weights)
+        if "key/bias" not in path
+    } == set(moved)
 
 
 @pytest.mark.parametrize("variant", [name for name in TRANSFORMERS if name != "gate"])
@@ -82,17 +110,26 @@ def test_it_is_the_encoder_of_a_whole_network(variant):
     weights = {weight.path.split("/", 1)[1]: weight for weight in network.weights}
     for weight in encoder.weights:
         weight.assign(weights[weight.path.split("/", 1)[1]])
-    np.testing.assert_array_equal(np.asarray(encoder(SOURCE)), np.asarray(network.encode(SOURCE).states))
+    np.testing.assert_array_equal(
+        np.asarray(encoder(SOURCE)), np.asarray(network.encode(SOURCE).states)
+    )
 
 
 def test_dropout_only_while_training(bert):
-    assert np.array_equal(np.asarray(bert(SOURCE)), np.asarray(bert(SOURCE, training=False)))
-    assert np.abs(np.asarray(bert(SOURCE)) - np.asarray(bert(SOURCE, training=True))).max() > 0.1
+    assert np.array_equal(
+        np.asarray(bert(SOURCE)), np.asarray(bert(SOURCE, training=False))
+    )
+    assert (
+        np.abs(np.asarray(bert(SOURCE)) - np.asarray(bert(SOURCE, training=True))).max()
+        > 0.1
+    )
 
 
 def test_the_seed_gives_the_weights():
     config = small_config(**BERT).encoder
-    first, same, other = (build_encoder(config, seed=seed).get_weights() for seed in (1, 1, 2))
+    first, same, other = (
+        build_encoder(config, seed=seed).get_weights() for seed in (1, 1, 2)
+    )
     assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
     assert not np.array_equal(first[0], other[0])
 
@@ -101,7 +138,9 @@ def test_the_seed_gives_the_weights():
 def test_mixed_precision_multiplies_in_16_bits_and_gives_float32(bert, precision):
     encoder = make_encoder(precision, **BERT)
     assert {weight.dtype for weight in encoder.weights} == {"float32"}
-    assert encoder.encoder[0].attention.query.compute_dtype == precision.removeprefix("mixed_")
+    assert encoder.encoder[0].attention.query.compute_dtype == precision.removeprefix(
+        "mixed_"
+    )
     states = encoder(SOURCE)
     assert states.dtype == "float32"
     difference = np.abs(np.asarray(states) - np.asarray(bert(SOURCE))).max()
@@ -109,27 +148,54 @@ def test_mixed_precision_multiplies_in_16_bits_and_gives_float32(bert, precision
 
 
 def test_in_a_graph_of_any_shape(bert):
-    graph = tf.function(lambda tokens: bert(tokens), autograph=False, input_signature=[tf.TensorSpec((None, None), tf.int32)])
+    graph = tf.function(
+        lambda tokens: bert(tokens),
+        autograph=False,
+        input_signature=[tf.TensorSpec((None, None), tf.int32)],
+    )
     for tokens in (SOURCE, SOURCE[:1, :3]):
-        np.testing.assert_allclose(graph(tokens).numpy(), np.asarray(bert(tokens)), atol=1e-6)
+        np.testing.assert_allclose(
+            graph(tokens).numpy(), np.asarray(bert(tokens)), atol=1e-6
+        )
 
 
 def test_the_shape_of_a_network_s_encoder():
-    config = small_config(width=12, heads=3, decoder={"heads": 4}, pointer=False, max_target_tokens=3)
+    config = small_config(
+        width=12, heads=3, decoder={"heads": 4}, pointer=False, max_target_tokens=3
+    )
     assert config.encoder == EncoderConfig(
-        vocabulary_size=13, pad_id=PAD, encoder_layers=2, width=12, feed_forward=12, heads=3, dropout=0.2, max_source_tokens=7
+        vocabulary_size=13,
+        pad_id=PAD,
+        encoder_layers=2,
+        width=12,
+        feed_forward=12,
+        heads=3,
+        dropout=0.2,
+        max_source_tokens=7,
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"heads": 3}, "the width must be a multiple of the number of heads, but 8 is not one of 3; take 6 or another number of heads"),
+        (
+            {"heads": 3},
+            "the width must be a multiple of the number of heads, but 8 is not one of 3; take 6 or another number of heads",
+        ),
         ({"encoder_layers": 0}, "encoder_layers must be at least 1, not 0"),
         ({"max_source_tokens": 0}, "max_source_tokens must be at least 1, not 0"),
-        ({"positions": "rotary"}, "positions is one of sinusoidal, sinusoidal_halves, learned, relative, not 'rotary'"),
-        ({"activation": "tanh"}, "activation is one of relu, gelu, gelu_tanh, silu, not 'tanh'"),
-        ({"width": 9, "heads": 3}, "the width must be even for sinusoidal positions, not 9"),
+        (
+            {"positions": "rotary"},
+            "positions is one of sinusoidal, sinusoidal_halves, learned, relative, not 'rotary'",
+        ),
+        (
+            {"activation": "tanh"},
+            "activation is one of relu, gelu, gelu_tanh, silu, not 'tanh'",
+        ),
+        (
+            {"width": 9, "heads": 3},
+            "the width must be even for sinusoidal positions, not 9",
+        ),
         ({"dropout": 1.0}, "dropout is a share from 0 to below 1, not 1.0"),
     ],
 )

@@ -9,7 +9,11 @@ import pytest
 from small_encoder_checkpoint import BERT, write_encoder, write_pieces
 
 from precis.model.bundle import save_bundle, save_files
-from precis.model.encoder_bundle import load_encoder_bundle, open_encoder, save_encoder_bundle
+from precis.model.encoder_bundle import (
+    load_encoder_bundle,
+    open_encoder,
+    save_encoder_bundle,
+)
 from precis.model.errors import DataError, UsageError
 from precis.model.foreign.checkpoint import load_encoder
 from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
@@ -23,36 +27,84 @@ IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 def bundle(tmp_path) -> Path:
     write_encoder(tmp_path / "checkpoint")
     write_pieces(tmp_path / "checkpoint")
-    encoder, tokenizer = load_encoder(str(tmp_path / "checkpoint")), read_tokenizer(str(tmp_path / "checkpoint"), BERT)
-    model_id = save_encoder_bundle(str(tmp_path / "b"), encoder=encoder, tokenizer=tokenizer, provenance={"step": 2})
+    encoder, tokenizer = (
+        load_encoder(str(tmp_path / "checkpoint")),
+        read_tokenizer(str(tmp_path / "checkpoint"), BERT),
+    )
+    model_id = save_encoder_bundle(
+        str(tmp_path / "b"),
+        encoder=encoder,
+        tokenizer=tokenizer,
+        provenance={"step": 2},
+    )
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
-    assert (manifest["model_id"], manifest["kind"], manifest["provenance"]) == (model_id, "encoder", {"step": 2})
+    assert (manifest["model_id"], manifest["kind"], manifest["provenance"]) == (
+        model_id,
+        "encoder",
+        {"step": 2},
+    )
     return tmp_path / "b"
 
 
 def test_an_encoder_comes_back(bundle):
-    before, found = load_encoder(str(bundle.parent / "checkpoint")), load_encoder_bundle(str(bundle))
-    assert found.encoder.config == before.config and found.model_id == json.loads((bundle / "manifest.json").read_text())["model_id"]
-    np.testing.assert_array_equal(np.asarray(found.encoder(IDS)), np.asarray(before(IDS)))
-    assert isinstance(found.tokenizer, ForeignTokenizer) and found.tokenizer.around == ((3,), (4,))
+    before, found = (
+        load_encoder(str(bundle.parent / "checkpoint")),
+        load_encoder_bundle(str(bundle)),
+    )
+    assert (
+        found.encoder.config == before.config
+        and found.model_id
+        == json.loads((bundle / "manifest.json").read_text())["model_id"]
+    )
+    np.testing.assert_array_equal(
+        np.asarray(found.encoder(IDS)), np.asarray(before(IDS))
+    )
+    assert isinstance(found.tokenizer, ForeignTokenizer) and found.tokenizer.around == (
+        (3,),
+        (4,),
+    )
     config = json.loads((bundle / "config.json").read_text())
-    assert config == {"format_version": 1, "kind": "encoder", "encoder": dataclasses.asdict(before.config)}
-    names = {str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()}
-    assert names == {"config.json", "manifest.json", "weights.safetensors", "tokenizer/tokenizers.json"}
+    assert config == {
+        "format_version": 1,
+        "kind": "encoder",
+        "encoder": dataclasses.asdict(before.config),
+    }
+    names = {
+        str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()
+    }
+    assert names == {
+        "config.json",
+        "manifest.json",
+        "weights.safetensors",
+        "tokenizer/tokenizers.json",
+    }
 
 
 def test_it_computes_in_the_precision_asked_for(bundle):
     encoder = load_encoder_bundle(str(bundle), precision="mixed_bfloat16").encoder
-    assert encoder.encoder[1].feed_forward.inner.compute_dtype == "bfloat16" and encoder.weights[0].dtype == "float32"
+    assert (
+        encoder.encoder[1].feed_forward.inner.compute_dtype == "bfloat16"
+        and encoder.weights[0].dtype == "float32"
+    )
 
 
 def test_the_encoder_of_a_network_that_writes(records_folder, tmp_path):
     tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
-    network = make_network(vocabulary_size=tokenizer.vocabulary_size, pad_id=0, pointer=True)
-    model_id = save_bundle(str(tmp_path / "b"), network=network, tokenizer=tokenizer, provenance={})
+    network = make_network(
+        vocabulary_size=tokenizer.vocabulary_size, pad_id=0, pointer=True
+    )
+    model_id = save_bundle(
+        str(tmp_path / "b"), network=network, tokenizer=tokenizer, provenance={}
+    )
     found = load_encoder_bundle(str(tmp_path / "b"))
-    assert found.model_id == model_id and isinstance(found.tokenizer, Tokenizer) and found.encoder.config == network.config.encoder
-    np.testing.assert_array_equal(np.asarray(found.encoder(IDS)), np.asarray(network.encode(IDS).states))
+    assert (
+        found.model_id == model_id
+        and isinstance(found.tokenizer, Tokenizer)
+        and found.encoder.config == network.config.encoder
+    )
+    np.testing.assert_array_equal(
+        np.asarray(found.encoder(IDS)), np.asarray(network.encode(IDS).states)
+    )
 
 
 def test_an_encoder_that_no_network_is_made_for(bundle):
@@ -66,32 +118,63 @@ def test_an_encoder_that_no_network_is_made_for(bundle):
 
 
 @pytest.mark.parametrize("variant", ["t5", "vocabularies"])
-def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_source(variant, records_folder, tmp_path):
+def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_source(
+    variant, records_folder, tmp_path
+):
     target = Tokenizer.load(f"{records_folder}/tokenizer")
     source, network = Tokenizer(target.vocabulary, lower_case=True), network_of(variant)
-    save_bundle(str(tmp_path), network=network, tokenizer=target, source_tokenizer=source, provenance={})
+    save_bundle(
+        str(tmp_path),
+        network=network,
+        tokenizer=target,
+        source_tokenizer=source,
+        provenance={},
+    )
     found = load_encoder_bundle(str(tmp_path))
     assert found.tokenizer.fingerprint == source.fingerprint != target.fingerprint
     ids = IDS % 13
-    np.testing.assert_array_equal(np.asarray(found.encoder(ids)), np.asarray(network.encode(ids).states))
+    np.testing.assert_array_equal(
+        np.asarray(found.encoder(ids)), np.asarray(network.encode(ids).states)
+    )
 
 
-@pytest.mark.parametrize(("variant", "architecture"), [("decoder_only", "decoder_only"), ("gru", "recurrent")])
-def test_a_network_without_an_encoder_of_its_own_is_refused(variant, architecture, records_folder, tmp_path):
+@pytest.mark.parametrize(
+    ("variant", "architecture"),
+    [("decoder_only", "decoder_only"), ("gru", "recurrent")],
+)
+def test_a_network_without_an_encoder_of_its_own_is_refused(
+    variant, architecture, records_folder, tmp_path
+):
     tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
-    save_bundle(str(tmp_path / "b"), network=network_of(variant), tokenizer=tokenizer, provenance={})
-    with pytest.raises(UsageError, match=f"b: a network of the architecture {architecture} has no encoder to take; name another bundle"):
+    save_bundle(
+        str(tmp_path / "b"),
+        network=network_of(variant),
+        tokenizer=tokenizer,
+        provenance={},
+    )
+    with pytest.raises(
+        UsageError,
+        match=f"b: a network of the architecture {architecture} has no encoder to take; name another bundle",
+    ):
         load_encoder_bundle(str(tmp_path / "b"))
 
 
 def test_a_bundle_without_an_encoder_is_refused(tmp_path):
-    save_files(str(tmp_path / "b"), kind="extractive", config={}, weights={}, provenance={})
-    with pytest.raises(UsageError, match="kind extractive, and encoder or abstractive is asked for here; `precis summarize --extractive_b"):
+    save_files(
+        str(tmp_path / "b"), kind="extractive", config={}, weights={}, provenance={}
+    )
+    with pytest.raises(
+        UsageError,
+        match="kind extractive, and encoder or abstractive is asked for here; `precis summarize --extractive_b",
+    ):
         load_encoder_bundle(str(tmp_path / "b"))
 
 
 def test_changed_weights_are_refused(bundle):
     path = bundle / "weights.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(DataError, match="weights.safetensors: missing, or its checksum differs from manifest.json's"):
+    with pytest.raises(
+        DataError,
+        match="weights.safetensors: missing, or its checksum differs from manifest.json's",
+    ):
         load_encoder_bundle(str(bundle))

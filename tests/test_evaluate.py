@@ -7,7 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from apache_beam.options.pipeline_options import DirectOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    SetupOptions,
+    StandardOptions,
+)
 from summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model.errors import UsageError
@@ -19,7 +23,13 @@ from precis.pipelines.runner import pipeline_options
 @pytest.fixture
 def run(tmp_path):
     skipped = rows_of(range(20, 25), reference=False)
-    return write_run(tmp_path / "run", [[rows_of(range(0, 5)), rows_of(range(5, 7))], [skipped + rows_of(range(7, 16))]])
+    return write_run(
+        tmp_path / "run",
+        [
+            [rows_of(range(0, 5)), rows_of(range(5, 7))],
+            [skipped + rows_of(range(7, 16))],
+        ],
+    )
 
 
 SUMMARIES = {
@@ -36,18 +46,39 @@ def test_figures_agree_with_a_direct_use_of_rouge_score(run):
     for system in result["systems"]:
         assert system["rows"] == 16
         for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum"):
-            expected = np.mean([direct(measure, row["reference_summary"], SUMMARIES[system["system"]](row)) for row in rows])
+            expected = np.mean(
+                [
+                    direct(
+                        measure,
+                        row["reference_summary"],
+                        SUMMARIES[system["system"]](row),
+                    )
+                    for row in rows
+                ]
+            )
             assert system[measure]["mean"] == pytest.approx(expected, abs=1e-12)
-            assert system[measure]["low"] < system[measure]["mean"] < system[measure]["high"]
-    assert (result["rows"], result["rows_scored"], result["rows_without_reference"]) == (21, 16, 5)
+            assert (
+                system[measure]["low"]
+                < system[measure]["mean"]
+                < system[measure]["high"]
+            )
+    assert (
+        result["rows"],
+        result["rows_scored"],
+        result["rows_without_reference"],
+    ) == (21, 16, 5)
     assert result["truncated_share"] == 4 / 16
 
 
-def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(tmp_path):
+def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(
+    tmp_path,
+):
     from precis.pipelines.corpus.sample.generator import document
     from precis.pipelines.summarize import summarize
 
-    summarize(corpus="sample:60", output=str(tmp_path / "run"), extractive="frequency,lead")
+    summarize(
+        corpus="sample:60", output=str(tmp_path / "run"), extractive="frequency,lead"
+    )
     result = evaluate(input=str(tmp_path / "run"), resamples=10)
     (lead,) = (system for system in result["systems"] if system["system"] == "lead-3")
     rows = pq.read_table(tmp_path / "run" / "summaries").to_pylist()
@@ -56,33 +87,67 @@ def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(t
     articles = {document(index).document_id: document(index) for index in range(60)}
     assert by_id.keys() == articles.keys()
     for measure in ("rouge1", "rouge2", "rougeLsum"):
-        found = [direct(measure, articles[name].highlights, lines_of(row, "lead")) for name, row in by_id.items()]
-        assert 100 * lead[measure]["mean"] == pytest.approx(100 * np.mean(found), abs=0.01)
+        found = [
+            direct(measure, articles[name].highlights, lines_of(row, "lead"))
+            for name, row in by_id.items()
+        ]
+        assert 100 * lead[measure]["mean"] == pytest.approx(
+            100 * np.mean(found), abs=0.01
+        )
 
 
 def test_output_and_printed_table(run, tmp_path, capsys):
-    result = evaluate(input=run, output=str(tmp_path / "out"), resamples=200, confidence=0.9)
+    result = evaluate(
+        input=run, output=str(tmp_path / "out"), resamples=200, confidence=0.9
+    )
     assert json.loads((tmp_path / "out" / "rouge.json").read_text()) == result
     captured = capsys.readouterr()
     printed = captured.out.splitlines()
     lead = result["systems"][0]["rouge1"]
-    cell = f"{100 * lead['mean']:.1f} [{100 * lead['low']:.1f}, {100 * lead['high']:.1f}]"
-    assert printed[0].split() == ["system", "rows", "ROUGE-1", "ROUGE-2", "unsplit", "ROUGE-L", "ROUGE-Lsum"]
+    cell = (
+        f"{100 * lead['mean']:.1f} [{100 * lead['low']:.1f}, {100 * lead['high']:.1f}]"
+    )
+    assert printed[0].split() == [
+        "system",
+        "rows",
+        "ROUGE-1",
+        "ROUGE-2",
+        "unsplit",
+        "ROUGE-L",
+        "ROUGE-Lsum",
+    ]
     assert printed[1].startswith("lead-3       16    " + cell)
     assert [line.index("[") for line in printed[1:4]] == [printed[1].index("[")] * 3
-    assert printed[4] == "" and printed[5].split() == ["minus", "lead-3", "rows", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
+    assert printed[4] == "" and printed[5].split() == [
+        "minus",
+        "lead-3",
+        "rows",
+        "ROUGE-1",
+        "ROUGE-2",
+        "ROUGE-Lsum",
+    ]
     gain = result["differences"][0]["rouge1"]
     difference = f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, {100 * gain['high']:+.1f}]"
     assert printed[6].startswith(f"frequency     16    {difference}")
     notes = "\n".join(printed[8:])
-    assert "ROUGE-Lsum split at line breaks; x100, 90 % intervals from 200 bootstrap samples" in notes
+    assert (
+        "ROUGE-Lsum split at line breaks; x100, 90 % intervals from 200 bootstrap samples"
+        in notes
+    )
     assert "unsplit ROUGE-L: each text as one sequence of words" in notes
     assert "rows scored: 16; without a reference: 5" in notes
     assert "truncated: 25.0 % of the documents" in notes
     assert "warning" not in notes and "precis evaluate:" not in captured.err
     markdown = (tmp_path / "out" / "rouge.md").read_text()
-    assert f"| lead-3 | 16 | {cell} |" in markdown and f"| frequency | 16 | {difference}" in markdown and "ROUGE-Lsum split" in markdown
-    assert "| minus lead-3 | rows | ROUGE-1 | ROUGE-2 | ROUGE-Lsum |\n|---|---:|---|---|---|\n" in markdown
+    assert (
+        f"| lead-3 | 16 | {cell} |" in markdown
+        and f"| frequency | 16 | {difference}" in markdown
+        and "ROUGE-Lsum split" in markdown
+    )
+    assert (
+        "| minus lead-3 | rows | ROUGE-1 | ROUGE-2 | ROUGE-Lsum |\n|---|---:|---|---|---|\n"
+        in markdown
+    )
 
 
 def test_result_goes_into_the_run_unless_told_otherwise(run, tmp_path):
@@ -91,24 +156,45 @@ def test_result_goes_into_the_run_unless_told_otherwise(run, tmp_path):
 
 
 def test_confidence_widens_the_interval(run):
-    narrow, wide = (evaluate(input=run, confidence=c)["systems"][0]["rouge1"] for c in (0.5, 0.99))
+    narrow, wide = (
+        evaluate(input=run, confidence=c)["systems"][0]["rouge1"] for c in (0.5, 0.99)
+    )
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
 
 
 def test_another_baseline_by_either_of_its_names(run):
-    by_lead, by_name, by_frequency = (evaluate(input=run, resamples=20, baseline=name) for name in ("", "lead-3", "frequency"))
-    assert by_lead["baseline"] == by_name["baseline"] == "lead-3" and by_frequency["baseline"] == "frequency"
+    by_lead, by_name, by_frequency = (
+        evaluate(input=run, resamples=20, baseline=name)
+        for name in ("", "lead-3", "frequency")
+    )
+    assert (
+        by_lead["baseline"] == by_name["baseline"] == "lead-3"
+        and by_frequency["baseline"] == "frequency"
+    )
     assert by_lead["differences"] == by_name["differences"]
-    assert [system["system"] for system in by_frequency["differences"]] == ["lead-3", "abstractive"]
-    assert by_frequency["differences"][0]["rouge1"]["mean"] == pytest.approx(-by_lead["differences"][0]["rouge1"]["mean"])
+    assert [system["system"] for system in by_frequency["differences"]] == [
+        "lead-3",
+        "abstractive",
+    ]
+    assert by_frequency["differences"][0]["rouge1"]["mean"] == pytest.approx(
+        -by_lead["differences"][0]["rouge1"]["mean"]
+    )
 
 
-def test_a_baseline_that_no_row_has_is_refused_before_anything_is_removed(run, tmp_path):
+def test_a_baseline_that_no_row_has_is_refused_before_anything_is_removed(
+    run, tmp_path
+):
     evaluate(input=run, output=str(tmp_path / "out"), resamples=1)
-    with pytest.raises(UsageError, match="--baseline: there is no system 'leed'; there are abstractive, frequency, lead"):
+    with pytest.raises(
+        UsageError,
+        match="--baseline: there is no system 'leed'; there are abstractive, frequency, lead",
+    ):
         evaluate(input=run, output=str(tmp_path / "out"), baseline="leed")
     assert (tmp_path / "out" / "rouge.json").exists()
-    with pytest.raises(UsageError, match="there is no system 'reference'; there are abstractive, frequency, lead"):
+    with pytest.raises(
+        UsageError,
+        match="there is no system 'reference'; there are abstractive, frequency, lead",
+    ):
         evaluate(input=run, baseline="reference")
 
 
@@ -118,42 +204,79 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
         make_row(4, reference_summary=one_line),
         make_row(5, abstractive_summary="The roads were closed. Rain fell."),
     ]
-    rows.append(make_row(6, reference_summary=one_line, abstractive_summary="Nobody was hurt. Rain fell on the coast."))
+    rows.append(
+        make_row(
+            6,
+            reference_summary=one_line,
+            abstractive_summary="Nobody was hurt. Rain fell on the coast.",
+        )
+    )
     run = write_run(tmp_path / "run", [[rows]])
     plain = evaluate(input=run, resamples=10)
     counts = "several sentences on one line (reference 2, abstractive 2); --split_sentences cuts them"
     warning = f"warning: ROUGE-Lsum of 3 of 6 rows is ROUGE-L of unsplit text and reads low: {counts}"
     captured = capsys.readouterr()
-    assert warning in captured.out.splitlines() and f"precis evaluate: {warning}" in captured.err.splitlines()
+    assert (
+        warning in captured.out.splitlines()
+        and f"precis evaluate: {warning}" in captured.err.splitlines()
+    )
     assert warning in (tmp_path / "run" / "evaluation" / "rouge.md").read_text()
-    assert (plain["unsplit"], plain["unsplit_rows"]) == ({"reference": 2, "abstractive": 2, "summary": 0}, 3)
+    assert (plain["unsplit"], plain["unsplit_rows"]) == (
+        {"reference": 2, "abstractive": 2, "summary": 0},
+        3,
+    )
     split = evaluate(input=run, resamples=10, split_sentences=True)
     captured = capsys.readouterr()
     assert (
         "warning" not in captured.out
         and "precis evaluate:" not in captured.err
-        and "3 of 6 rows had texts with several sentences on one line, which were cut" in captured.out
+        and "3 of 6 rows had texts with several sentences on one line, which were cut"
+        in captured.out
     )
-    assert split["variant"] == plain["variant"] + ", unsplit texts cut into sentences" and split["split_sentences"]
+    assert (
+        split["variant"] == plain["variant"] + ", unsplit texts cut into sentences"
+        and split["split_sentences"]
+    )
 
     def expected(cut):
         texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
-        return np.mean([direct("rougeLsum", *(text.replace(". ", ".\n") if cut else text for text in pair)) for pair in texts])
+        return np.mean(
+            [
+                direct(
+                    "rougeLsum",
+                    *(text.replace(". ", ".\n") if cut else text for text in pair),
+                )
+                for pair in texts
+            ]
+        )
 
     for result, cut in ((plain, False), (split, True)):
-        (found,) = (system for system in result["systems"] if system["system"] == "abstractive")
+        (found,) = (
+            system for system in result["systems"] if system["system"] == "abstractive"
+        )
         assert found["rougeLsum"]["mean"] == pytest.approx(expected(cut))
     assert expected(True) > expected(False)
 
 
 def test_show_prints_documents_with_a_reference(tmp_path, capsys):
-    run = write_run(tmp_path / "run", [[rows_of([20], reference=False), rows_of([3])], [rows_of([4, 5])]])
+    run = write_run(
+        tmp_path / "run",
+        [[rows_of([20], reference=False), rows_of([3])], [rows_of([4, 5])]],
+    )
     evaluate(input=run, resamples=1, show=2)
     printed = capsys.readouterr().out
-    assert printed.index("document d3\n") < printed.index("document d5\n") < printed.index("system")
+    assert (
+        printed.index("document d3\n")
+        < printed.index("document d5\n")
+        < printed.index("system")
+    )
     assert "document d20" not in printed and "document d4" not in printed
     row = make_row(3)
-    for text in (row["reference_summary"], row["extractive_summary"], row["abstractive_summary"]):
+    for text in (
+        row["reference_summary"],
+        row["extractive_summary"],
+        row["abstractive_summary"],
+    ):
         assert all(f"\n  {line}\n" in printed for line in text.split("\n"))
 
 
@@ -168,28 +291,52 @@ def test_run_without_a_network_has_no_abstractive_system(tmp_path, capsys):
 
 def test_result_does_not_depend_on_the_number_of_workers(run):
     alone = evaluate(input=run, resamples=100)
-    together = evaluate(input=run, resamples=100, beam_args=["--direct_num_workers=2", "--direct_running_mode=multi_threading"])
+    together = evaluate(
+        input=run,
+        resamples=100,
+        beam_args=["--direct_num_workers=2", "--direct_running_mode=multi_threading"],
+    )
     assert together == alone
 
 
 @pytest.mark.slow
-def test_many_rows_are_scored_in_processes_and_the_result_is_the_same(tmp_path, monkeypatch):
+def test_many_rows_are_scored_in_processes_and_the_result_is_the_same(
+    tmp_path, monkeypatch
+):
     run = write_run(tmp_path / "run", [[rows_of(range(1, 2500))]])
     alone = evaluate(input=run, output=str(tmp_path / "alone"), resamples=20)
     monkeypatch.setattr(evaluation, "_ROWS_FOR_PROCESSES", 2000)
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(
+        evaluation.os, "sched_getaffinity", lambda pid: {0, 1}, raising=False
+    )
     assert evaluation._runner(2499, pipeline_options([]), []) is not None
     assert evaluate(input=run, output=str(tmp_path / "together"), resamples=20) == alone
-    parts = [sorted(path.name for path in (tmp_path / name / "scores").iterdir()) for name in ("alone", "together")]
-    assert parts[0] == parts[1] == [f"part-{number:05d}-of-00003.parquet" for number in range(3)]
+    parts = [
+        sorted(path.name for path in (tmp_path / name / "scores").iterdir())
+        for name in ("alone", "together")
+    ]
+    assert (
+        parts[0]
+        == parts[1]
+        == [f"part-{number:05d}-of-00003.parquet" for number in range(3)]
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "arguments", "cores"),
-    [(100, [], {0, 1}), (10**6, [], {0}), (10**6, ["--direct_num_workers", "1"], {0, 1}), (10**6, ["--runner=FlinkRunner"], {0, 1})],
+    [
+        (100, [], {0, 1}),
+        (10**6, [], {0}),
+        (10**6, ["--direct_num_workers", "1"], {0, 1}),
+        (10**6, ["--runner=FlinkRunner"], {0, 1}),
+    ],
 )
-def test_no_processes_for_few_rows_one_core_or_where_flags_say_how(monkeypatch, rows, arguments, cores):
-    monkeypatch.setattr(evaluation.os, "sched_getaffinity", lambda pid: cores, raising=False)
+def test_no_processes_for_few_rows_one_core_or_where_flags_say_how(
+    monkeypatch, rows, arguments, cores
+):
+    monkeypatch.setattr(
+        evaluation.os, "sched_getaffinity", lambda pid: cores, raising=False
+    )
     options = pipeline_options(arguments)
     assert evaluation._runner(rows, options, arguments) is None
     assert options.view_as(DirectOptions).direct_running_mode == "in_memory"
@@ -199,18 +346,31 @@ def test_a_pattern_of_files(run, tmp_path):
     pattern = f"{run}/summaries/part-00000-*.parquet"
     result = evaluate(input=pattern, output=str(tmp_path / "out"), resamples=10)
     assert result["rows"] == 7
-    with pytest.raises(UsageError, match="--output is needed where --input is a pattern"):
+    with pytest.raises(
+        UsageError, match="--output is needed where --input is a pattern"
+    ):
         evaluate(input=pattern)
 
 
 def test_no_reference_at_all(run, tmp_path):
     evaluate(input=run, output=str(tmp_path / "out"), resamples=10)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"rouge.json", "rouge.md", "scores"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "rouge.json",
+        "rouge.md",
+        "scores",
+    }
     bare = write_run(tmp_path / "bare", [[rows_of(range(20, 23), reference=False)]])
-    with pytest.raises(UsageError, match="no row of .*bare has a reference summary; run `precis summarize` on a corpus with highlights"):
+    with pytest.raises(
+        UsageError,
+        match="no row of .*bare has a reference summary; run `precis summarize` on a corpus with highlights",
+    ):
         evaluate(input=bare, output=str(tmp_path / "out"))
-    assert list((tmp_path / "out").iterdir()) == [], "the result of an earlier evaluation must not stay"
-    with pytest.raises(UsageError, match="--baseline: there is no system 'lead'; there are none"):
+    assert list((tmp_path / "out").iterdir()) == [], (
+        "the result of an earlier evaluation must not stay"
+    )
+    with pytest.raises(
+        UsageError, match="--baseline: there is no system 'lead'; there are none"
+    ):
         evaluate(input=bare, output=str(tmp_path / "out"), baseline="lead")
 
 
@@ -220,19 +380,28 @@ def test_a_run_without_rows(tmp_path):
 
 
 def test_inputs_that_are_no_finished_run(run, tmp_path):
-    with pytest.raises(UsageError, match="nothing does not exist; give the --output of `precis summarize`"):
+    with pytest.raises(
+        UsageError,
+        match="nothing does not exist; give the --output of `precis summarize`",
+    ):
         evaluate(input=str(tmp_path / "nothing"))
     with pytest.raises(UsageError, match="is no run: it has no folder `summaries`"):
         evaluate(input=str(tmp_path))
     with pytest.raises(UsageError, match=r"no file matches .*no-\*.parquet"):
         evaluate(input=f"{run}/no-*.parquet", output=str(tmp_path / "out"))
     (tmp_path / "run" / "_SUCCESS").unlink()
-    with pytest.raises(UsageError, match="has not finished: it has no _SUCCESS; run the same `precis summarize` again"):
+    with pytest.raises(
+        UsageError,
+        match="has not finished: it has no _SUCCESS; run the same `precis summarize` again",
+    ):
         evaluate(input=run)
 
 
 def test_files_that_are_no_summaries(tmp_path):
-    pq.write_table(pa.table({"document_id": ["d"], "run_id": ["r"], "reference_summary": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"document_id": ["d"], "run_id": ["r"], "reference_summary": ["a"]}),
+        tmp_path / "a.parquet",
+    )
     (tmp_path / "b.parquet").write_text("text")
     with pytest.raises(UsageError, match="a.parquet has no column 'extractive'"):
         evaluate(input=str(tmp_path / "a.parquet"), output=str(tmp_path / "out"))
@@ -262,24 +431,42 @@ def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
     assert type(beam.Pipeline(options=options).runner).__name__ == "FnApiRunner"
 
 
-@pytest.mark.parametrize("arguments", [["--runner", "DataflowRunner"], ["--runner=DataflowRunner"]])
+@pytest.mark.parametrize(
+    "arguments", [["--runner", "DataflowRunner"], ["--runner=DataflowRunner"]]
+)
 def test_a_runner_that_is_named_is_kept(arguments):
-    assert pipeline_options(arguments).view_as(StandardOptions).runner == "DataflowRunner"
+    assert (
+        pipeline_options(arguments).view_as(StandardOptions).runner == "DataflowRunner"
+    )
 
 
 def test_flags_of_a_job_server_are_left_to_it():
     options = pipeline_options(["--runner=FlinkRunner", "--checkpoint_every=4"])
-    assert options.get_all_options(retain_unknown_options=True)["checkpoint_every"] == "4"
+    assert (
+        options.get_all_options(retain_unknown_options=True)["checkpoint_every"] == "4"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--direct_num_worker", "2"], "'--direct_num_worker' is a flag neither of precis nor of Beam; did you mean --direct_num_workers"),
-        (["--resample=7"], "'--resample' is a flag neither of precis nor of Beam; did you mean --resamples"),
+        (
+            ["--direct_num_worker", "2"],
+            "'--direct_num_worker' is a flag neither of precis nor of Beam; did you mean --direct_num_workers",
+        ),
+        (
+            ["--resample=7"],
+            "'--resample' is a flag neither of precis nor of Beam; did you mean --resamples",
+        ),
         (["--xyzzyqq"], "'--xyzzyqq' is .* see --help"),
-        (["--direct_num_workers=two"], "Beam refuses its flags: argument --direct_num_workers: invalid int value"),
-        (["--runner=FlinkRuner"], "--runner FlinkRuner is unknown; did you mean FlinkRunner"),
+        (
+            ["--direct_num_workers=two"],
+            "Beam refuses its flags: argument --direct_num_workers: invalid int value",
+        ),
+        (
+            ["--runner=FlinkRuner"],
+            "--runner FlinkRuner is unknown; did you mean FlinkRunner",
+        ),
         (["--runner=xyzzy"], "--runner xyzzy is unknown; known: DataflowRunner"),
     ],
 )
@@ -289,7 +476,9 @@ def test_flags_that_nobody_knows_are_refused(arguments, message):
 
 
 def test_evaluate_refuses_unknown_flags_before_it_reads_anything():
-    with pytest.raises(UsageError, match="unknown option 'inputs'; did you mean 'input'"):
+    with pytest.raises(
+        UsageError, match="unknown option 'inputs'; did you mean 'input'"
+    ):
         evaluate(inputs="run")
     with pytest.raises(UsageError, match="did you mean --confidence"):
         evaluate(input="run", beam_args=["--confidenc=0.9"])

@@ -10,76 +10,170 @@ from precis.pipelines import rows as row_ranges
 from precis.pipelines.evaluate import evaluate
 from precis.pipelines.rows import RowRange, list_ranges, parquet_files, read_rows
 from precis.pipelines.schema import SCORES_SCHEMA
-from precis.pipelines.score import extractive_summaries, keyphrase_f1, one_sentence_a_line, score_rows
+from precis.pipelines.score import (
+    extractive_summaries,
+    keyphrase_f1,
+    one_sentence_a_line,
+    score_rows,
+)
 
 
 def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(row_ranges, "_ROWS_A_TASK", 4)
-    run = write_run(tmp_path / "run", [[rows_of(range(0, 3)), rows_of(range(3, 6)), rows_of(range(6, 8))], [rows_of(range(8, 13))], [[]]])
+    run = write_run(
+        tmp_path / "run",
+        [
+            [rows_of(range(0, 3)), rows_of(range(3, 6)), rows_of(range(6, 8))],
+            [rows_of(range(8, 13))],
+            [[]],
+        ],
+    )
     first, second, _ = paths = parquet_files(run)
     ranges = list_ranges(paths, needed=["document_id"])
-    assert ranges == [RowRange(0, first, 0, 4), RowRange(1, first, 4, 4), RowRange(2, second, 0, 4), RowRange(3, second, 4, 1)]
-    read = [[row["document_id"] for row in read_rows(own, ["document_id", "summary"])] for own in ranges]
-    assert read == [[f"d{number}" for number in numbers] for numbers in (range(0, 4), range(4, 8), range(8, 12), range(12, 13))]
+    assert ranges == [
+        RowRange(0, first, 0, 4),
+        RowRange(1, first, 4, 4),
+        RowRange(2, second, 0, 4),
+        RowRange(3, second, 4, 1),
+    ]
+    read = [
+        [row["document_id"] for row in read_rows(own, ["document_id", "summary"])]
+        for own in ranges
+    ]
+    assert read == [
+        [f"d{number}" for number in numbers]
+        for numbers in (range(0, 4), range(4, 8), range(8, 12), range(12, 13))
+    ]
 
 
 def test_a_row_group_is_read_by_eight_tasks_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(row_ranges, "_ROWS_A_TASK", 1)
     run = write_run(tmp_path / "run", [[rows_of(range(17))]])
-    assert [own.rows for own in list_ranges(parquet_files(run), needed=[])] == [3, 3, 3, 3, 3, 2]
+    assert [own.rows for own in list_ranges(parquet_files(run), needed=[])] == [
+        3,
+        3,
+        3,
+        3,
+        3,
+        2,
+    ]
 
 
 def test_scores_join_with_the_summaries_in_sql(tmp_path):
-    rows = [rows_of(range(0, 3)), rows_of(range(20, 22), reference=False) + rows_of([5], network=False)]
+    rows = [
+        rows_of(range(0, 3)),
+        rows_of(range(20, 22), reference=False) + rows_of([5], network=False),
+    ]
     run = write_run(tmp_path / "run", [[group] for group in rows])
     result = evaluate(input=run, resamples=10)
     folder = tmp_path / "run" / "evaluation" / "scores"
     table = pq.read_table(folder / "part-00000-of-00002.parquet")
-    assert table.schema.equals(SCORES_SCHEMA, check_metadata=True) and b"rouge-score" in table.schema.metadata[b"precis.variant"]
+    assert (
+        table.schema.equals(SCORES_SCHEMA, check_metadata=True)
+        and b"rouge-score" in table.schema.metadata[b"precis.variant"]
+    )
     query = f"""
         SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum, abstractive_summary, reference_summary
         FROM '{folder}/*.parquet' JOIN '{run}/summaries/*.parquet' USING (document_id, run_id) ORDER BY ALL
     """
     found = duckdb.sql(query).fetchall()
-    scored = {row["document_id"]: row for group in rows for row in group if (row["reference_summary"] or "").strip()}
-    networks = [(name, "abstractive") for name, row in scored.items() if row["abstractive_summary"] is not None]
-    assert [line[:2] for line in found] == sorted([(name, method) for name in scored for method in ("lead", "frequency")] + networks)
+    scored = {
+        row["document_id"]: row
+        for group in rows
+        for row in group
+        if (row["reference_summary"] or "").strip()
+    }
+    networks = [
+        (name, "abstractive")
+        for name, row in scored.items()
+        if row["abstractive_summary"] is not None
+    ]
+    assert [line[:2] for line in found] == sorted(
+        [(name, method) for name in scored for method in ("lead", "frequency")]
+        + networks
+    )
     for name, system, *figures, abstractive, reference in found:
-        summary = abstractive if system == "abstractive" else lines_of(scored[name], system)
-        expected = [direct(measure, reference, summary) for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum")]
+        summary = (
+            abstractive if system == "abstractive" else lines_of(scored[name], system)
+        )
+        expected = [
+            direct(measure, reference, summary)
+            for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum")
+        ]
         assert figures == expected
-    lead = duckdb.sql(f"SELECT avg(rougeLsum) FROM '{folder}/*.parquet' WHERE system = 'lead'").fetchall()[0][0]
+    lead = duckdb.sql(
+        f"SELECT avg(rougeLsum) FROM '{folder}/*.parquet' WHERE system = 'lead'"
+    ).fetchall()[0][0]
     assert lead == pytest.approx(result["systems"][0]["rougeLsum"]["mean"])
 
 
 def test_parts_of_an_earlier_evaluation_do_not_stay(tmp_path):
     output = str(tmp_path / "out")
-    evaluate(input=write_run(tmp_path / "three", [[rows_of([number])] for number in range(3)]), output=output, resamples=1)
-    evaluate(input=write_run(tmp_path / "two", [[rows_of([7])], [rows_of([20], reference=False)]]), output=output, resamples=1)
-    assert [path.name for path in (tmp_path / "out" / "scores").iterdir()] == ["part-00000-of-00002.parquet"]
+    evaluate(
+        input=write_run(
+            tmp_path / "three", [[rows_of([number])] for number in range(3)]
+        ),
+        output=output,
+        resamples=1,
+    )
+    evaluate(
+        input=write_run(
+            tmp_path / "two", [[rows_of([7])], [rows_of([20], reference=False)]]
+        ),
+        output=output,
+        resamples=1,
+    )
+    assert [path.name for path in (tmp_path / "out" / "scores").iterdir()] == [
+        "part-00000-of-00002.parquet"
+    ]
 
 
 def test_the_text_to_show_is_a_system_where_the_rows_have_it(tmp_path):
-    rows = [make_row(number, summary=lines_of(make_row(number), "frequency")) for number in range(1, 5)]
-    result = evaluate(input=write_run(tmp_path / "run", [[rows]]), resamples=10, baseline="summary")
+    rows = [
+        make_row(number, summary=lines_of(make_row(number), "frequency"))
+        for number in range(1, 5)
+    ]
+    result = evaluate(
+        input=write_run(tmp_path / "run", [[rows]]), resamples=10, baseline="summary"
+    )
     systems = {system["system"]: system for system in result["systems"]}
     assert list(systems) == ["lead-3", "frequency", "abstractive", "summary"]
     assert systems["summary"]["rougeLsum"] == systems["frequency"]["rougeLsum"]
-    (same,) = (system for system in result["differences"] if system["system"] == "frequency")
-    assert same["rouge1"] == {"mean": 0.0, "low": 0.0, "high": 0.0, "touches_zero": True}
+    (same,) = (
+        system for system in result["differences"] if system["system"] == "frequency"
+    )
+    assert same["rouge1"] == {
+        "mean": 0.0,
+        "low": 0.0,
+        "high": 0.0,
+        "touches_zero": True,
+    }
 
 
 def test_sentences_are_joined_in_document_order_one_a_line():
-    sentences = [item("lead", 1, 9, "Second\n one."), item("lead", 2, 0, "First."), item("other", 1, 5, "Else.")]
-    assert extractive_summaries(sentences) == {"lead": "First.\nSecond one.", "other": "Else."}
+    sentences = [
+        item("lead", 1, 9, "Second\n one."),
+        item("lead", 2, 0, "First."),
+        item("other", 1, 5, "Else."),
+    ]
+    assert extractive_summaries(sentences) == {
+        "lead": "First.\nSecond one.",
+        "other": "Else.",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("Rain fell. It was cold.", "Rain fell.\nIt was cold."),
-        ("rain fell . it was cold . nobody came .", "rain fell .\nit was cold .\nnobody came ."),
-        ("Rain fell. It was cold.\nNobody came.", "Rain fell. It was cold.\nNobody came."),
+        (
+            "rain fell . it was cold . nobody came .",
+            "rain fell .\nit was cold .\nnobody came .",
+        ),
+        (
+            "Rain fell. It was cold.\nNobody came.",
+            "Rain fell. It was cold.\nNobody came.",
+        ),
         ("Rain fell. It was cold.\n", "Rain fell.\nIt was cold."),
         ("Rain fell on the U.S. coast.", "Rain fell on the U.S. coast."),
         ("(CNN) -- Rain fell. It was cold.", "(CNN) -- Rain fell.\nIt was cold."),
@@ -91,13 +185,22 @@ def test_only_texts_without_line_breaks_are_cut(text, expected):
 
 
 def test_what_a_task_counts(tmp_path):
-    rows = rows_of(range(0, 3)) + rows_of([21], reference=False) + [make_row(4, network=False, summary="One fell. Two came.")]
+    rows = (
+        rows_of(range(0, 3))
+        + rows_of([21], reference=False)
+        + [make_row(4, network=False, summary="One fell. Two came.")]
+    )
     run = write_run(tmp_path / "run", [[[{"summary": None, **row} for row in rows]]])
     (own,) = list_ranges(parquet_files(run), needed=[])
-    found = score_rows(own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False)
+    found = score_rows(
+        own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False
+    )
     assert (found.rows, found.scored, found.judged, found.truncated) == (5, 4, 3, 1)
     assert found.most_sentences == {"lead": 3, "frequency": 2}
-    assert found.unsplit == {"reference": 0, "abstractive": 0, "summary": 1} and found.unsplit_rows == 1
+    assert (
+        found.unsplit == {"reference": 0, "abstractive": 0, "summary": 1}
+        and found.unsplit_rows == 1
+    )
     assert {system: np.isnan(values[:, 0]).tolist() for system, values in found.scores.items()} == {
         "lead": [False] * 4, "frequency": [False] * 4, "abstractive": [False] * 3 + [True], "summary": [True] * 3 + [False],
     }  # fmt: skip
@@ -105,17 +208,31 @@ def test_what_a_task_counts(tmp_path):
 
 def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
     rows = rows_of(range(0, 3))
-    rows[1]["extractive"] = [sentence for sentence in rows[1]["extractive"] if sentence["method"] != "frequency"]
+    rows[1]["extractive"] = [
+        sentence
+        for sentence in rows[1]["extractive"]
+        if sentence["method"] != "frequency"
+    ]
     run = write_run(tmp_path / "run", [[rows]])
     (own,) = list_ranges(parquet_files(run), needed=[])
-    found = score_rows(own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False).scores
-    assert found["frequency"][1].tolist() == [0.0] * 4 and (found["frequency"][[0, 2], 0] > 0).all() and found["lead"][1, 0] > 0
+    found = score_rows(
+        own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False
+    ).scores
+    assert (
+        found["frequency"][1].tolist() == [0.0] * 4
+        and (found["frequency"][[0, 2], 0] > 0).all()
+        and found["lead"][1, 0] > 0
+    )
 
 
 def phrases(method, *names):
     """Phrases of a method, the best first, in the order of the alphabet."""
     return sorted(
-        ({"method": method, "phrase": name, "score": 1.0 - place / 10} for place, name in enumerate(names)), key=lambda p: p["phrase"]
+        (
+            {"method": method, "phrase": name, "score": 1.0 - place / 10}
+            for place, name in enumerate(names)
+        ),
+        key=lambda p: p["phrase"],
     )
 
 
@@ -123,10 +240,16 @@ def test_keyphrases_against_the_reference_phrases_by_hand():
     rows = [
         {
             # All three are among the first five, and the written order is another.
-            "keyphrases": phrases("classifier", "Rain", "coasts", "road", "z", "y", "x", "w") + phrases("frequency", "z", "y"),
+            "keyphrases": phrases(
+                "classifier", "Rain", "coasts", "road", "z", "y", "x", "w"
+            )
+            + phrases("frequency", "z", "y"),
             "reference_keyphrases": ["coast", "rain", "road"],
         },
-        {"keyphrases": phrases("classifier", "train"), "reference_keyphrases": ["train"]},
+        {
+            "keyphrases": phrases("classifier", "train"),
+            "reference_keyphrases": ["train"],
+        },
         {"keyphrases": phrases("classifier", "train"), "reference_keyphrases": []},
         {"keyphrases": phrases("classifier", "train"), "reference_keyphrases": None},
         {"keyphrases": None, "reference_keyphrases": ["train"]},
@@ -134,20 +257,45 @@ def test_keyphrases_against_the_reference_phrases_by_hand():
     ]
     found = keyphrase_f1(rows)
     assert sorted(found) == ["classifier", "frequency"]
-    np.testing.assert_allclose(found["classifier"], [[2 * 3 / (5 + 3), 2 * 3 / (7 + 3)], [1, 1]])
+    np.testing.assert_allclose(
+        found["classifier"], [[2 * 3 / (5 + 3), 2 * 3 / (7 + 3)], [1, 1]]
+    )
     np.testing.assert_allclose(found["frequency"], [[0, 0], [0, 0]])
 
 
 def test_keyphrases_in_the_result_and_the_table(tmp_path, capsys):
-    own = phrases("classifier", "bridge", "mayor") + phrases("frequency", "cost", "mayor")
-    rows = [make_row(number, keyphrases=own, reference_keyphrases=["bridg", "mayor"] if number % 2 else None) for number in range(1, 6)]
+    own = phrases("classifier", "bridge", "mayor") + phrases(
+        "frequency", "cost", "mayor"
+    )
+    rows = [
+        make_row(
+            number,
+            keyphrases=own,
+            reference_keyphrases=["bridg", "mayor"] if number % 2 else None,
+        )
+        for number in range(1, 6)
+    ]
     result = evaluate(input=write_run(tmp_path / "run", [[rows]]), resamples=10)
-    assert [(one["system"], one["rows"], one["f1_at_5"]["mean"], one["f1_at_10"]["mean"]) for one in result["keyphrases"]] == [
+    assert [
+        (one["system"], one["rows"], one["f1_at_5"]["mean"], one["f1_at_10"]["mean"])
+        for one in result["keyphrases"]
+    ] == [
         ("classifier", 3, 1.0, 1.0),
         ("frequency", 3, 0.5, 0.5),
     ]
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     place = printed.index(["keyphrases", "rows", "F1@5", "F1@10"])
-    assert printed[place + 2] == ["frequency", "3", "50.0", "[50.0,", "50.0]", "50.0", "[50.0,", "50.0]"]
-    without = evaluate(input=write_run(tmp_path / "other", [[rows_of([1])]]), resamples=1)
+    assert printed[place + 2] == [
+        "frequency",
+        "3",
+        "50.0",
+        "[50.0,",
+        "50.0]",
+        "50.0",
+        "[50.0,",
+        "50.0]",
+    ]
+    without = evaluate(
+        input=write_run(tmp_path / "other", [[rows_of([1])]]), resamples=1
+    )
     assert without["keyphrases"] == [] and "F1@5" not in capsys.readouterr().out

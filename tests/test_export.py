@@ -44,10 +44,23 @@ FLAGS = {"beam_width": 4, "n_best": 3, "max_summary_tokens": 9}
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory) -> str:
-    tokenizer = Tokenizer(learn(count_words([body(article) for article in ARTICLES]), size=400))
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "width": 16, "feed_forward": 16, "heads": 2}
+    tokenizer = Tokenizer(
+        learn(count_words([body(article) for article in ARTICLES]), size=400)
+    )
+    shape = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "width": 16,
+        "feed_forward": 16,
+        "heads": 2,
+    }
     limits = {"max_source_tokens": 40, "max_target_tokens": 12}
-    config = TransformerConfig(vocabulary_size=tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, **shape, **limits)
+    config = TransformerConfig(
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        **shape,
+        **limits,
+    )
     network = build_network(config, seed=5)
     scramble(network, seed=3, scale=0.7)
     folder = str(tmp_path_factory.mktemp("bundle"))
@@ -69,7 +82,9 @@ def graph(exported):
 
     def run(articles: list[str]) -> tuple[list[list[str]], np.ndarray]:
         found = signature(articles=tf.constant(articles, tf.string))
-        return [[text.decode() for text in row] for row in found["summaries"].numpy()], found["scores"].numpy()
+        return [
+            [text.decode() for text in row] for row in found["summaries"].numpy()
+        ], found["scores"].numpy()
 
     run.loaded = loaded  # the signature does not keep the weights alive
     return run
@@ -80,7 +95,9 @@ def expected(bundle) -> list[list[tuple[str, float]]]:
     """What the bundle itself says of the articles."""
     loaded = load_bundle(bundle)
     summarizer = Summarizer(loaded.network, loaded.tokenizer, DecodingConfig(**FLAGS))
-    return summarizer.summarize(loaded.tokenizer.encode([body(article) for article in ARTICLES]))
+    return summarizer.summarize(
+        loaded.tokenizer.encode([body(article) for article in ARTICLES])
+    )
 
 
 def assert_same(summaries, scores, expected):
@@ -88,7 +105,11 @@ def assert_same(summaries, scores, expected):
     for texts, numbers, ranked in zip(summaries, scores, expected, strict=True):
         missing = FLAGS["n_best"] - len(ranked)
         assert texts == [summary.text for summary in ranked] + [""] * missing
-        assert numbers.tolist() == [pytest.approx(summary.score, abs=1e-4) for summary in ranked] + [-np.inf] * missing
+        assert (
+            numbers.tolist()
+            == [pytest.approx(summary.score, abs=1e-4) for summary in ranked]
+            + [-np.inf] * missing
+        )
 
 
 def test_the_graph_says_what_the_bundle_says(graph, expected):
@@ -105,43 +126,83 @@ def test_called_again_with_other_batches(graph, expected):
 def test_called_from_two_threads_at_once(graph, expected):
     parts = [slice(start, start + 4) for start in (0, 4, 8, 0)] * 2
     with ThreadPoolExecutor(2) as pool:
-        for part, found in zip(parts, pool.map(lambda part: graph(ARTICLES[part]), parts), strict=True):
+        for part, found in zip(
+            parts, pool.map(lambda part: graph(ARTICLES[part]), parts), strict=True
+        ):
             assert_same(*found, expected[part])
 
 
 def test_no_article_and_articles_of_nothing(graph, expected):
     assert graph([])[0] == [] and graph([])[1].shape == (0, 3)
     summaries, scores = graph(["", ARTICLES[1], "(CNN) -- \u00a0\n"])
-    assert summaries[0] == summaries[2] == ["", "", ""] and scores[[0, 2]].tolist() == 2 * [[-np.inf] * 3]
+    assert summaries[0] == summaries[2] == ["", "", ""] and scores[
+        [0, 2]
+    ].tolist() == 2 * [[-np.inf] * 3]
     assert_same(summaries[1:2], scores[1:2], expected[1:2])
 
 
 def test_the_signature_is_what_the_manifest_says(exported, graph):
     signature = graph.loaded.signatures["serving_default"]
     _, inputs = signature.structured_input_signature
-    assert inputs["articles"].shape.as_list() == [None] and inputs["articles"].dtype == tf.string
-    outputs = {name: (spec.dtype, spec.shape.rank) for name, spec in signature.structured_outputs.items()}
+    assert (
+        inputs["articles"].shape.as_list() == [None]
+        and inputs["articles"].dtype == tf.string
+    )
+    outputs = {
+        name: (spec.dtype, spec.shape.rank)
+        for name, spec in signature.structured_outputs.items()
+    }
     assert outputs == {"summaries": (tf.string, 2), "scores": (tf.float32, 2)}
     use = json.loads((exported / "manifest.json").read_text())["use"]
-    assert use["signature"] == "serving_default" and set(use["input"]) == {"articles"} and set(use["output"]) == set(outputs)
+    assert (
+        use["signature"] == "serving_default"
+        and set(use["input"]) == {"articles"}
+        and set(use["output"]) == set(outputs)
+    )
 
 
 def test_the_manifest_names_model_search_versions_and_files(bundle, exported):
     manifest = json.loads((exported / "manifest.json").read_text())
-    assert manifest["model_id"] == load_bundle(bundle).model_id and manifest["versions"]["tensorflow"] == tf.__version__
-    assert manifest["decoding"] == dataclasses.asdict(DecodingConfig(**FLAGS)) and manifest["strip_boilerplate"] is True
-    held = {name: hashlib.sha256(content).hexdigest() for name, content in contents(exported).items() if name != "manifest.json"}
-    assert manifest["sha256"] == held and "saved_model.pb" in held and any(name.startswith("variables/") for name in held)
+    assert (
+        manifest["model_id"] == load_bundle(bundle).model_id
+        and manifest["versions"]["tensorflow"] == tf.__version__
+    )
+    assert (
+        manifest["decoding"] == dataclasses.asdict(DecodingConfig(**FLAGS))
+        and manifest["strip_boilerplate"] is True
+    )
+    held = {
+        name: hashlib.sha256(content).hexdigest()
+        for name, content in contents(exported).items()
+        if name != "manifest.json"
+    }
+    assert (
+        manifest["sha256"] == held
+        and "saved_model.pb" in held
+        and any(name.startswith("variables/") for name in held)
+    )
 
 
 def test_equal_texts_are_kept_once_and_blanks_come_last():
-    texts = tf.constant([["a", "b", "a", "c"], ["x", "x", "y", "x"], ["p", "p", "q", "r"]])
+    texts = tf.constant(
+        [["a", "b", "a", "c"], ["x", "x", "y", "x"], ["p", "p", "q", "r"]]
+    )
     scores = tf.constant([[-1.0, -2.0, -3.0, -4.0]] * 3)
-    is_one = tf.constant([[True] * 4, [True, True, True, False], [False, True, False, True]])
+    is_one = tf.constant(
+        [[True] * 4, [True, True, True, False], [False, True, False, True]]
+    )
     kept, left = keep_distinct(texts, scores, is_one)
-    assert kept.numpy().tolist() == [[b"a", b"b", b"c", b""], [b"x", b"y", b"", b""], [b"p", b"r", b"", b""]]
+    assert kept.numpy().tolist() == [
+        [b"a", b"b", b"c", b""],
+        [b"x", b"y", b"", b""],
+        [b"p", b"r", b"", b""],
+    ]
     gone = -np.inf
-    assert left.numpy().tolist() == [[-1.0, -2.0, -4.0, gone], [-1.0, -3.0, gone, gone], [-2.0, -4.0, gone, gone]]
+    assert left.numpy().tolist() == [
+        [-1.0, -2.0, -4.0, gone],
+        [-1.0, -3.0, gone, gone],
+        [-2.0, -4.0, gone, gone],
+    ]
 
 
 def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
@@ -151,7 +212,11 @@ def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
     a, space, end = pieces["▁a"], pieces["▁"], loaded.tokenizer.end_id
     found = tf.constant([[[a, end, 0], [space, a, end], [a, a, end], [a, space, end]]])
     module = SummarizingModule(loaded, DecodingConfig(beam_width=4, n_best=4))
-    searched = (found, tf.constant([[-1.0, -2.0, -3.0, -4.0]]), tf.constant([[True, True, True, True]]))
+    searched = (
+        found,
+        tf.constant([[-1.0, -2.0, -3.0, -4.0]]),
+        tf.constant([[True, True, True, True]]),
+    )
     monkeypatch.setattr(module._searcher, "search_batch", lambda source: searched)
     result = module.summarize(tf.constant(["a"]))
     assert result["summaries"].numpy().tolist() == [[b"a", b"a a", b"", b""]]
@@ -160,35 +225,84 @@ def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["gelu_tanh", "decoder_only_relative", "lstm"])
-def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(variant, bundle, tmp_path):
+def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
+    variant, bundle, tmp_path
+):
     """Saved and loaded again: what the bundle says of the same texts behind the same prefix, cut by the tokenizer of sources."""
     target = load_bundle(bundle).tokenizer
     source = Tokenizer(target.vocabulary, lower_case=True)
-    network = make_network(variant, vocabulary_size=target.vocabulary_size, pad_id=target.pad_id, max_source_tokens=40, dropout=0.0)
-    made = {"network": network, "tokenizer": target, "source_tokenizer": source, "task_prefixes": ("Headline: ",)}
+    network = make_network(
+        variant,
+        vocabulary_size=target.vocabulary_size,
+        pad_id=target.pad_id,
+        max_source_tokens=40,
+        dropout=0.0,
+    )
+    made = {
+        "network": network,
+        "tokenizer": target,
+        "source_tokenizer": source,
+        "task_prefixes": ("Headline: ",),
+    }
     save_bundle(str(tmp_path / "bundle"), **made, provenance={})
     coverage = {**FLAGS, "coverage_penalty": 0.2}
-    export(bundle=str(tmp_path / "bundle"), output=tmp_path / "g", **coverage)  # the bundle says which prefix
+    export(
+        bundle=str(tmp_path / "bundle"), output=tmp_path / "g", **coverage
+    )  # the bundle says which prefix
     graph = tf.saved_model.load(str(tmp_path / "g"))
     found = graph.summarize(tf.constant(ARTICLES))
     loaded = load_bundle(str(tmp_path / "bundle"))
-    summarizer = Summarizer(loaded.network, target, DecodingConfig(**coverage), None, loaded.source_tokenizer)
-    expected = summarizer.summarize(source.encode(["Headline: " + body(article) for article in ARTICLES]))
-    assert_same([[text.decode() for text in row] for row in found["summaries"].numpy()], found["scores"].numpy(), expected)
-    plain = Summarizer(loaded.network, target, DecodingConfig(**coverage)).summarize(target.encode([body(article) for article in ARTICLES]))
+    summarizer = Summarizer(
+        loaded.network,
+        target,
+        DecodingConfig(**coverage),
+        None,
+        loaded.source_tokenizer,
+    )
+    expected = summarizer.summarize(
+        source.encode(["Headline: " + body(article) for article in ARTICLES])
+    )
+    assert_same(
+        [[text.decode() for text in row] for row in found["summaries"].numpy()],
+        found["scores"].numpy(),
+        expected,
+    )
+    plain = Summarizer(loaded.network, target, DecodingConfig(**coverage)).summarize(
+        target.encode([body(article) for article in ARTICLES])
+    )
     assert [ranked[0] for ranked in plain] != [ranked[0] for ranked in expected]
 
 
 def test_flags_reach_the_graph(bundle, tmp_path):
     precis_flags = {"beam_width": 1, "max_summary_tokens": 5, "no_repeat_ngram": 0}
-    argv = [word for name, value in precis_flags.items() for word in (f"--{name}", str(value))]
-    assert exit_code("export", bundle, "--output", str(tmp_path / "g"), "--no-strip_boilerplate", *argv) == 0
+    argv = [
+        word
+        for name, value in precis_flags.items()
+        for word in (f"--{name}", str(value))
+    ]
+    assert (
+        exit_code(
+            "export",
+            bundle,
+            "--output",
+            str(tmp_path / "g"),
+            "--no-strip_boilerplate",
+            *argv,
+        )
+        == 0
+    )
     graph = tf.saved_model.load(str(tmp_path / "g"))
     summaries = graph.summarize(tf.constant(ARTICLES))["summaries"].numpy()
     loaded = load_bundle(bundle)
-    bodies = loaded.tokenizer.encode([body(article, strip_boilerplate=False) for article in ARTICLES])
-    ranked = Summarizer(loaded.network, loaded.tokenizer, DecodingConfig(**precis_flags)).summarize(bodies)
-    assert [[text.decode() for text in row] for row in summaries] == [[one.text for one in summaries] for summaries in ranked]
+    bodies = loaded.tokenizer.encode(
+        [body(article, strip_boilerplate=False) for article in ARTICLES]
+    )
+    ranked = Summarizer(
+        loaded.network, loaded.tokenizer, DecodingConfig(**precis_flags)
+    ).summarize(bodies)
+    assert [[text.decode() for text in row] for row in summaries] == [
+        [one.text for one in summaries] for summaries in ranked
+    ]
     assert summaries[0] != summaries[12]  # the credit is read
 
 
@@ -196,24 +310,36 @@ def test_the_same_export_again_is_left_alone_and_says_so(bundle, exported, capsy
     before = {path: path.stat().st_mtime_ns for path in exported.rglob("*")}
     argv = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
     assert exit_code("export", bundle, "--output", f"{exported}/", *argv) == 0
-    assert capsys.readouterr().out == f"model {load_bundle(bundle).model_id}\nwrote {exported}/\n"
+    assert (
+        capsys.readouterr().out
+        == f"model {load_bundle(bundle).model_id}\nwrote {exported}/\n"
+    )
     assert {path: path.stat().st_mtime_ns for path in exported.rglob("*")} == before
 
 
-@pytest.mark.parametrize("name", ["other settings", "bundle", "foreign file", "damaged"])
+@pytest.mark.parametrize(
+    "name", ["other settings", "bundle", "foreign file", "damaged"]
+)
 def test_a_folder_with_other_content_is_refused(name, bundle, exported, tmp_path):
     folder, flags = tmp_path / "out", dict(FLAGS)
     if name == "foreign file":
         folder.mkdir()
         (folder / "notes.txt").write_text("mine")
     else:
-        fsspec.filesystem("file").put(str(bundle if name == "bundle" else exported) + "/", str(folder), recursive=True)
+        fsspec.filesystem("file").put(
+            str(bundle if name == "bundle" else exported) + "/",
+            str(folder),
+            recursive=True,
+        )
     if name == "other settings":
         flags["n_best"] = 2
     if name == "damaged":
         (folder / "saved_model.pb").write_bytes(b"")
     before = contents(folder)
-    with pytest.raises(UsageError, match="out holds something else than this export; name another --output, or remove that folder"):
+    with pytest.raises(
+        UsageError,
+        match="out holds something else than this export; name another --output, or remove that folder",
+    ):
         export(bundle=bundle, output=folder, **flags)
     assert contents(folder) == before and os.listdir(tmp_path) == ["out"]
 
@@ -225,18 +351,30 @@ def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):
 
     (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
     monkeypatch.setattr(precis.model.export, "save_graph", fail)
-    with pytest.raises(JobError, match="out could not be written: No space left on device; make room or name another --output"):
+    with pytest.raises(
+        JobError,
+        match="out could not be written: No space left on device; make room or name another --output",
+    ):
         export(bundle=bundle, output=tmp_path / "out", **FLAGS)
     assert os.listdir(tmp_path) == []
 
 
 def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
-    monkeypatch.setattr(precis.model.export, "save_graph", lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"))
+    monkeypatch.setattr(
+        precis.model.export,
+        "save_graph",
+        lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"),
+    )
     manifest = export(bundle=bundle, output="memory://exports/graph", **FLAGS)
     store = fsspec.filesystem("memory")
-    assert sorted(store.find("/exports")) == ["/exports/graph/manifest.json", "/exports/graph/saved_model.pb"]
+    assert sorted(store.find("/exports")) == [
+        "/exports/graph/manifest.json",
+        "/exports/graph/saved_model.pb",
+    ]
     assert json.loads(store.cat("/exports/graph/manifest.json")) == manifest
-    assert manifest["sha256"] == {"saved_model.pb": hashlib.sha256(b"graph").hexdigest()}
+    assert manifest["sha256"] == {
+        "saved_model.pb": hashlib.sha256(b"graph").hexdigest()
+    }
 
 
 def test_an_imported_network_is_refused(tmp_path, capsys):
@@ -247,24 +385,62 @@ def test_an_imported_network_is_refused(tmp_path, capsys):
     write_checkpoint(tmp_path / "checkpoint")
     write_tokenizer(tmp_path / "checkpoint", as_definition=True)
     import_checkpoint(checkpoint=tmp_path / "checkpoint", output=tmp_path / "bundle")
-    assert exit_code("export", str(tmp_path / "bundle"), "--output", str(tmp_path / "out")) == 2
+    assert (
+        exit_code("export", str(tmp_path / "bundle"), "--output", str(tmp_path / "out"))
+        == 2
+    )
     (line,) = said(capsys.readouterr().err, "export")
-    assert "an imported network cannot be exported: its tokenizer runs in the tokenizers library" in line
-    assert "use the bundle itself with `precis summarize`" in line and not (tmp_path / "out").exists()
+    assert (
+        "an imported network cannot be exported: its tokenizer runs in the tokenizers library"
+        in line
+    )
+    assert (
+        "use the bundle itself with `precis summarize`" in line
+        and not (tmp_path / "out").exists()
+    )
 
 
 def test_a_precision_that_does_not_exist_is_refused(bundle, tmp_path):
-    with pytest.raises(UsageError, match="--precision is one of float32, mixed_bfloat16, mixed_float16, not 'int8'"):
+    with pytest.raises(
+        UsageError,
+        match="--precision is one of float32, mixed_bfloat16, mixed_float16, not 'int8'",
+    ):
         export(bundle=bundle, output=tmp_path / "out", precision="int8")
 
 
 @pytest.mark.slow
-def test_rows_of_precis_summarize_in_a_process_without_precis(bundle, exported, tmp_path):
-    corpus = write_jsonl(tmp_path / "c.jsonl", [{"id": str(index), "article": article} for index, article in enumerate(ARTICLES)])
-    assert precis("summarize", corpus=corpus, bundle=bundle, output=tmp_path / "run", min_source_words=0, **FLAGS) == 0
-    rows = [row for part in sorted((tmp_path / "run").glob("summaries/*.parquet")) for row in pq.read_table(part).to_pylist()]
-    assert [row["document_id"] for row in rows] == [str(index) for index in range(len(ARTICLES))]
-    assert {row["decode_id"] for row in rows} == {json.loads((exported / "manifest.json").read_text())["decode_id"]}
+def test_rows_of_precis_summarize_in_a_process_without_precis(
+    bundle, exported, tmp_path
+):
+    corpus = write_jsonl(
+        tmp_path / "c.jsonl",
+        [
+            {"id": str(index), "article": article}
+            for index, article in enumerate(ARTICLES)
+        ],
+    )
+    assert (
+        precis(
+            "summarize",
+            corpus=corpus,
+            bundle=bundle,
+            output=tmp_path / "run",
+            min_source_words=0,
+            **FLAGS,
+        )
+        == 0
+    )
+    rows = [
+        row
+        for part in sorted((tmp_path / "run").glob("summaries/*.parquet"))
+        for row in pq.read_table(part).to_pylist()
+    ]
+    assert [row["document_id"] for row in rows] == [
+        str(index) for index in range(len(ARTICLES))
+    ]
+    assert {row["decode_id"] for row in rows} == {
+        json.loads((exported / "manifest.json").read_text())["decode_id"]
+    }
     (tmp_path / "articles.json").write_text(json.dumps(ARTICLES))
     program = f"""
 import json, sys
@@ -274,7 +450,14 @@ found = run.signatures["serving_default"](articles=tf.constant(json.load(open("a
 assert not {{"model", "pipelines", "precis"}} & set(sys.modules), "precis was imported"
 print(json.dumps([[text.decode() for text in row] for row in found["summaries"].numpy()]))
 """
-    done = subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     expected = [[one["text"] for one in row["abstractive"]] for row in rows]
-    assert json.loads(done.stdout) == [texts + [""] * (3 - len(texts)) for texts in expected]
+    assert json.loads(done.stdout) == [
+        texts + [""] * (3 - len(texts)) for texts in expected
+    ]

@@ -10,11 +10,22 @@ from precis.model.extractive import features as features_module
 from precis.model.extractive.features import COUNT, NAMES, features
 
 # In words: the flood reached marta | floods 12 of them why | she said flood flood.
-STORY = ["The flood reached Marta.", "Floods, 12 of them: why?", "She said ``flood flood"]
+STORY = [
+    "The flood reached Marta.",
+    "Floods, 12 of them: why?",
+    "She said ``flood flood",
+]
 # `flood` stands in all three sentences, the other terms, reached, marta and said, in one; log(N / (1 + n)).
 ALL, ONE = math.log(3 / 4), math.log(3 / 2)
-FIRST, THIRD = math.sqrt(ALL**2 + 2 * ONE**2), math.sqrt((2 * ALL) ** 2 + ONE**2)  # lengths of their vectors
-COSINES = {(0, 1): abs(ALL) / FIRST, (0, 2): 2 * ALL**2 / FIRST / THIRD, (1, 2): 2 * abs(ALL) / THIRD}
+FIRST, THIRD = (
+    math.sqrt(ALL**2 + 2 * ONE**2),
+    math.sqrt((2 * ALL) ** 2 + ONE**2),
+)  # lengths of their vectors
+COSINES = {
+    (0, 1): abs(ALL) / FIRST,
+    (0, 2): 2 * ALL**2 / FIRST / THIRD,
+    (1, 2): 2 * abs(ALL) / THIRD,
+}
 A, B, C = COSINES.values()
 CENTRE = math.sqrt((4 * ALL) ** 2 + 3 * ONE**2)
 BY_HAND = {
@@ -33,11 +44,19 @@ BY_HAND = {
     "terms": (3, 1, 3),
     "term_share": (3 / 4, 1 / 5, 3 / 4),
     "new_terms": (3, 0, 1),
-    "term_frequency": (6 / 4, 4 / 4, 9 / 4),  # flood occurs four times, more than any other
+    "term_frequency": (
+        6 / 4,
+        4 / 4,
+        9 / 4,
+    ),  # flood occurs four times, more than any other
     "mean_term_frequency": (2 / 4, 4 / 4, 3 / 4),
     "term_weight": (FIRST, abs(ALL), THIRD),
     "mean_term_weight": (FIRST / 3, abs(ALL), THIRD / 3),
-    "centroid": ((4 * ALL**2 + 2 * ONE**2) / FIRST / CENTRE, 4 * abs(ALL) / CENTRE, (8 * ALL**2 + ONE**2) / THIRD / CENTRE),
+    "centroid": (
+        (4 * ALL**2 + 2 * ONE**2) / FIRST / CENTRE,
+        4 * abs(ALL) / CENTRE,
+        (8 * ALL**2 + ONE**2) / THIRD / CENTRE,
+    ),
     "degree": ((A + B) / 3, (A + C) / 3, (B + C) / 3),
     "forward": ((A + B) / 2, C, 0),  # mean over those behind
     "backward": (0, A, (B + C) / 2),
@@ -65,12 +84,18 @@ def column(found, name):
 
 
 def test_every_name_has_a_column_and_its_logarithm():
-    assert list(BY_HAND) == list(NAMES) and len(set(NAMES)) == len(NAMES) and 2 * len(NAMES) == COUNT
+    assert (
+        list(BY_HAND) == list(NAMES)
+        and len(set(NAMES)) == len(NAMES)
+        and 2 * len(NAMES) == COUNT
+    )
     found = features(STORY)
     assert found.shape == (3, COUNT) and found.dtype == np.float32
     for place, values in enumerate(BY_HAND.values()):
         expected = [math.copysign(math.log(1 + abs(value)), value) for value in values]
-        assert found[:, len(NAMES) + place].tolist() == pytest.approx(expected, abs=1e-6), NAMES[place]
+        assert found[:, len(NAMES) + place].tolist() == pytest.approx(
+            expected, abs=1e-6
+        ), NAMES[place]
 
 
 @pytest.mark.parametrize("name", BY_HAND)
@@ -81,9 +106,37 @@ def test_by_hand(name):
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        ('"We saw it," I said, "and my dog."', {"quotes": 4, "personal": 3, "said": 1, "opens_with_pronoun": 1, "no_end": 0}),
-        ("( He told us : `` why ? ''", {"quotes": 2, "personal": 1, "said": 1, "question": 1, "opens_with_pronoun": 1, "colons": 1}),
-        ("Sheila's theory, as added up, is 1,250.", {"commas": 3, "digits": 4, "opens_with_pronoun": 0, "personal": 0, "quotes": 0}),
+        (
+            '"We saw it," I said, "and my dog."',
+            {
+                "quotes": 4,
+                "personal": 3,
+                "said": 1,
+                "opens_with_pronoun": 1,
+                "no_end": 0,
+            },
+        ),
+        (
+            "( He told us : `` why ? ''",
+            {
+                "quotes": 2,
+                "personal": 1,
+                "said": 1,
+                "question": 1,
+                "opens_with_pronoun": 1,
+                "colons": 1,
+            },
+        ),
+        (
+            "Sheila's theory, as added up, is 1,250.",
+            {
+                "commas": 3,
+                "digits": 4,
+                "opens_with_pronoun": 0,
+                "personal": 0,
+                "quotes": 0,
+            },
+        ),
         ("It ended.’ ) ", {"no_end": 0, "opens_with_pronoun": 1}),
         ("A caption without an end;", {"no_end": 1, "said": 0}),
         ("", {"no_end": 1, "words": 1, "characters_a_word": 0}),
@@ -96,7 +149,9 @@ def test_what_the_characters_show(sentence, expected):
 
 def test_case_makes_no_difference():
     shouted = features([sentence.upper() for sentence in STORY])
-    np.testing.assert_array_equal(shouted, features([sentence.lower() for sentence in STORY]))
+    np.testing.assert_array_equal(
+        shouted, features([sentence.lower() for sentence in STORY])
+    )
 
 
 ODD = {
@@ -123,12 +178,19 @@ def test_no_sentences():
 
 def test_equal_sentences_are_each_others_neighbours():
     found = features(["Rain fell."] * 4)
-    assert column(found, "previous") == pytest.approx([0, 1, 1, 1]) and column(found, "next") == pytest.approx([1, 1, 1, 0])
-    assert column(found, "degree") == pytest.approx([3 / 4] * 4) and column(found, "forward") == pytest.approx([1, 1, 1, 0])
+    assert column(found, "previous") == pytest.approx([0, 1, 1, 1]) and column(
+        found, "next"
+    ) == pytest.approx([1, 1, 1, 0])
+    assert column(found, "degree") == pytest.approx([3 / 4] * 4) and column(
+        found, "forward"
+    ) == pytest.approx([1, 1, 1, 0])
 
 
 def long_story(count):
-    return [f"Rain fell on town{number % 97} and hill{number}, said Marta{number % 13}." for number in range(count)]
+    return [
+        f"Rain fell on town{number % 97} and hill{number}, said Marta{number % 13}."
+        for number in range(count)
+    ]
 
 
 def test_a_document_of_three_thousand_sentences_takes_bounded_memory():
@@ -142,14 +204,33 @@ def test_a_document_of_three_thousand_sentences_takes_bounded_memory():
     assert peak < 40e6  # each with each would be 72 MB for one matrix
 
 
-def test_sentences_beyond_those_that_are_compared_are_compared_with_the_beginning(monkeypatch):
+def test_sentences_beyond_those_that_are_compared_are_compared_with_the_beginning(
+    monkeypatch,
+):
     texts = long_story(40)
     whole = features(texts)
     monkeypatch.setattr(features_module, "_COMPARED", 30)
     found = features(texts)
-    for name in ("position", "term_weight", "centroid", "first", "lead", "previous", "next"):
+    for name in (
+        "position",
+        "term_weight",
+        "centroid",
+        "first",
+        "lead",
+        "previous",
+        "next",
+    ):
         assert column(found, name) == column(whole, name)
-    cosines = {name: np.array(column(found, name)) for name in ("degree", "backward", "forward", "repeated")}
+    cosines = {
+        name: np.array(column(found, name))
+        for name in ("degree", "backward", "forward", "repeated")
+    }
     # The last ten see 30 sentences before them and none behind, whatever stands there.
-    np.testing.assert_allclose(cosines["degree"][30:], cosines["backward"][30:], rtol=1e-6)
-    assert not cosines["forward"][30:].any() and not cosines["repeated"][29:].any() and cosines["degree"][30:].all()
+    np.testing.assert_allclose(
+        cosines["degree"][30:], cosines["backward"][30:], rtol=1e-6
+    )
+    assert (
+        not cosines["forward"][30:].any()
+        and not cosines["repeated"][29:].any()
+        and cosines["degree"][30:].all()
+    )

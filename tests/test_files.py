@@ -41,14 +41,24 @@ def folder(request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "local"), [("/a/b", True), ("a/b", True), ("file:///a", True), ("gs://a/b", False), ("memory://a", False)]
+    ("path", "local"),
+    [
+        ("/a/b", True),
+        ("a/b", True),
+        ("file:///a", True),
+        ("gs://a/b", False),
+        ("memory://a", False),
+    ],
 )
 def test_local_paths_are_told_from_urls(path, local):
     assert files.is_local(path) is local
 
 
 def test_parts_are_joined_with_slashes():
-    assert files.join("gs://bucket/run", "tokenizer", "vocab.txt") == "gs://bucket/run/tokenizer/vocab.txt"
+    assert (
+        files.join("gs://bucket/run", "tokenizer", "vocab.txt")
+        == "gs://bucket/run/tokenizer/vocab.txt"
+    )
     assert files.join("run/", "a") == "run/a" and files.join("", "a") == "a"
 
 
@@ -67,15 +77,23 @@ def test_equal_json_is_equal_bytes(folder):
     files.write_json(paths[0], {"b": [1, None], "a": "é"})
     files.write_json(paths[1], {"a": "é", "b": [1, None]})
     assert files.read_bytes(paths[0]) == files.read_bytes(paths[1])
-    assert files.read_bytes(paths[0]).decode() == '{\n  "a": "é",\n  "b": [\n    1,\n    null\n  ]\n}\n'
+    assert (
+        files.read_bytes(paths[0]).decode()
+        == '{\n  "a": "é",\n  "b": [\n    1,\n    null\n  ]\n}\n'
+    )
     assert files.read_json(paths[0]) == {"a": "é", "b": [1, None]}
 
 
 def test_glob_finds_files_in_the_form_of_the_pattern(folder):
     for name in ("b.txt", "a.txt", "c.md", "sub/d.txt", "dir.txt/e.md"):
         files.write_bytes(files.join(folder, name), b"x")
-    assert files.glob(files.join(folder, "*.txt")) == [files.join(folder, "a.txt"), files.join(folder, "b.txt")]
-    assert files.glob(files.join(folder, "**", "d.txt")) == [files.join(folder, "sub/d.txt")]
+    assert files.glob(files.join(folder, "*.txt")) == [
+        files.join(folder, "a.txt"),
+        files.join(folder, "b.txt"),
+    ]
+    assert files.glob(files.join(folder, "**", "d.txt")) == [
+        files.join(folder, "sub/d.txt")
+    ]
     assert files.glob(files.join(folder, "*.csv")) == []
 
 
@@ -85,7 +103,10 @@ def test_files_and_folders_are_removed(folder):
     for name in ("one", "many", "nothing"):
         files.remove(files.join(folder, name))
     assert files.exists(files.join(folder, "keep"))
-    assert not any(files.exists(files.join(folder, name)) for name in ("one", "many", "many/a", "many/deep/b"))
+    assert not any(
+        files.exists(files.join(folder, name))
+        for name in ("one", "many", "many/a", "many/deep/b")
+    )
 
 
 def test_a_file_is_published_when_the_block_ends(folder):
@@ -101,7 +122,10 @@ def test_a_block_that_fails_leaves_what_was_there(folder, error):
     path = files.join(folder, "a")
     files.write_bytes(path, b"old")
     for name in ("a", "new"):
-        with pytest.raises(type(error)), files.write_aside(files.join(folder, name)) as file:
+        with (
+            pytest.raises(type(error)),
+            files.write_aside(files.join(folder, name)) as file,
+        ):
             file.write(b"half")
             raise error
     assert files.read_bytes(path) == b"old"
@@ -111,14 +135,20 @@ def test_a_block_that_fails_leaves_what_was_there(folder, error):
 def test_a_relative_path_without_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files.write_bytes("a", b"x")
-    assert (tmp_path / "a").read_bytes() == b"x" and files.glob("*") == [str(tmp_path / "a")]
+    assert (tmp_path / "a").read_bytes() == b"x" and files.glob("*") == [
+        str(tmp_path / "a")
+    ]
 
 
 def test_a_local_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     calls = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *args, real=real, name=name: (calls.append(name), real(*args)))
+        monkeypatch.setattr(
+            os,
+            name,
+            lambda *args, real=real, name=name: (calls.append(name), real(*args)),
+        )
     files.write_bytes(str(tmp_path / "a"), b"x")
     assert calls == ["fsync", "replace"]
 
@@ -146,5 +176,11 @@ def test_writers_of_one_name_do_not_meet(tmp_path):
 def test_hashes(folder):
     content = os.urandom((1 << 20) + 5)  # more than one block
     files.write_bytes(files.join(folder, "a"), content)
-    assert files.sha256_file(files.join(folder, "a")) == hashlib.sha256(content).hexdigest()
-    assert files.sha256_json({"b": 1, "a": ["é"]}) == hashlib.sha256(b'{"a":["\\u00e9"],"b":1}').hexdigest()
+    assert (
+        files.sha256_file(files.join(folder, "a"))
+        == hashlib.sha256(content).hexdigest()
+    )
+    assert (
+        files.sha256_json({"b": 1, "a": ["é"]})
+        == hashlib.sha256(b'{"a":["\\u00e9"],"b":1}').hexdigest()
+    )

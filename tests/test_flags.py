@@ -16,7 +16,15 @@ from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.cli import COMMANDS
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.flags import add_flags, option_names, read_flags
-from precis.pipelines.options import TRAIN, EvaluateOptions, FailureOptions, NetworkOptions, PrepareOptions, SummarizeOptions, TrainOptions
+from precis.pipelines.options import (
+    TRAIN,
+    EvaluateOptions,
+    FailureOptions,
+    NetworkOptions,
+    PrepareOptions,
+    SummarizeOptions,
+    TrainOptions,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,10 +74,16 @@ class Fence:
 def test_of_a_flag_that_alternatives_share_the_first_is_shown_and_both_take_it():
     parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
     add_flags(parser, (Paint, House, Fence))
-    values = vars(parser.parse_args(["--colour", "red", "--coats", "7", "--posts", "9"]))
+    values = vars(
+        parser.parse_args(["--colour", "red", "--coats", "7", "--posts", "9"])
+    )
     assert values == {"colour": "red", "coats": 7, "posts": 9}
     shown = parser.format_help()
-    assert shown.count("--coats INT") == 2 and "how often (default: 2)" in shown and "tar" not in shown  # in the usage and in the list
+    assert (
+        shown.count("--coats INT") == 2
+        and "how often (default: 2)" in shown
+        and "tar" not in shown
+    )  # in the usage and in the list
     assert read_flags((Fence,), {"coats": 7, "posts": 9}) == [Fence(coats=7, posts=9)]
 
 
@@ -78,21 +92,55 @@ def test_only_flags_that_were_given_have_a_value():
 
 
 def test_a_flag_has_the_type_of_its_field():
-    values = parse("--colour", "7", "--coats", "7", "--litres", "7", "--brush", "round", "--primer", "7", "--rooms", "7")
-    assert values == {"colour": "7", "coats": 7, "litres": 7.0, "brush": "round", "primer": "7", "rooms": 7}
-    assert [type(values[name]) for name in ("coats", "litres", "primer")] == [int, float, str]
+    values = parse(
+        "--colour",
+        "7",
+        "--coats",
+        "7",
+        "--litres",
+        "7",
+        "--brush",
+        "round",
+        "--primer",
+        "7",
+        "--rooms",
+        "7",
+    )
+    assert values == {
+        "colour": "7",
+        "coats": 7,
+        "litres": 7.0,
+        "brush": "round",
+        "primer": "7",
+        "rooms": 7,
+    }
+    assert [type(values[name]) for name in ("coats", "litres", "primer")] == [
+        int,
+        float,
+        str,
+    ]
 
 
 def test_a_bool_is_a_pair_of_flags():
-    assert parse("--colour", "red", "--glossy", "--no-safe") == {"colour": "red", "glossy": True, "safe": False}
+    assert parse("--colour", "red", "--glossy", "--no-safe") == {
+        "colour": "red",
+        "glossy": True,
+        "safe": False,
+    }
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
         ([], "required: --colour"),
-        (["--colour", "red", "--coats", "many"], "argument --coats: invalid int value: 'many'"),
-        (["--colour", "red", "--brush", "square"], "argument --brush: invalid choice: 'square'"),
+        (
+            ["--colour", "red", "--coats", "many"],
+            "argument --coats: invalid int value: 'many'",
+        ),
+        (
+            ["--colour", "red", "--brush", "square"],
+            "argument --brush: invalid choice: 'square'",
+        ),
         (["--colour", "red", "--coat", "3"], "unrecognized arguments: --coat 3"),
         (["--colour", "red", "--glossy", "yes"], "unrecognized arguments: yes"),
     ],
@@ -104,19 +152,32 @@ def test_a_flag_that_cannot_be_is_refused(argv, message, capsys):
 
 
 def test_help_says_what_a_flag_is_for_and_its_default():
-    parser = argparse.ArgumentParser(prog="paint", formatter_class=lambda prog: argparse.HelpFormatter(prog, width=200))
+    parser = argparse.ArgumentParser(
+        prog="paint",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=200),
+    )
     add_flags(parser, (Paint, House))
     shown = " ".join(parser.format_help().split())
-    assert "Paint of a house: --colour STR what it looks like --coats INT how often (default: 2)" in shown
+    assert (
+        "Paint of a house: --colour STR what it looks like --coats INT how often (default: 2)"
+        in shown
+    )
     assert "5% more if it rains (default: 0.5)" in shown
-    assert "--brush {flat,round}" in shown and "--safe, --no-safe whether it may be eaten (default: True)" in shown
+    assert (
+        "--brush {flat,round}" in shown
+        and "--safe, --no-safe whether it may be eaten (default: True)" in shown
+    )
     assert "--primer STR what lies under it House: --rooms INT" in shown
     assert "This line is no heading" not in shown
 
 
 def test_keywords_become_the_dataclasses():
-    paint, house = read_flags((Paint, House), {"colour": "red", "glossy": True, "rooms": 5})
-    assert paint == Paint(colour="red", glossy=True, coats=2) and house == House(rooms=5)
+    paint, house = read_flags(
+        (Paint, House), {"colour": "red", "glossy": True, "rooms": 5}
+    )
+    assert paint == Paint(colour="red", glossy=True, coats=2) and house == House(
+        rooms=5
+    )
 
 
 def test_a_path_is_a_string():
@@ -125,7 +186,9 @@ def test_a_path_is_a_string():
 
 
 def test_an_unknown_keyword_is_refused_with_the_nearest_name():
-    with pytest.raises(UsageError, match="^unknown option 'colours'; did you mean 'colour'\\?$"):
+    with pytest.raises(
+        UsageError, match="^unknown option 'colours'; did you mean 'colour'\\?$"
+    ):
         read_flags((Paint, House), {"colours": "red"})
     with pytest.raises(UsageError, match="^unknown option 'zzz'$"):
         read_flags((Paint, House), {"zzz": 1})
@@ -142,18 +205,33 @@ def test_a_value_is_checked_by_its_dataclass():
 
 
 def test_option_names():
-    assert option_names((House, Paint)) == ["rooms", "colour", "coats", "litres", "glossy", "safe", "brush", "primer"]
+    assert option_names((House, Paint)) == [
+        "rooms",
+        "colour",
+        "coats",
+        "litres",
+        "glossy",
+        "safe",
+        "brush",
+        "primer",
+    ]
 
 
 # What `precis train` takes depends on its task.
-JOBS = {name: command.concerns for name, command in COMMANDS.items() if name != "train"} | {f"train {task}": TRAIN[task] for task in TRAIN}
+JOBS = {
+    name: command.concerns for name, command in COMMANDS.items() if name != "train"
+} | {f"train {task}": TRAIN[task] for task in TRAIN}
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_flag_of_one_name(name):
     concerns = JOBS[name]
-    names = [field.name for concern in concerns for field in dataclasses.fields(concern)]
-    assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(names)
+    names = [
+        field.name for concern in concerns for field in dataclasses.fields(concern)
+    ]
+    assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(
+        names
+    )
     parser = argparse.ArgumentParser()
     add_flags(parser, concerns)
     assert set(names) == {action.dest for action in parser._actions} - {"help"}
@@ -164,11 +242,27 @@ def test_every_field_of_a_job_is_a_flag_of_one_name(name):
 @pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_keyword(name):
     concerns = JOBS[name]
-    needed = {"corpus": "sample:", "output": "o", "records": "r", "input": "i", "checkpoint": "c", "bundle": "b", "text": "t"}
-    defaults = {field.name: needed.get(field.name, field.default) for concern in concerns for field in dataclasses.fields(concern)}
+    needed = {
+        "corpus": "sample:",
+        "output": "o",
+        "records": "r",
+        "input": "i",
+        "checkpoint": "c",
+        "bundle": "b",
+        "text": "t",
+    }
+    defaults = {
+        field.name: needed.get(field.name, field.default)
+        for concern in concerns
+        for field in dataclasses.fields(concern)
+    }
     built = read_flags(concerns, defaults)
     assert [type(instance) for instance in built] == list(concerns)
-    assert {key: value for instance in built for key, value in dataclasses.asdict(instance).items()} == defaults
+    assert {
+        key: value
+        for instance in built
+        for key, value in dataclasses.asdict(instance).items()
+    } == defaults
 
 
 RECORDS = {"output": "o"}
@@ -177,26 +271,90 @@ RECORDS = {"output": "o"}
 @pytest.mark.parametrize(
     ("concern", "values", "message"),
     [
-        (FailureOptions, {"max_failed_share": 1.01}, r"--max_failed_share is a share from 0 to 1, not 1\.01"),
-        (FailureOptions, {"max_failed_share": -0.1}, r"--max_failed_share is a share from 0 to 1, not -0\.1"),
-        (FailureOptions, {"max_failed_share": float("nan")}, "--max_failed_share is a share from 0 to 1, not nan"),
-        (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write to"),
-        (PrepareOptions, {**RECORDS, "max_source_tokens": 0}, "--max_source_tokens must be at least 1, not 0"),
-        (PrepareOptions, {**RECORDS, "max_target_tokens": -3}, "--max_target_tokens must be at least 1, not -3"),
-        (PrepareOptions, {**RECORDS, "vocabulary_size": 299}, "--vocabulary_size must be at least 300.*, not 299"),
-        (PrepareOptions, {**RECORDS, "tokenizer": "t", "lower_case": True}, "--tokenizer brings its own --lower_case"),
-        (PrepareOptions, {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"}, "and --reserved_tokens; leave them out"),
+        (
+            FailureOptions,
+            {"max_failed_share": 1.01},
+            r"--max_failed_share is a share from 0 to 1, not 1\.01",
+        ),
+        (
+            FailureOptions,
+            {"max_failed_share": -0.1},
+            r"--max_failed_share is a share from 0 to 1, not -0\.1",
+        ),
+        (
+            FailureOptions,
+            {"max_failed_share": float("nan")},
+            "--max_failed_share is a share from 0 to 1, not nan",
+        ),
+        (
+            PrepareOptions,
+            {"output": ""},
+            "--output is empty; name the folder to write to",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "max_source_tokens": 0},
+            "--max_source_tokens must be at least 1, not 0",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "max_target_tokens": -3},
+            "--max_target_tokens must be at least 1, not -3",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "vocabulary_size": 299},
+            "--vocabulary_size must be at least 300.*, not 299",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "tokenizer": "t", "lower_case": True},
+            "--tokenizer brings its own --lower_case",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"},
+            "and --reserved_tokens; leave them out",
+        ),
         (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
         (SummarizeOptions, {"output": ""}, "--output is empty"),
         (SelectionConfig, {"sentences": 0}, "--sentences must be at least 1, not 0"),
-        (SummarizeOptions, {"output": "o", "keyphrases": 0}, "--keyphrases must be at least 1, not 0"),
-        (SummarizeOptions, {"output": "o", "window_documents": 0}, "--window_documents must be at least 1, not 0"),
-        (SummarizeOptions, {"output": "o", "search_processes": -1}, "--search_processes must not be negative, but is -1; 0 is"),
-        (SummarizeOptions, {"output": "o", "precision": "float8"}, "--precision is one of float32, mixed_bfloat16, .*, not 'float8'"),
+        (
+            SummarizeOptions,
+            {"output": "o", "keyphrases": 0},
+            "--keyphrases must be at least 1, not 0",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "window_documents": 0},
+            "--window_documents must be at least 1, not 0",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "search_processes": -1},
+            "--search_processes must not be negative, but is -1; 0 is",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "precision": "float8"},
+            "--precision is one of float32, mixed_bfloat16, .*, not 'float8'",
+        ),
         (EvaluateOptions, {"input": ""}, "--input is empty"),
-        (EvaluateOptions, {"input": "i", "show": -1}, "--show must be 0 or more, not -1"),
-        (EvaluateOptions, {"input": "i", "resamples": 0}, "--resamples must be 1 or more, not 0"),
-        (EvaluateOptions, {"input": "i", "confidence": 1.0}, r"--confidence must lie between 0 and 1, not 1\.0"),
+        (
+            EvaluateOptions,
+            {"input": "i", "show": -1},
+            "--show must be 0 or more, not -1",
+        ),
+        (
+            EvaluateOptions,
+            {"input": "i", "resamples": 0},
+            "--resamples must be 1 or more, not 0",
+        ),
+        (
+            EvaluateOptions,
+            {"input": "i", "confidence": 1.0},
+            r"--confidence must lie between 0 and 1, not 1\.0",
+        ),
     ],
 )
 def test_options_that_cannot_be_are_refused(concern, values, message):
@@ -209,7 +367,15 @@ def test_options_that_cannot_be_are_refused(concern, values, message):
     [
         (FailureOptions, {"max_failed_share": 0}),
         (FailureOptions, {"max_failed_share": 1}),
-        (PrepareOptions, {**RECORDS, "max_source_tokens": 1, "max_target_tokens": 1, "vocabulary_size": 300}),
+        (
+            PrepareOptions,
+            {
+                **RECORDS,
+                "max_source_tokens": 1,
+                "max_target_tokens": 1,
+                "vocabulary_size": 300,
+            },
+        ),
         (SummarizeOptions, {"output": "o", "keyphrases": 1, "window_documents": 1}),
     ],
 )
@@ -218,13 +384,23 @@ def test_options_at_their_limits_are_taken(concern, values):
 
 
 def test_extractive_methods_are_read_from_one_string():
-    assert SummarizeOptions(output="o", extractive=" lead , frequency,").methods == ("lead", "frequency")
+    assert SummarizeOptions(output="o", extractive=" lead , frequency,").methods == (
+        "lead",
+        "frequency",
+    )
     assert SummarizeOptions(output="o", extractive=" ,").methods == ()
 
 
 def test_the_commands_take_the_options_of_their_jobs():
-    assert COMMANDS["train"].concerns == (TrainOptions, NetworkOptions, TrainingConfig, ExtractiveTraining)
-    assert set(TRAIN) == {"abstractive", "extractive", "keyphrases"} and all(concerns[0] is TrainOptions for concerns in TRAIN.values())
+    assert COMMANDS["train"].concerns == (
+        TrainOptions,
+        NetworkOptions,
+        TrainingConfig,
+        ExtractiveTraining,
+    )
+    assert set(TRAIN) == {"abstractive", "extractive", "keyphrases"} and all(
+        concerns[0] is TrainOptions for concerns in TRAIN.values()
+    )
     assert COMMANDS["summarize"].concerns == (
         *(CorpusOptions, SummarizeOptions, SelectionConfig, QualityConfig, GateConfig),
         *(DecodingConfig, FailureOptions),
@@ -232,9 +408,13 @@ def test_the_commands_take_the_options_of_their_jobs():
 
 
 def test_a_value_of_another_type_is_refused():
-    with pytest.raises(UsageError, match=r"keyphrases takes a value of type int, not '3'"):
+    with pytest.raises(
+        UsageError, match=r"keyphrases takes a value of type int, not '3'"
+    ):
         read_flags([SummarizeOptions], {"output": "out", "keyphrases": "3"})
-    with pytest.raises(UsageError, match=r"keyphrases takes a value of type int, not True"):
+    with pytest.raises(
+        UsageError, match=r"keyphrases takes a value of type int, not True"
+    ):
         read_flags([SummarizeOptions], {"output": "out", "keyphrases": True})
     with pytest.raises(UsageError, match=r"output takes a value of type str, not None"):
         read_flags([SummarizeOptions], {"output": None})

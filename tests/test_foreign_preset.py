@@ -9,24 +9,52 @@ import numpy as np
 import pytest
 from small_checkpoint import VOCABULARY as PAIRS
 from small_checkpoint import write_tokenizer
-from small_encoder_checkpoint import INNER, LAYERS, PIECES, POSITIONS, VOCABULARY, WIDTH, tensors, write_encoder
+from small_encoder_checkpoint import (
+    INNER,
+    LAYERS,
+    PIECES,
+    POSITIONS,
+    VOCABULARY,
+    WIDTH,
+    tensors,
+    write_encoder,
+)
 
 from precis.model.errors import DataError, UsageError
 from precis.model.foreign.checkpoint import ENCODERS, load_encoder, read_settings
-from precis.model.foreign.keras_preset import preset_settings, preset_tensors, preset_tokenizer_settings
+from precis.model.foreign.keras_preset import (
+    preset_settings,
+    preset_tensors,
+    preset_tokenizer_settings,
+)
 from precis.model.foreign.tensors import Tensor, read_tensors, weight_files
 from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
 
-SHAPE = {"vocabulary_size": VOCABULARY, "num_layers": LAYERS, "num_heads": 2, "hidden_dim": WIDTH, "intermediate_dim": INNER}
+SHAPE = {
+    "vocabulary_size": VOCABULARY,
+    "num_layers": LAYERS,
+    "num_heads": 2,
+    "hidden_dim": WIDTH,
+    "intermediate_dim": INNER,
+}
 CONFIG = {**SHAPE, "dropout": 0.3, "max_sequence_length": POSITIONS}
-T5 = {**SHAPE, "dropout": 0.1, "activation": "relu", "use_gated_activation": True, "key_value_dim": None} | {
+T5 = {
+    **SHAPE,
+    "dropout": 0.1,
+    "activation": "relu",
+    "use_gated_activation": True,
+    "key_value_dim": None,
+} | {
     "layer_norm_epsilon": 1e-6,
     "tie_embedding_weights": True,
 }
 BACKBONES = {"bert": "BertBackbone", "roberta": "RobertaBackbone"}
 # The parts of a layer there and in a checkpoint, and whether there it has heads.
 PARTS = {
-    **{f"_self_attention_layer/{part}_dense": (f"attention.self.{part}", "in") for part in ("query", "key", "value")},
+    **{
+        f"_self_attention_layer/{part}_dense": (f"attention.self.{part}", "in")
+        for part in ("query", "key", "value")
+    },
     "_self_attention_layer/output_dense": ("attention.output.dense", "out"),
     "_self_attention_layer_norm": ("attention.output.LayerNorm", None),
     "_feedforward_intermediate_dense": ("intermediate.dense", ""),
@@ -38,19 +66,39 @@ PARTS = {
 def arrays(kind: str = "bert") -> dict[str, np.ndarray]:
     """What a preset holds of the encoder that `small_encoder_checkpoint` writes."""
     theirs = tensors(kind)
-    words, positions = theirs["embeddings.word_embeddings.weight"], theirs["embeddings.position_embeddings.weight"]
+    words, positions = (
+        theirs["embeddings.word_embeddings.weight"],
+        theirs["embeddings.position_embeddings.weight"],
+    )
     both = "layers/token_and_position_embedding"
-    made = {f"layers/layer_normalization/vars/{i}": theirs[f"embeddings.LayerNorm.{leaf}"] for i, leaf in enumerate(("weight", "bias"))}
+    made = {
+        f"layers/layer_normalization/vars/{i}": theirs[f"embeddings.LayerNorm.{leaf}"]
+        for i, leaf in enumerate(("weight", "bias"))
+    }
     if kind == "bert":
-        made |= {"layers/reversible_embedding/vars/0": words, "layers/position_embedding/vars/0": positions}
-        made |= {"layers/embedding/vars/0": theirs["embeddings.token_type_embeddings.weight"]}
-        made |= {"layers/dense/vars/0": np.ones((WIDTH, WIDTH), "float32"), "layers/dense/vars/1": np.ones(WIDTH, "float32")}
+        made |= {
+            "layers/reversible_embedding/vars/0": words,
+            "layers/position_embedding/vars/0": positions,
+        }
+        made |= {
+            "layers/embedding/vars/0": theirs["embeddings.token_type_embeddings.weight"]
+        }
+        made |= {
+            "layers/dense/vars/0": np.ones((WIDTH, WIDTH), "float32"),
+            "layers/dense/vars/1": np.ones(WIDTH, "float32"),
+        }
     else:
-        made |= {f"{both}/token_embedding/vars/0": words, f"{both}/position_embedding/vars/0": positions[2:]}
+        made |= {
+            f"{both}/token_embedding/vars/0": words,
+            f"{both}/position_embedding/vars/0": positions[2:],
+        }
     for layer in range(LAYERS):
         name = "layers/transformer_encoder" + (f"_{layer}" if layer else "")
         for part, (other, heads) in PARTS.items():
-            weight, bias = (theirs[f"encoder.layer.{layer}.{other}.{leaf}"] for leaf in ("weight", "bias"))
+            weight, bias = (
+                theirs[f"encoder.layer.{layer}.{other}.{leaf}"]
+                for leaf in ("weight", "bias")
+            )
             if heads is not None:
                 weight = weight.T
             if heads == "in":
@@ -67,11 +115,21 @@ def write_hdf5(path: Path, content: dict[str, np.ndarray]) -> None:
             file[name] = array
 
 
-def write_preset(folder: Path, kind: str = "bert", content: dict[str, np.ndarray] | None = None, **config: Any) -> str:
+def write_preset(
+    folder: Path,
+    kind: str = "bert",
+    content: dict[str, np.ndarray] | None = None,
+    **config: Any,
+) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    described = {"registered_name": f"keras_hub>{BACKBONES[kind]}", "config": {**CONFIG, **config}}
+    described = {
+        "registered_name": f"keras_hub>{BACKBONES[kind]}",
+        "config": {**CONFIG, **config},
+    }
     (folder / "config.json").write_text(json.dumps(described))
-    write_hdf5(folder / "model.weights.h5", arrays(kind) if content is None else content)
+    write_hdf5(
+        folder / "model.weights.h5", arrays(kind) if content is None else content
+    )
     return str(folder)
 
 
@@ -81,20 +139,38 @@ def test_a_preset_is_read_as_the_checkpoint_of_the_same_weights(kind, tmp_path):
     if kind == "roberta":  # a preset has no vector for the first of two texts
         theirs["embeddings.token_type_embeddings.weight"][:] = 0
     act = "gelu_new" if kind == "bert" else "gelu"
-    expected = load_encoder(write_encoder(tmp_path / "checkpoint", kind, theirs, {"hidden_act": act}))
+    expected = load_encoder(
+        write_encoder(tmp_path / "checkpoint", kind, theirs, {"hidden_act": act})
+    )
     encoder = load_encoder(write_preset(tmp_path / "preset", kind))
-    assert encoder.config == expected.config and len(encoder.weights) == 5 + 16 * LAYERS - 1
+    assert (
+        encoder.config == expected.config
+        and len(encoder.weights) == 5 + 16 * LAYERS - 1
+    )
     for weight, other in zip(encoder.weights, expected.weights, strict=True):
-        np.testing.assert_array_equal(weight.numpy(), other.numpy(), err_msg=weight.path)
+        np.testing.assert_array_equal(
+            weight.numpy(), other.numpy(), err_msg=weight.path
+        )
 
 
 def test_a_preset_of_keras_nlp_and_of_older_keras(tmp_path):
-    older = {path.replace("layers/", "_layer_checkpoint_dependencies/"): array for path, array in arrays().items()}
+    older = {
+        path.replace("layers/", "_layer_checkpoint_dependencies/"): array
+        for path, array in arrays().items()
+    }
     folder = Path(write_preset(tmp_path, content=older))
-    (folder / "config.json").write_text(json.dumps({"registered_name": "keras_nlp>BertBackbone", "config": CONFIG}))
+    (folder / "config.json").write_text(
+        json.dumps({"registered_name": "keras_nlp>BertBackbone", "config": CONFIG})
+    )
     assert read_settings(str(folder))["model_type"] == "bert"
-    found = preset_tensors(read_tensors(str(folder)), load_config(folder), ENCODERS["bert"])
-    assert {"encoder.layer.1.attention.self.key.weight", "embeddings.token_type_embeddings.weight", "pooler.dense.bias"} < found.keys()
+    found = preset_tensors(
+        read_tensors(str(folder)), load_config(folder), ENCODERS["bert"]
+    )
+    assert {
+        "encoder.layer.1.attention.self.key.weight",
+        "embeddings.token_type_embeddings.weight",
+        "pooler.dense.bias",
+    } < found.keys()
 
 
 def load_config(folder: Path) -> Any:
@@ -106,21 +182,33 @@ def test_weights_in_several_files(tmp_path):
     folder = Path(write_preset(tmp_path))
     (folder / "model.weights.h5").unlink()
     names = sorted(content)
-    shards = {"model_00000.weights.h5": names[::2], "model_00001.weights.h5": names[1::2]}
+    shards = {
+        "model_00000.weights.h5": names[::2],
+        "model_00001.weights.h5": names[1::2],
+    }
     for name, part in shards.items():
         write_hdf5(folder / name, {path: content[path] for path in part})
     # The kernel and the bias of a layer may lie in two files.
-    places = {f"/{path.rpartition('/')[0]}": list(shards) for path in names[:-1]} | {"/layers/embedding/vars": "model_00000.weights.h5"}
+    places = {f"/{path.rpartition('/')[0]}": list(shards) for path in names[:-1]} | {
+        "/layers/embedding/vars": "model_00000.weights.h5"
+    }
     (folder / "model.weights.json").write_text(json.dumps({"weight_map": places}))
     assert weight_files(str(folder)) == list(shards)
-    assert {name: tensor.numbers().tolist() for name, tensor in read_tensors(str(folder)).items()} == {
-        name: array.tolist() for name, array in content.items()
-    }
+    assert {
+        name: tensor.numbers().tolist()
+        for name, tensor in read_tensors(str(folder)).items()
+    } == {name: array.tolist() for name, array in content.items()}
     (folder / "model_00001.weights.h5").unlink()
-    with pytest.raises(DataError, match="model_00001.weights.h5: missing, and model.weights.json names it; download the checkpoint again"):
+    with pytest.raises(
+        DataError,
+        match="model_00001.weights.h5: missing, and model.weights.json names it; download the checkpoint again",
+    ):
         weight_files(str(folder))
     (folder / "model.weights.json").write_text('{"weight_map": {"/layers": 3}}')
-    with pytest.raises(DataError, match=r"model.weights.json: no index of weights \(TypeError.*\); download the checkpoint again"):
+    with pytest.raises(
+        DataError,
+        match=r"model.weights.json: no index of weights \(TypeError.*\); download the checkpoint again",
+    ):
         weight_files(str(folder))
 
 
@@ -152,8 +240,16 @@ def test_numbers_of_bfloat16(tmp_path):
 def test_what_lies_in_another_file_is_not_read(tmp_path):
     (tmp_path / "secret").write_bytes(bytes(8))
     with h5py.File(tmp_path / "model.weights.h5", "w") as file:
-        file.create_dataset("layers/a/vars/0", (2,), "float32", external=[(str(tmp_path / "secret"), 0, 8)])
-    with pytest.raises(DataError, match="model.weights.h5: layers/a/vars/0 lies in another file, which is not read; save the preset again"):
+        file.create_dataset(
+            "layers/a/vars/0",
+            (2,),
+            "float32",
+            external=[(str(tmp_path / "secret"), 0, 8)],
+        )
+    with pytest.raises(
+        DataError,
+        match="model.weights.h5: layers/a/vars/0 lies in another file, which is not read; save the preset again",
+    ):
         read_tensors(str(tmp_path))
     write_hdf5(tmp_path / "other.h5", {"a": np.ones(2)})
     layout = h5py.VirtualLayout((2,), "float64")
@@ -169,7 +265,9 @@ def test_damaged_weights_are_refused(tmp_path):
     content = path.read_bytes()
     for damaged in (b"no HDF5", content[: len(content) // 2]):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match=rf"{path}: damaged \(.*\); download the preset again"):
+        with pytest.raises(
+            DataError, match=rf"{path}: damaged \(.*\); download the preset again"
+        ):
             read_tensors(str(tmp_path))
 
 
@@ -191,51 +289,110 @@ def test_whatever_is_damaged_is_said_to_be(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"layers/transformer_encoder_1/_feedforward_output_dense/vars/1": None}, "lacks encoder.layer.1.output.dense.bias, which config"),
-        ({"layers/transformer_encoder_2/_feedforward_layer_norm/vars/0": 1}, "holds layers/transformer_encoder_2/_feedforward_layer_norm"),
-        ({"layers/layer_normalization_1/vars/0": 1}, "holds layers/layer_normalization_1/vars/0, which no network of this kind has"),
-        ({"layers/layer_normalization/vars/2": 1}, "holds layers/layer_normalization/vars/2, which no network of this kind has"),
+        (
+            {"layers/transformer_encoder_1/_feedforward_output_dense/vars/1": None},
+            "lacks encoder.layer.1.output.dense.bias, which config",
+        ),
+        (
+            {"layers/transformer_encoder_2/_feedforward_layer_norm/vars/0": 1},
+            "holds layers/transformer_encoder_2/_feedforward_layer_norm",
+        ),
+        (
+            {"layers/layer_normalization_1/vars/0": 1},
+            "holds layers/layer_normalization_1/vars/0, which no network of this kind has",
+        ),
+        (
+            {"layers/layer_normalization/vars/2": 1},
+            "holds layers/layer_normalization/vars/2, which no network of this kind has",
+        ),
         ({"vars/0": 1}, "holds vars/0, which no network of this kind has"),
         (
             {"layers/reversible_embedding/vars/0": 2},
             "layers/reversible_embedding/vars/0: its number format is int8, and only floating-point",
         ),
-        ({"layers/position_embedding/vars/0": 3}, r"position_embeddings.weight has the shape \[3, 8\], and config.json asks for \[24, 8\]"),
+        (
+            {"layers/position_embedding/vars/0": 3},
+            r"position_embeddings.weight has the shape \[3, 8\], and config.json asks for \[24, 8\]",
+        ),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(change, message, tmp_path):
-    new = {1: np.ones(WIDTH, "float32"), 2: np.ones((VOCABULARY, WIDTH), "int8"), 3: np.ones((3, WIDTH), "float32")}
+    new = {
+        1: np.ones(WIDTH, "float32"),
+        2: np.ones((VOCABULARY, WIDTH), "int8"),
+        3: np.ones((3, WIDTH), "float32"),
+    }
     content = {**arrays(), **{path: new.get(value) for path, value in change.items()}}
-    folder = write_preset(tmp_path, content={path: array for path, array in content.items() if array is not None})
+    folder = write_preset(
+        tmp_path,
+        content={path: array for path, array in content.items() if array is not None},
+    )
     with pytest.raises(DataError, match=rf"^{tmp_path}: .*{message}"):
         load_encoder(folder)
 
 
 def test_settings_of_a_network_that_writes():
-    bart = preset_settings({"registered_name": "keras_hub>BartBackbone", "config": CONFIG})
-    assert (bart["encoder_layers"], bart["decoder_ffn_dim"], bart["max_position_embeddings"], bart["dropout"]) == (2, INNER, POSITIONS, 0.3)
+    bart = preset_settings(
+        {"registered_name": "keras_hub>BartBackbone", "config": CONFIG}
+    )
+    assert (
+        bart["encoder_layers"],
+        bart["decoder_ffn_dim"],
+        bart["max_position_embeddings"],
+        bart["dropout"],
+    ) == (2, INNER, POSITIONS, 0.3)
     assert (bart["num_beams"], bart["max_new_tokens"]) == (4, POSITIONS - 1)
     t5 = preset_settings({"registered_name": "keras_hub>T5Backbone", "config": T5})
-    assert (t5["feed_forward_proj"], t5["d_kv"], t5["scale_decoder_outputs"], t5["max_new_tokens"]) == ("gated-relu", 4, True, 128)
-    described = {"module": "builtins", "class_name": "function", "config": "keras_hub>gelu_approximate", "registered_name": "function"}
-    other = {"activation": described, "use_gated_activation": False, "key_value_dim": 6, "tie_embedding_weights": False}
-    t5 = preset_settings({"registered_name": "keras_hub>T5Backbone", "config": {**T5, **other}})
-    assert (t5["feed_forward_proj"], t5["d_kv"], t5["scale_decoder_outputs"]) == ("gelu_new", 6, False)
+    assert (
+        t5["feed_forward_proj"],
+        t5["d_kv"],
+        t5["scale_decoder_outputs"],
+        t5["max_new_tokens"],
+    ) == ("gated-relu", 4, True, 128)
+    described = {
+        "module": "builtins",
+        "class_name": "function",
+        "config": "keras_hub>gelu_approximate",
+        "registered_name": "function",
+    }
+    other = {
+        "activation": described,
+        "use_gated_activation": False,
+        "key_value_dim": 6,
+        "tie_embedding_weights": False,
+    }
+    t5 = preset_settings(
+        {"registered_name": "keras_hub>T5Backbone", "config": {**T5, **other}}
+    )
+    assert (t5["feed_forward_proj"], t5["d_kv"], t5["scale_decoder_outputs"]) == (
+        "gelu_new",
+        6,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
         (
-            {"registered_name": "keras_hub>T5Backbone", "config": {**T5, "activation": "gelu"}},
+            {
+                "registered_name": "keras_hub>T5Backbone",
+                "config": {**T5, "activation": "gelu"},
+            },
             "config.json: activation is 'gelu' with a gate",
         ),
         (
             {"registered_name": "keras_hub>BertBackbone", "config": SHAPE},
             r"no settings of a BertBackbone \(KeyError\('dropout'\)\); save the",
         ),
-        ({"registered_name": "keras_hub>BertBackbone", "config": None}, r"no settings of a BertBackbone \(TypeError.*\); save the preset"),
-        ({"registered_name": "keras_hub>BertBackbone"}, r"no settings of a BertBackbone \(KeyError\('config'\)\); save the preset again"),
+        (
+            {"registered_name": "keras_hub>BertBackbone", "config": None},
+            r"no settings of a BertBackbone \(TypeError.*\); save the preset",
+        ),
+        (
+            {"registered_name": "keras_hub>BertBackbone"},
+            r"no settings of a BertBackbone \(KeyError\('config'\)\); save the preset again",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_refused(config, message, tmp_path):
@@ -245,8 +402,13 @@ def test_settings_that_cannot_be_are_refused(config, message, tmp_path):
 
 
 def test_a_backbone_that_is_not_known_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"registered_name": "keras_hub>GemmaBackbone", "config": {}}))
-    with pytest.raises(UsageError, match="model_type is 'keras_hub>GemmaBackbone', and what can be imported is bart"):
+    (tmp_path / "config.json").write_text(
+        json.dumps({"registered_name": "keras_hub>GemmaBackbone", "config": {}})
+    )
+    with pytest.raises(
+        UsageError,
+        match="model_type is 'keras_hub>GemmaBackbone', and what can be imported is bart",
+    ):
         read_settings(str(tmp_path))
 
 
@@ -256,52 +418,110 @@ def write_assets(folder: Path, content: dict[str, bytes], **config: Any) -> None
     for name, part in content.items():
         (assets / name).write_bytes(part)
     if config:
-        (folder / "tokenizer.json").write_text(json.dumps({"registered_name": "keras_hub>Tokenizer", "config": config}))
+        (folder / "tokenizer.json").write_text(
+            json.dumps({"registered_name": "keras_hub>Tokenizer", "config": config})
+        )
 
 
 def test_the_word_pieces_of_a_preset(tmp_path):
     settings = {"model_type": "bert", "vocab_size": len(PIECES) + 2}
-    vocabulary = {"vocabulary.txt": "".join(f"{piece}\n" for piece in [*PIECES, "##ss", "##σ"]).encode()}
+    vocabulary = {
+        "vocabulary.txt": "".join(
+            f"{piece}\n" for piece in [*PIECES, "##ss", "##σ"]
+        ).encode()
+    }
     write_assets(tmp_path, vocabulary)
     assert tokenizer_files(str(tmp_path)) == ["assets/tokenizer/vocabulary.txt"]
     texts = ["Rain fell", "aß café 東京", "rains!", "ｆａｌｌ aς"]
 
     def cut() -> list[str]:
         found = read_tokenizer(str(tmp_path), settings).encode(texts)
-        return [" ".join([*PIECES, "##ss", "##σ"][token] for token in ids) for ids in found]
+        return [
+            " ".join([*PIECES, "##ss", "##σ"][token] for token in ids) for ids in found
+        ]
 
     # Without a word about it, as keras-hub has it by default: letters as they are.
-    assert cut() == ["[CLS] [UNK] fell [SEP]", "[CLS] [UNK] [UNK] 東 京 [SEP]", "[CLS] rain ##s ! [SEP]", "[CLS] [UNK] [UNK] [SEP]"]
-    write_assets(tmp_path, vocabulary, lowercase=True, strip_accents=True, split_on_cjk=False)
-    assert tokenizer_files(str(tmp_path)) == ["assets/tokenizer/vocabulary.txt", "tokenizer.json"]
-    assert cut() == ["[CLS] rain fell [SEP]", "[CLS] a ##ss cafe [UNK] [SEP]", "[CLS] rain ##s ! [SEP]", "[CLS] fall a ##σ [SEP]"]
+    assert cut() == [
+        "[CLS] [UNK] fell [SEP]",
+        "[CLS] [UNK] [UNK] 東 京 [SEP]",
+        "[CLS] rain ##s ! [SEP]",
+        "[CLS] [UNK] [UNK] [SEP]",
+    ]
+    write_assets(
+        tmp_path, vocabulary, lowercase=True, strip_accents=True, split_on_cjk=False
+    )
+    assert tokenizer_files(str(tmp_path)) == [
+        "assets/tokenizer/vocabulary.txt",
+        "tokenizer.json",
+    ]
+    assert cut() == [
+        "[CLS] rain fell [SEP]",
+        "[CLS] a ##ss cafe [UNK] [SEP]",
+        "[CLS] rain ##s ! [SEP]",
+        "[CLS] fall a ##σ [SEP]",
+    ]
     write_assets(tmp_path, vocabulary, lowercase=True, oov_token="nobody")
-    assert cut() == ["[CLS] rain fell [SEP]", "[CLS] a ##ss nobody 東 京 [SEP]", "[CLS] rain ##s ! [SEP]", "[CLS] fall a ##σ [SEP]"]
+    assert cut() == [
+        "[CLS] rain fell [SEP]",
+        "[CLS] a ##ss nobody 東 京 [SEP]",
+        "[CLS] rain ##s ! [SEP]",
+        "[CLS] fall a ##σ [SEP]",
+    ]
     assert preset_tokenizer_settings({}) == preset_tokenizer_settings({"config": {}})
 
 
 def test_the_byte_pairs_of_a_preset(tmp_path):
     folder = Path(write_tokenizer(tmp_path / "checkpoint", as_definition=False))
     names = {"vocab.json": "vocabulary.json", "merges.txt": "merges.txt"}
-    write_assets(tmp_path, {there: (folder / here).read_bytes() for here, there in names.items()}, add_prefix_space=False)
-    settings = {"model_type": "bart", "vocab_size": PAIRS, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
-    tokenizer, expected = read_tokenizer(str(tmp_path), settings), read_tokenizer(str(folder), settings)
-    assert tokenizer_files(str(tmp_path)) == ["assets/tokenizer/vocabulary.json", "assets/tokenizer/merges.txt"]
-    assert tokenizer.fingerprint == expected.fingerprint and tokenizer.around == ((0,), (2,))
+    write_assets(
+        tmp_path,
+        {there: (folder / here).read_bytes() for here, there in names.items()},
+        add_prefix_space=False,
+    )
+    settings = {
+        "model_type": "bart",
+        "vocab_size": PAIRS,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+        "pad_token_id": 1,
+    }
+    tokenizer, expected = (
+        read_tokenizer(str(tmp_path), settings),
+        read_tokenizer(str(folder), settings),
+    )
+    assert tokenizer_files(str(tmp_path)) == [
+        "assets/tokenizer/vocabulary.json",
+        "assets/tokenizer/merges.txt",
+    ]
+    assert tokenizer.fingerprint == expected.fingerprint and tokenizer.around == (
+        (0,),
+        (2,),
+    )
 
 
 def test_the_sentencepiece_model_of_a_preset(tmp_path):
     from test_sentencepiece import IDS, spiece
 
     write_assets(tmp_path, {"vocabulary.spm": spiece()}, add_eos=False)
-    tokenizer = read_tokenizer(str(tmp_path), {"model_type": "t5", "vocab_size": len(IDS)})
-    assert tokenizer.encode(["rain"])[0].tolist() == [IDS["▁rain"], 1] and tokenizer.vocabulary_size == len(IDS)
+    tokenizer = read_tokenizer(
+        str(tmp_path), {"model_type": "t5", "vocab_size": len(IDS)}
+    )
+    assert tokenizer.encode(["rain"])[0].tolist() == [
+        IDS["▁rain"],
+        1,
+    ] and tokenizer.vocabulary_size == len(IDS)
 
 
 def test_a_tensor_that_is_not_known_keeps_its_path():
     tensor = Tensor("F32", (1, 2), np.ones(2, "float32").tobytes())
-    assert preset_tensors({"layers/unknown/vars/0": tensor}, load_shape(), ENCODERS["distilbert"]) == {"layers/unknown/vars/0": tensor}
+    assert preset_tensors(
+        {"layers/unknown/vars/0": tensor}, load_shape(), ENCODERS["distilbert"]
+    ) == {"layers/unknown/vars/0": tensor}
 
 
 def load_shape() -> Any:
-    return ENCODERS["distilbert"].network(preset_settings({"registered_name": "keras_hub>DistilBertBackbone", "config": CONFIG}))
+    return ENCODERS["distilbert"].network(
+        preset_settings(
+            {"registered_name": "keras_hub>DistilBertBackbone", "config": CONFIG}
+        )
+    )

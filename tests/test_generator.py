@@ -8,7 +8,18 @@ from keras import ops
 
 from precis.model.network.build import build_network
 from precis.model.network.prediction import log_probs
-from tests.small_network import ALL, COVERED, KINDS, PAD, SOURCE, TARGET, by_hand, config_of, make_network, network_of
+from tests.small_network import (
+    ALL,
+    COVERED,
+    KINDS,
+    PAD,
+    SOURCE,
+    TARGET,
+    by_hand,
+    config_of,
+    make_network,
+    network_of,
+)
 
 LENGTHS = [int((row != PAD).sum()) for row in SOURCE]
 # Of each architecture two that differ most, and what only one of them has.
@@ -20,7 +31,9 @@ def distribution(logits):
 
 
 def logits_of(network, source, target, **settings):
-    return np.asarray(network(np.asarray(source, "int32"), np.asarray(target, "int32"), **settings))
+    return np.asarray(
+        network(np.asarray(source, "int32"), np.asarray(target, "int32"), **settings)
+    )
 
 
 def difference(first, second):
@@ -31,7 +44,11 @@ def difference(first, second):
 def test_pointer_networks_give_log_probabilities_and_others_logits_of_float32(variant):
     network = network_of(variant)
     logits = network(SOURCE, TARGET)
-    assert logits.dtype == "float32" and tuple(logits.shape) == (2, 8, network.target_embedding.vocabulary_size)
+    assert logits.dtype == "float32" and tuple(logits.shape) == (
+        2,
+        8,
+        network.target_embedding.vocabulary_size,
+    )
     if network.config.pointer:
         np.testing.assert_allclose(np.exp(np.asarray(logits)).sum(-1), 1, atol=1e-5)
 
@@ -39,7 +56,9 @@ def test_pointer_networks_give_log_probabilities_and_others_logits_of_float32(va
 @pytest.mark.parametrize("variant", [*KINDS, *COVERED, "plain"])
 def test_a_call_joins_the_parts_that_a_loss_reads(variant):
     prediction = network_of(variant).predict_next(SOURCE, TARGET)
-    np.testing.assert_allclose(log_probs(prediction), network_of(variant)(SOURCE, TARGET), atol=1e-6)
+    np.testing.assert_allclose(
+        log_probs(prediction), network_of(variant)(SOURCE, TARGET), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("variant", MIXED)
@@ -47,12 +66,26 @@ def test_padding_and_batch_neighbours_have_no_influence(variant):
     network = network_of(variant)
     alone = logits_of(network, SOURCE[:1, :4], TARGET[:1])
     padding = np.full((1, 3), PAD)
-    more_columns = logits_of(network, np.concatenate([SOURCE[:1, :4], padding], axis=1), TARGET[:1])
-    more_rows = logits_of(network, np.concatenate([SOURCE[1:], SOURCE[:1], SOURCE[1:]]), TARGET[[1, 0, 1]])
+    more_columns = logits_of(
+        network, np.concatenate([SOURCE[:1, :4], padding], axis=1), TARGET[:1]
+    )
+    more_rows = logits_of(
+        network, np.concatenate([SOURCE[1:], SOURCE[:1], SOURCE[1:]]), TARGET[[1, 0, 1]]
+    )
     np.testing.assert_allclose(more_columns, alone, atol=1e-5)
     np.testing.assert_allclose(more_rows[1:2], alone, atol=1e-5)
     # The same positions filled with a real token do have influence: the comparison above can fail.
-    assert difference(logits_of(network, np.concatenate([SOURCE[:1, :4], padding * 0 + 9], axis=1), TARGET[:1]), alone) > 1e-2
+    assert (
+        difference(
+            logits_of(
+                network,
+                np.concatenate([SOURCE[:1, :4], padding * 0 + 9], axis=1),
+                TARGET[:1],
+            ),
+            alone,
+        )
+        > 1e-2
+    )
 
 
 @pytest.mark.parametrize("variant", MIXED)
@@ -60,8 +93,15 @@ def test_later_target_tokens_have_no_influence(variant):
     network = network_of(variant)
     base, last = logits_of(network, SOURCE, TARGET), TARGET.shape[1] - 1
     # Row t: what stands behind place t is another token.
-    changed = np.stack([np.where(np.arange(last + 1) > t, (TARGET + 5) % 13, TARGET) for t in range(last)])
-    found = logits_of(network, np.tile(SOURCE, (last, 1)), changed.reshape(2 * last, -1)).reshape(last, *base.shape)
+    changed = np.stack(
+        [
+            np.where(np.arange(last + 1) > t, (TARGET + 5) % 13, TARGET)
+            for t in range(last)
+        ]
+    )
+    found = logits_of(
+        network, np.tile(SOURCE, (last, 1)), changed.reshape(2 * last, -1)
+    ).reshape(last, *base.shape)
     for t in range(last):
         moved = np.abs(found[t] - base)
         assert moved[:, : t + 1].max() < 1e-5
@@ -74,17 +114,30 @@ def test_no_gradient_flows_from_later_targets_or_padding(variant):
     network = network_of(variant)
     with tf.GradientTape(persistent=True) as tape:
         logits = network(SOURCE, TARGET)
-        early, late = tf.reduce_sum(logits[1, :5] ** 2), tf.reduce_sum(logits[1, 5] ** 2)
+        early, late = (
+            tf.reduce_sum(logits[1, :5] ** 2),
+            tf.reduce_sum(logits[1, 5] ** 2),
+        )
         first = tf.reduce_sum(logits[0] ** 2)
     table = network.embedding.table.value
-    early, late, first = (np.asarray(tf.convert_to_tensor(tape.gradient(loss, table))) for loss in (early, late, first))
+    early, late, first = (
+        np.asarray(tf.convert_to_tensor(tape.gradient(loss, table)))
+        for loss in (early, late, first)
+    )
     assert (early[10] == 0).all() and (early[2] == 0).all() and (early[12] != 0).any()
     assert (late[10] != 0).any() and (late[2] == 0).all()
     assert (first[PAD] == 0).all() and (first[7] != 0).any()
 
 
 @pytest.mark.parametrize(
-    "variant", ["decoder_only_relative", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gelu_tanh", "bart", "t5", "lstm"))]
+    "variant",
+    [
+        "decoder_only_relative",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("gelu_tanh", "bart", "t5", "lstm")
+        ),
+    ],
 )
 def test_gradients_are_differences_of_the_loss(variant):
     """Of every weight, along a direction of its own. Networks without a corner in their activation."""
@@ -95,13 +148,20 @@ def test_gradients_are_differences_of_the_loss(variant):
     def loss():
         logs = tf.nn.log_softmax(network(SOURCE, TARGET, training=False))
         again = network.predict_next(SOURCE, TARGET).coverage_loss
-        return -tf.reduce_sum(tf.gather(logs, expected, axis=2, batch_dims=2)) + (0.0 if again is None else tf.reduce_sum(again))
+        return -tf.reduce_sum(tf.gather(logs, expected, axis=2, batch_dims=2)) + (
+            0.0 if again is None else tf.reduce_sum(again)
+        )
 
     with tf.GradientTape() as tape:
         total = loss()
-    gradients = tape.gradient(total, [weight.value for weight in network.trainable_variables])
+    gradients = tape.gradient(
+        total, [weight.value for weight in network.trainable_variables]
+    )
     for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
-        value, gradient = weight.numpy(), np.asarray(tf.convert_to_tensor(gradient), "float64")
+        value, gradient = (
+            weight.numpy(),
+            np.asarray(tf.convert_to_tensor(gradient), "float64"),
+        )
         direction = rng.normal(size=value.shape)
         direction *= 0.002 / np.linalg.norm(direction)
         sides = []
@@ -109,23 +169,42 @@ def test_gradients_are_differences_of_the_loss(variant):
             weight.assign(value + sign * direction)
             sides.append(float(loss()))
         weight.assign(value)
-        assert (gradient * direction).sum() == pytest.approx((sides[0] - sides[1]) / 2, rel=0.02, abs=6e-5), weight.path
-        assert np.abs(gradient).max() > 1e-4 or "key/bias" in weight.path, weight.path  # added to all keys, it changes nothing
+        assert (gradient * direction).sum() == pytest.approx(
+            (sides[0] - sides[1]) / 2, rel=0.02, abs=6e-5
+        ), weight.path
+        assert np.abs(gradient).max() > 1e-4 or "key/bias" in weight.path, (
+            weight.path
+        )  # added to all keys, it changes nothing
 
 
 @pytest.mark.parametrize("variant", MIXED)
 def test_a_source_of_padding_only_is_no_nan(variant):
-    network, source = network_of(variant), np.stack([np.full(6, PAD, "int32"), SOURCE[1]])
+    network, source = (
+        network_of(variant),
+        np.stack([np.full(6, PAD, "int32"), SOURCE[1]]),
+    )
     logits = logits_of(network, source, TARGET)
     assert np.isfinite(logits).all()
-    np.testing.assert_allclose(logits[1], logits_of(network, SOURCE, TARGET)[1], atol=1e-5)
+    np.testing.assert_allclose(
+        logits[1], logits_of(network, SOURCE, TARGET)[1], atol=1e-5
+    )
 
 
 def placed(weights, seen, length):
     """The weights [H, T, S] of one document without padding among those of a batch, zeros elsewhere; and which rows mean something."""
     width = SOURCE.shape[1]
-    whole = np.zeros((len(weights), width if seen.rows == "source" else TARGET.shape[1], seen.weights.shape[-1]))
-    columns = {"source": np.arange(length), "target": np.arange(TARGET.shape[1]), "both": [*range(length), *range(width, width + 8)]}
+    whole = np.zeros(
+        (
+            len(weights),
+            width if seen.rows == "source" else TARGET.shape[1],
+            seen.weights.shape[-1],
+        )
+    )
+    columns = {
+        "source": np.arange(length),
+        "target": np.arange(TARGET.shape[1]),
+        "both": [*range(length), *range(width, width + 8)],
+    }
     whole[:, : weights.shape[1], columns[seen.columns]] = weights
     return whole, slice(weights.shape[1])
 
@@ -134,32 +213,66 @@ def placed(weights, seen, length):
 def test_attention_maps_are_the_weights_of_the_formulas(variant):
     """All of them, in order, with zeros at padding and at what comes later."""
     network = network_of(variant)
-    maps, documents = network.attention(SOURCE, TARGET), by_hand(network, SOURCE, TARGET)
-    sizes = {"source": SOURCE.shape[1], "target": TARGET.shape[1], "both": SOURCE.shape[1] + TARGET.shape[1]}
+    maps, documents = (
+        network.attention(SOURCE, TARGET),
+        by_hand(network, SOURCE, TARGET),
+    )
+    sizes = {
+        "source": SOURCE.shape[1],
+        "target": TARGET.shape[1],
+        "both": SOURCE.shape[1] + TARGET.shape[1],
+    }
     for row, document in enumerate(documents):
-        assert [(seen.block, seen.layer) for seen in maps] == [(block, layer) for block, layer, _ in document.maps]
+        assert [(seen.block, seen.layer) for seen in maps] == [
+            (block, layer) for block, layer, _ in document.maps
+        ]
         for seen, (_, _, weights) in zip(maps, document.maps, strict=True):
             assert seen.weights.dtype == "float32"
-            assert tuple(seen.weights.shape) == (2, len(weights), sizes[seen.rows], sizes[seen.columns])
+            assert tuple(seen.weights.shape) == (
+                2,
+                len(weights),
+                sizes[seen.rows],
+                sizes[seen.columns],
+            )
             expected, rows = placed(weights, seen, LENGTHS[row])
             found = np.asarray(seen.weights)[row]
             np.testing.assert_allclose(found[:, rows], expected[:, rows], atol=1e-5)
             assert (found[:, rows][expected[:, rows] == 0] == 0).all()
             np.testing.assert_allclose(found.sum(-1), 1, atol=1e-5)
             # Nobody reads padding, what stands at padding neither.
-            assert seen.columns == "target" or (found[..., LENGTHS[row] : SOURCE.shape[1]] == 0).all()
+            assert (
+                seen.columns == "target"
+                or (found[..., LENGTHS[row] : SOURCE.shape[1]] == 0).all()
+            )
 
 
 @pytest.mark.parametrize(
     ("variant", "blocks"),
     [
-        ("gate", ["encoder source source", *["self target target", "cross target source"] * 2, "copy target source"]),
-        ("decoder_only", [*["encoder source source"] * 2, *["self target both"] * 2, "copy target source"]),
+        (
+            "gate",
+            [
+                "encoder source source",
+                *["self target target", "cross target source"] * 2,
+                "copy target source",
+            ],
+        ),
+        (
+            "decoder_only",
+            [
+                *["encoder source source"] * 2,
+                *["self target both"] * 2,
+                "copy target source",
+            ],
+        ),
         ("lstm_gate", ["cross target source"]),
     ],
 )
 def test_attention_maps_say_who_read_what(variant, blocks):
-    assert [f"{seen.block} {seen.rows} {seen.columns}" for seen in network_of(variant).attention(SOURCE, TARGET)] == blocks
+    assert [
+        f"{seen.block} {seen.rows} {seen.columns}"
+        for seen in network_of(variant).attention(SOURCE, TARGET)
+    ] == blocks
 
 
 @pytest.mark.parametrize("variant", KINDS)
@@ -172,20 +285,38 @@ def test_a_seed_makes_weights_and_dropout(variant):
     noisy = []
     for _ in range(2):
         network = build_network(config, seed=3)
-        noisy.append([logits_of(network, SOURCE, TARGET, training=True) for _ in range(2)])
+        noisy.append(
+            [logits_of(network, SOURCE, TARGET, training=True) for _ in range(2)]
+        )
     np.testing.assert_array_equal(noisy[0], noisy[1])
     assert difference(noisy[0][0], noisy[0][1]) > 1e-4  # each call drops others
 
 
 @pytest.mark.parametrize("variant", [*KINDS, "lstm_gate"])
 def test_dropout_is_off_unless_training(variant):
-    network, without = make_network(variant, dropout=0.5), make_network(variant, dropout=0.0)
-    np.testing.assert_array_equal(logits_of(network, SOURCE, TARGET), logits_of(without, SOURCE, TARGET))
-    assert difference(logits_of(network, SOURCE, TARGET, training=True), logits_of(without, SOURCE, TARGET)) > 1e-2
-    encoded, noisy = (network.encode(SOURCE, training=training).states for training in (False, True))
+    network, without = (
+        make_network(variant, dropout=0.5),
+        make_network(variant, dropout=0.0),
+    )
+    np.testing.assert_array_equal(
+        logits_of(network, SOURCE, TARGET), logits_of(without, SOURCE, TARGET)
+    )
+    assert (
+        difference(
+            logits_of(network, SOURCE, TARGET, training=True),
+            logits_of(without, SOURCE, TARGET),
+        )
+        > 1e-2
+    )
+    encoded, noisy = (
+        network.encode(SOURCE, training=training).states for training in (False, True)
+    )
     assert difference(encoded, noisy) > 1e-2
     memory = network.encode(SOURCE)
-    decoded, noisy = (network.decode(TARGET, memory, training=training)[0] for training in (False, True))
+    decoded, noisy = (
+        network.decode(TARGET, memory, training=training)[0]
+        for training in (False, True)
+    )
     assert difference(decoded, noisy) > 1e-2
 
 
@@ -198,8 +329,12 @@ def test_weight_paths_are_unique_and_the_same_each_time(variant):
     """Whatever was built before in the process: bundles hold weights by their paths."""
     network = network_of(variant)
     paths = [weight.path for weight in network.weights]
-    assert len(set(paths)) == len(paths) and {path.split("/")[0] for path in paths} == {network.name}
-    assert [weight.path for weight in build_network(config_of(variant)).weights] == paths
+    assert len(set(paths)) == len(paths) and {path.split("/")[0] for path in paths} == {
+        network.name
+    }
+    assert [
+        weight.path for weight in build_network(config_of(variant)).weights
+    ] == paths
 
 
 # What belongs to the encoder alone, by the beginnings of the weights' paths; an embedding that the decoder reads too does not.
@@ -217,14 +352,28 @@ ENCODERS = {
 @pytest.mark.parametrize("variant", ENCODERS)
 def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
     network = make_network(variant, dropout=0.5)
-    parts = [path for part in network.encoder_parts() for path in paths_of(part.weights)]
-    own = [path for path in paths_of(network.weights) if path.split("/")[0] in ENCODERS[variant]]
+    parts = [
+        path for part in network.encoder_parts() for path in paths_of(part.weights)
+    ]
+    own = [
+        path
+        for path in paths_of(network.weights)
+        if path.split("/")[0] in ENCODERS[variant]
+    ]
     assert sorted(parts) == sorted(own)
     before = paths_of(network.trainable_variables)
-    assert set(own) <= set(before) and difference(*(network.encode(SOURCE, training=True).states for _ in range(2))) > 1e-2
+    assert (
+        set(own) <= set(before)
+        and difference(
+            *(network.encode(SOURCE, training=True).states for _ in range(2))
+        )
+        > 1e-2
+    )
     network.freeze_encoder()
     assert sorted([*paths_of(network.trainable_variables), *own]) == sorted(before)
-    np.testing.assert_array_equal(network.encode(SOURCE, training=True).states, network.encode(SOURCE).states)
+    np.testing.assert_array_equal(
+        network.encode(SOURCE, training=True).states, network.encode(SOURCE).states
+    )
     noisy = [logits_of(network, SOURCE, TARGET, training=True) for _ in range(2)]
     assert difference(*noisy) > 1e-3  # the decoder still drops
 
@@ -232,14 +381,25 @@ def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("variant", MIXED)
 def test_mixed_precision_stays_near_float32(variant, precision):
-    network, half = make_network(variant, precision=precision), precision.removeprefix("mixed_")
+    network, half = (
+        make_network(variant, precision=precision),
+        precision.removeprefix("mixed_"),
+    )
     assert keras.config.dtype_policy().name == "float32"  # as it was before
-    assert network.compute_dtype == half and {weight.dtype for weight in network.weights} == {"float32"}
-    source = np.concatenate([SOURCE, np.full((1, 6), PAD)]).astype("int32")  # a source of nothing is no NaN here either
-    logits, expected = (one(source, TARGET[[0, 1, 1]]) for one in (network, network_of(variant)))
+    assert network.compute_dtype == half and {
+        weight.dtype for weight in network.weights
+    } == {"float32"}
+    source = np.concatenate([SOURCE, np.full((1, 6), PAD)]).astype(
+        "int32"
+    )  # a source of nothing is no NaN here either
+    logits, expected = (
+        one(source, TARGET[[0, 1, 1]]) for one in (network, network_of(variant))
+    )
     assert logits.dtype == "float32"
     # Measured: up to 0.04 of a probability, where scores are not scaled, and 0.0077 elsewhere; bfloat16 holds 3 digits.
-    limit = (0.06 if variant == "decoder_only_relative" else 0.02) * (1.0 if half == "bfloat16" else 0.2)
+    limit = (0.06 if variant == "decoder_only_relative" else 0.02) * (
+        1.0 if half == "bfloat16" else 0.2
+    )
     assert 0 < difference(distribution(logits), distribution(expected)) < limit
     if network.pointer:  # the mixture itself is float32
         np.testing.assert_allclose(np.exp(np.asarray(logits)).sum(-1), 1, atol=1e-5)
@@ -249,6 +409,12 @@ def test_mixed_precision_stays_near_float32(variant, precision):
 def test_in_a_graph_of_any_shape(variant):
     network = network_of(variant)
     signature = [tf.TensorSpec((None, None), tf.int32)] * 2
-    graph = tf.function(lambda source, target: network(source, target), autograph=False, input_signature=signature)
+    graph = tf.function(
+        lambda source, target: network(source, target),
+        autograph=False,
+        input_signature=signature,
+    )
     for source, target in ((SOURCE, TARGET), (SOURCE[:1, :3], TARGET[:1, :2])):
-        np.testing.assert_allclose(graph(source, target).numpy(), logits_of(network, source, target), atol=1e-5)
+        np.testing.assert_allclose(
+            graph(source, target).numpy(), logits_of(network, source, target), atol=1e-5
+        )

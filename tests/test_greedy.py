@@ -10,14 +10,28 @@ from keras import ops
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.decoding.greedy import greedy_search
 from tests import plain_search
-from tests.table_network import TableNetwork, check, constant_tables, plain_logits, random_options, random_tables, whole_tables
+from tests.table_network import (
+    TableNetwork,
+    check,
+    constant_tables,
+    plain_logits,
+    random_options,
+    random_tables,
+    whole_tables,
+)
 
 SPECIAL = DecodingTokens(start_id=1, end_id=2, pad_id=0, suppressed=(0, 1))
 
 
 def search(tables, config, special, network=None):
     memory = tuple(ops.convert_to_tensor(part) for part in tables)
-    return greedy_search(network or TableNetwork(), memory, batch=ops.shape(memory[0])[0], config=config, special=special)
+    return greedy_search(
+        network or TableNetwork(),
+        memory,
+        batch=ops.shape(memory[0])[0],
+        config=config,
+        special=special,
+    )
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["random", "ties"])
@@ -26,18 +40,35 @@ def test_it_finds_what_the_definition_finds(whole):
     seen = Counter()
     for case in range(2000, 2030):
         config, special, _, size = random_options(case, whole=whole)
-        tables = (whole_tables if whole else random_tables)(24, config.max_summary_tokens, size, seed=case)
+        tables = (whole_tables if whole else random_tables)(
+            24, config.max_summary_tokens, size, seed=case
+        )
         found = search(tables, config, special)
-        assert found.tokens.shape == (24, 1, config.max_summary_tokens) and found.tokens.dtype == "int32"
+        assert (
+            found.tokens.shape == (24, 1, config.max_summary_tokens)
+            and found.tokens.dtype == "int32"
+        )
         for document in range(24):
-            expected = plain_search.greedy_search(plain_logits(tables, document, special.start_id), config=config, special=special)
-            seen["finished" if expected and expected.finished else "unfinished" if expected else "none"] += 1
+            expected = plain_search.greedy_search(
+                plain_logits(tables, document, special.start_id),
+                config=config,
+                special=special,
+            )
+            seen[
+                "finished"
+                if expected and expected.finished
+                else "unfinished"
+                if expected
+                else "none"
+            ] += 1
             if expected:
                 seen["pads written"] += special.pad_id in expected.tokens
                 check(found, [expected], document, special)
             else:
                 assert np.asarray(found.log_probs)[document, 0] < -5e8
-    assert all(seen[kind] >= 20 for kind in ("finished", "unfinished", "none", "pads written")), seen
+    assert all(
+        seen[kind] >= 20 for kind in ("finished", "unfinished", "none", "pads written")
+    ), seen
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -47,7 +78,9 @@ def test_documents_end_everywhere_and_nowhere(length):
     found = search(tables, config, SPECIAL)
     lengths = set()
     for document in range(40):
-        expected = plain_search.greedy_search(plain_logits(tables, document, 1), config=config, special=SPECIAL)
+        expected = plain_search.greedy_search(
+            plain_logits(tables, document, 1), config=config, special=SPECIAL
+        )
         check(found, [expected], document, SPECIAL)
         lengths.add((len(expected.tokens), expected.finished))
     assert len(lengths) == length + 1
@@ -55,28 +88,55 @@ def test_documents_end_everywhere_and_nowhere(length):
 
 def test_by_hand():
     """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before three tokens."""
-    config = DecodingConfig(max_summary_tokens=6, min_summary_tokens=3, no_repeat_ngram=0, length_penalty_form="average")
+    config = DecodingConfig(
+        max_summary_tokens=6,
+        min_summary_tokens=3,
+        no_repeat_ngram=0,
+        length_penalty_form="average",
+    )
     found = search(constant_tables([0.1, 0.1, 0.4, 0.2, 0.2], 6), config, SPECIAL)
     assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 2, 0, 0]]]
-    assert float(found.log_probs[0, 0]) == pytest.approx(3 * np.log(0.2) + np.log(0.4), abs=1e-5)
-    assert float(found.scores[0, 0]) == pytest.approx(float(found.log_probs[0, 0]) / 4, abs=1e-5)
+    assert float(found.log_probs[0, 0]) == pytest.approx(
+        3 * np.log(0.2) + np.log(0.4), abs=1e-5
+    )
+    assert float(found.scores[0, 0]) == pytest.approx(
+        float(found.log_probs[0, 0]) / 4, abs=1e-5
+    )
     assert bool(found.finished[0, 0])
 
 
 @pytest.mark.parametrize(
-    ("end", "pad", "length", "tokens"), [(2, 0, 3, [0, 0, 0]), (2, 2, 3, [0, 0, 0]), (0, 0, 3, [0, 0, 0]), (0, 1, 3, [0, 1, 1])]
+    ("end", "pad", "length", "tokens"),
+    [
+        (2, 0, 3, [0, 0, 0]),
+        (2, 2, 3, [0, 0, 0]),
+        (0, 0, 3, [0, 0, 0]),
+        (0, 1, 3, [0, 1, 1]),
+    ],
 )
 def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
     """The likeliest token is always 0: padding that is written, or the end, or both."""
-    config = DecodingConfig(max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average")
-    found = search(constant_tables([0.5, 0.3, 0.2], length), config, DecodingTokens(start_id=1, end_id=end, pad_id=pad))
+    config = DecodingConfig(
+        max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average"
+    )
+    found = search(
+        constant_tables([0.5, 0.3, 0.2], length),
+        config,
+        DecodingTokens(start_id=1, end_id=end, pad_id=pad),
+    )
     assert np.asarray(found.tokens).tolist() == [[tokens]]
-    assert float(found.scores[0, 0]) == pytest.approx(np.log(0.5), abs=1e-6)  # each token costs as much
+    assert float(found.scores[0, 0]) == pytest.approx(
+        np.log(0.5), abs=1e-6
+    )  # each token costs as much
     assert bool(found.finished[0, 0]) == (end == 0)
 
 
 def test_suppressed_tokens_are_never_written_however_likely():
-    found = search(constant_tables([0.5, 0.3, 0.05, 0.1, 0.05], 4), DecodingConfig(max_summary_tokens=4, no_repeat_ngram=0), SPECIAL)
+    found = search(
+        constant_tables([0.5, 0.3, 0.05, 0.1, 0.05], 4),
+        DecodingConfig(max_summary_tokens=4, no_repeat_ngram=0),
+        SPECIAL,
+    )
     assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 3]]]
     assert not bool(found.finished[0, 0])
 
@@ -87,25 +147,45 @@ def test_it_stops_when_every_document_has_ended():
     table[0, 1, :, 2] = table[1, 3, :, 2] = 2.0
     network = TableNetwork()
     tables = (table, np.zeros((2, 7, 6), "float32"))
-    found = search(tables, DecodingConfig(max_summary_tokens=6, no_repeat_ngram=0), SPECIAL, network)
-    assert np.asarray(found.tokens)[:, 0].tolist() == [[3, 2, 0, 0, 0, 0], [3, 3, 3, 2, 0, 0]]
+    found = search(
+        tables,
+        DecodingConfig(max_summary_tokens=6, no_repeat_ngram=0),
+        SPECIAL,
+        network,
+    )
+    assert np.asarray(found.tokens)[:, 0].tolist() == [
+        [3, 2, 0, 0, 0, 0],
+        [3, 3, 3, 2, 0, 0],
+    ]
     assert network.calls == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_one_graph_and_neighbours_change_nothing(jit_compile):
-    config = DecodingConfig(max_summary_tokens=6, no_repeat_ngram=2, repetition_penalty=1.3, min_summary_tokens=1)
+    config = DecodingConfig(
+        max_summary_tokens=6,
+        no_repeat_ngram=2,
+        repetition_penalty=1.3,
+        min_summary_tokens=1,
+    )
     tables = random_tables(16, 6, 6, seed=4)
     tables[0][..., 2] -= 1.0  # not all end
     eager = search(tables, config, SPECIAL)
     assert 0 < np.asarray(eager.finished).sum() < 16
     signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
     compiled = tf.function(
-        lambda *memory: search(memory, config, SPECIAL), input_signature=signature, autograph=False, jit_compile=jit_compile
+        lambda *memory: search(memory, config, SPECIAL),
+        input_signature=signature,
+        autograph=False,
+        jit_compile=jit_compile,
     )
     together = compiled(*tables)
     for document in range(16):
         alone = compiled(*(part[document : document + 1] for part in tables))
         for one, many, expected in zip(alone, together, eager, strict=True):
-            np.testing.assert_allclose(np.asarray(one)[0], np.asarray(expected)[document], rtol=1e-6)
-            np.testing.assert_allclose(np.asarray(many)[document], np.asarray(expected)[document], rtol=1e-6)
+            np.testing.assert_allclose(
+                np.asarray(one)[0], np.asarray(expected)[document], rtol=1e-6
+            )
+            np.testing.assert_allclose(
+                np.asarray(many)[document], np.asarray(expected)[document], rtol=1e-6
+            )

@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from command_line import contents, exit_code, precis, said, write_jsonl
-from small_checkpoint import POSITIONS, SETTINGS, TEXTS, tensors, write_checkpoint, write_tokenizer
+from small_checkpoint import (
+    POSITIONS,
+    SETTINGS,
+    TEXTS,
+    tensors,
+    write_checkpoint,
+    write_tokenizer,
+)
 from small_encoder_checkpoint import write_encoder, write_pieces
 
 from precis.model.bundle import load_bundle, read_decoding, read_manifest
@@ -44,36 +51,61 @@ def bundle(checkpoint, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> str:
     return write_jsonl(
-        tmp_path_factory.mktemp("corpus") / "c.jsonl", [{"id": f"d{n}", "article": text} for n, text in enumerate([*TEXTS, LONG])]
+        tmp_path_factory.mktemp("corpus") / "c.jsonl",
+        [{"id": f"d{n}", "article": text} for n, text in enumerate([*TEXTS, LONG])],
     )
 
 
 def run(folder: Path, **flags) -> tuple[list[dict], dict]:
     """The rows and the manifest of a run of `precis summarize`."""
     assert precis("summarize", output=folder, min_source_words=0, **flags) == 0
-    rows = [row for part in sorted(folder.glob("summaries/*.parquet")) for row in pq.read_table(part).to_pylist()]
+    rows = [
+        row
+        for part in sorted(folder.glob("summaries/*.parquet"))
+        for row in pq.read_table(part).to_pylist()
+    ]
     return rows, json.loads((folder / "manifest.json").read_text())
 
 
 def decode_id(bundle: Path, decoding: DecodingConfig) -> str | None:
-    return _model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)["decode_id"]
+    return _model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)[
+        "decode_id"
+    ]
 
 
 def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     imported, loaded = load_checkpoint(str(checkpoint)), load_bundle(str(bundle))
-    for before, after in zip(imported.network.weights, loaded.network.weights, strict=True):
+    for before, after in zip(
+        imported.network.weights, loaded.network.weights, strict=True
+    ):
         np.testing.assert_array_equal(before.numpy(), after.numpy())
-    assert loaded.network.config == imported.network.config and loaded.special == imported.special
+    assert (
+        loaded.network.config == imported.network.config
+        and loaded.special == imported.special
+    )
     assert DecodingConfig(**read_decoding(str(bundle))) == imported.decoding
-    assert set(contents(bundle)) == {"config.json", "manifest.json", "weights.safetensors", "tokenizer/tokenizers.json"}
+    assert set(contents(bundle)) == {
+        "config.json",
+        "manifest.json",
+        "weights.safetensors",
+        "tokenizer/tokenizers.json",
+    }
 
 
 def test_the_manifest_says_what_was_imported(checkpoint, bundle):
-    names = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]
+    names = [
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
     assert read_manifest(str(bundle))["provenance"] == {
         "model_type": "bart",
         "checkpoint": str(checkpoint),
-        "checkpoint_sha256": {name: hashlib.sha256((checkpoint / name).read_bytes()).hexdigest() for name in names},
+        "checkpoint_sha256": {
+            name: hashlib.sha256((checkpoint / name).read_bytes()).hexdigest()
+            for name in names
+        },
     }
 
 
@@ -82,52 +114,103 @@ def test_the_command_says_what_it_wrote(checkpoint, bundle, tmp_path, capsys):
     assert main(["import", str(checkpoint), "--output", str(tmp_path / "b")]) == 0
     model_id = read_manifest(str(bundle))["model_id"]
     assert capsys.readouterr().out == f"model {model_id}\nwrote {tmp_path / 'b'}\n"
-    assert contents(tmp_path / "b") == contents(bundle)  # the same checkpoint gives the same bytes
+    assert contents(tmp_path / "b") == contents(
+        bundle
+    )  # the same checkpoint gives the same bytes
 
 
-def test_an_imported_bundle_is_searched_as_its_checkpoint_asks(checkpoint, bundle, corpus, tmp_path):
+def test_an_imported_bundle_is_searched_as_its_checkpoint_asks(
+    checkpoint, bundle, corpus, tmp_path
+):
     rows, manifest = run(tmp_path / "run", corpus=corpus, bundle=bundle)
-    tokenizer, imported = read_tokenizer(str(checkpoint), SETTINGS), load_checkpoint(str(checkpoint))
+    tokenizer, imported = (
+        read_tokenizer(str(checkpoint), SETTINGS),
+        load_checkpoint(str(checkpoint)),
+    )
     sources = tokenizer.encode([*TEXTS, LONG])
     limit = imported.network.config.max_source_tokens
     assert [len(source) > limit for source in sources] == [False, False, False, True]
     cut = [*sources[:3], np.array([*sources[3][: limit - 1], 2], "int32")]
-    found = Searcher(imported.network, config=imported.decoding, special=imported.special).search(cut)
+    found = Searcher(
+        imported.network, config=imported.decoding, special=imported.special
+    ).search(cut)
     assert len({tuple(ranked[0].tokens) for ranked in found}) == 4
-    assert [row["abstractive_summary"].split() for row in rows] == [tokenizer.decode([ranked[0].tokens])[0].split() for ranked in found]
+    assert [row["abstractive_summary"].split() for row in rows] == [
+        tokenizer.decode([ranked[0].tokens])[0].split() for ranked in found
+    ]
     assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
         [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in found
     ]
-    assert [row["document_id"] for row in rows] == ["d0", "d1", "d2", "d3"] and [row["truncated"] for row in rows] == [False] * 3 + [True]
-    assert [row["source_tokens"] for row in rows] == [len(source) for source in sources] and rows[3]["seen_tokens"] == limit
-    assert {row["decode_id"] for row in rows} == {manifest["decode_id"]} == {decode_id(bundle, imported.decoding)}
+    assert [row["document_id"] for row in rows] == ["d0", "d1", "d2", "d3"] and [
+        row["truncated"] for row in rows
+    ] == [False] * 3 + [True]
+    assert [row["source_tokens"] for row in rows] == [
+        len(source) for source in sources
+    ] and rows[3]["seen_tokens"] == limit
+    assert (
+        {row["decode_id"] for row in rows}
+        == {manifest["decode_id"]}
+        == {decode_id(bundle, imported.decoding)}
+    )
     assert {row["model_id"] for row in rows} == {read_manifest(str(bundle))["model_id"]}
 
 
 def test_a_flag_comes_before_the_setting_of_the_bundle(bundle, corpus, tmp_path):
-    rows, manifest = run(tmp_path / "run", corpus=corpus, bundle=bundle, n_best=2, max_summary_tokens=6)
-    asked = DecodingConfig(**{**read_decoding(str(bundle)), "n_best": 2, "max_summary_tokens": 6})
-    assert manifest["decode_id"] == decode_id(bundle, asked) != decode_id(bundle, DecodingConfig(n_best=2, max_summary_tokens=6))
+    rows, manifest = run(
+        tmp_path / "run", corpus=corpus, bundle=bundle, n_best=2, max_summary_tokens=6
+    )
+    asked = DecodingConfig(
+        **{**read_decoding(str(bundle)), "n_best": 2, "max_summary_tokens": 6}
+    )
+    assert (
+        manifest["decode_id"]
+        == decode_id(bundle, asked)
+        != decode_id(bundle, DecodingConfig(n_best=2, max_summary_tokens=6))
+    )
     assert asked.beam_width == 3 and max(len(row["abstractive"]) for row in rows) == 2
     own, _ = run(tmp_path / "own", corpus=corpus, bundle=bundle)
-    assert [row["abstractive_summary"] for row in rows] != [row["abstractive_summary"] for row in own]
+    assert [row["abstractive_summary"] for row in rows] != [
+        row["abstractive_summary"] for row in own
+    ]
 
 
 def test_the_settings_of_a_damaged_bundle_are_not_used(checkpoint, tmp_path, capsys):
     import_checkpoint(checkpoint=checkpoint, output=tmp_path / "b")
     config = tmp_path / "b" / "config.json"
     config.write_text(config.read_text().replace('"beam_width": 3', '"beam_width": 9'))
-    assert precis("summarize", corpus="sample:20", output=tmp_path / "run", bundle=tmp_path / "b") == 1
-    assert "config.json: missing, or its checksum differs from manifest.json's" in said(capsys.readouterr().err, "summarize")[0]
+    assert (
+        precis(
+            "summarize",
+            corpus="sample:20",
+            output=tmp_path / "run",
+            bundle=tmp_path / "b",
+        )
+        == 1
+    )
+    assert (
+        "config.json: missing, or its checksum differs from manifest.json's"
+        in said(capsys.readouterr().err, "summarize")[0]
+    )
     assert not (tmp_path / "run").exists()  # found before any work began
 
 
-def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(checkpoint, tmp_path, capsys):
-    write_checkpoint(tmp_path / "c", {name: tensor for name, tensor in tensors().items() if "fc1.bias" not in name})
+def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(
+    checkpoint, tmp_path, capsys
+):
+    write_checkpoint(
+        tmp_path / "c",
+        {name: tensor for name, tensor in tensors().items() if "fc1.bias" not in name},
+    )
     assert main(["import", str(tmp_path / "c"), "--output", str(tmp_path / "b")]) == 2
-    assert "c: there is no tokenizer, neither tokenizer.json nor vocab.json" in said(capsys.readouterr().err, "import")[0]
+    assert (
+        "c: there is no tokenizer, neither tokenizer.json nor vocab.json"
+        in said(capsys.readouterr().err, "import")[0]
+    )
     write_tokenizer(tmp_path / "c", as_definition=False)
-    with pytest.raises(DataError, match="lacks decoder.layers.0.fc1.bias, encoder.layers.0.fc1.bias, encoder.layers.1.fc1.bias, which"):
+    with pytest.raises(
+        DataError,
+        match="lacks decoder.layers.0.fc1.bias, encoder.layers.0.fc1.bias, encoder.layers.1.fc1.bias, which",
+    ):
         import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
@@ -141,18 +224,27 @@ def encoder_checkpoint(tmp_path_factory) -> Path:
 
 
 def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, tmp_path, capsys):
-    assert main(["import", str(encoder_checkpoint), "--output", str(tmp_path / "b")]) == 0
+    assert (
+        main(["import", str(encoder_checkpoint), "--output", str(tmp_path / "b")]) == 0
+    )
     found = load_encoder_bundle(str(tmp_path / "b"))
-    assert capsys.readouterr().out == f"model {found.model_id}\nwrote {tmp_path / 'b'}\n"
+    assert (
+        capsys.readouterr().out == f"model {found.model_id}\nwrote {tmp_path / 'b'}\n"
+    )
     ids = found.tokenizer.encode(["Rain fell on Monday.", "It was cold."])
     assert [len(row) for row in ids] == [8, 6]
     for row in ids:
-        np.testing.assert_array_equal(found.encoder(row[None]), load_encoder(str(encoder_checkpoint))(row[None]))
+        np.testing.assert_array_equal(
+            found.encoder(row[None]), load_encoder(str(encoder_checkpoint))(row[None])
+        )
     names = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
     assert read_manifest(str(tmp_path / "b"))["provenance"] == {
         "model_type": "distilbert",
         "checkpoint": str(encoder_checkpoint),
-        "checkpoint_sha256": {name: hashlib.sha256((encoder_checkpoint / name).read_bytes()).hexdigest() for name in names},
+        "checkpoint_sha256": {
+            name: hashlib.sha256((encoder_checkpoint / name).read_bytes()).hexdigest()
+            for name in names
+        },
     }
 
 
@@ -160,17 +252,27 @@ def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, tmp_path, c
 def test_an_encoder_writes_no_summaries(command, encoder_checkpoint, tmp_path, capsys):
     bundle = str(tmp_path / "b")
     import_checkpoint(checkpoint=encoder_checkpoint, output=bundle)
-    named = ["--corpus", "sample:20", "--bundle", bundle] if command == "summarize" else [bundle]
+    named = (
+        ["--corpus", "sample:20", "--bundle", bundle]
+        if command == "summarize"
+        else [bundle]
+    )
     assert exit_code(command, *named, "--output", str(tmp_path / "run")) == 2
     line = said(capsys.readouterr().err, command)[0]
-    assert "b: this bundle is of the kind encoder, and abstractive is asked for here; `precis train --task extractive" in line
+    assert (
+        "b: this bundle is of the kind encoder, and abstractive is asked for here; `precis train --task extractive"
+        in line
+    )
     assert not (tmp_path / "run").exists()
 
 
 def test_a_checkpoint_of_another_architecture_is_refused(tmp_path):
     write_encoder(tmp_path, settings={"model_type": "mpnet"})
     known = "bart, mt5, pegasus, t5, bert, distilbert, roberta"
-    with pytest.raises(UsageError, match=f"model_type is 'mpnet', and what can be imported is {known}; take such"):
+    with pytest.raises(
+        UsageError,
+        match=f"model_type is 'mpnet', and what can be imported is {known}; take such",
+    ):
         import_checkpoint(checkpoint=tmp_path, output=tmp_path / "b")
 
 
@@ -179,43 +281,102 @@ def t5_checkpoint(tmp_path_factory) -> Path:
     """A T5 that wants a prefix and, for summaries, another search than in general."""
     folder = tmp_path_factory.mktemp("t5")
     task = {"prefix": "summarize: ", "num_beams": 2, "max_length": 9}
-    write_checkpoint(folder, kind="t5", settings={"task_specific_params": {"summarization": task}})
+    write_checkpoint(
+        folder, kind="t5", settings={"task_specific_params": {"summarization": task}}
+    )
     write_tokenizer(folder, as_definition=True)
     return folder
 
 
-def test_a_t5_is_summarized_with_its_prefix_and_the_length_asked_for(t5_checkpoint, corpus, tmp_path):
+def test_a_t5_is_summarized_with_its_prefix_and_the_length_asked_for(
+    t5_checkpoint, corpus, tmp_path
+):
     bundle = tmp_path / "b"
-    assert main(["import", str(t5_checkpoint), "--output", str(bundle), "--max_source_tokens", "60"]) == 0
-    imported, network = load_checkpoint(str(t5_checkpoint), max_source_tokens=60), load_bundle(str(bundle)).network
+    assert (
+        main(
+            [
+                "import",
+                str(t5_checkpoint),
+                "--output",
+                str(bundle),
+                "--max_source_tokens",
+                "60",
+            ]
+        )
+        == 0
+    )
+    imported, network = (
+        load_checkpoint(str(t5_checkpoint), max_source_tokens=60),
+        load_bundle(str(bundle)).network,
+    )
     for before, after in zip(imported.network.weights, network.weights, strict=True):
         np.testing.assert_array_equal(before.numpy(), after.numpy())
-    assert network.config == imported.network.config and network.config.max_source_tokens == 60
+    assert (
+        network.config == imported.network.config
+        and network.config.max_source_tokens == 60
+    )
     rows, _ = run(tmp_path / "run", corpus=corpus, bundle=bundle)
     tokenizer = read_tokenizer(str(t5_checkpoint), SETTINGS)
     sources = tokenizer.encode([f"summarize: {text}" for text in [*TEXTS, LONG]])
-    assert POSITIONS < len(sources[3]) and [row["source_tokens"] for row in rows] == [len(source) for source in sources]
-    assert imported.decoding.beam_width == 2 and imported.decoding.max_summary_tokens == 8
-    searcher = Searcher(imported.network, config=imported.decoding, special=imported.special)
+    assert POSITIONS < len(sources[3]) and [row["source_tokens"] for row in rows] == [
+        len(source) for source in sources
+    ]
+    assert (
+        imported.decoding.beam_width == 2 and imported.decoding.max_summary_tokens == 8
+    )
+    searcher = Searcher(
+        imported.network, config=imported.decoding, special=imported.special
+    )
     found = searcher.search([tokenizer.cut(source, 60) for source in sources])
     assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
         [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in found
     ]
 
 
-def test_a_source_length_that_cannot_be_is_refused(checkpoint, t5_checkpoint, tmp_path, capsys):
-    assert main(["import", str(checkpoint), "--output", str(tmp_path / "b"), "--max_source_tokens", "41"]) == 2
+def test_a_source_length_that_cannot_be_is_refused(
+    checkpoint, t5_checkpoint, tmp_path, capsys
+):
+    assert (
+        main(
+            [
+                "import",
+                str(checkpoint),
+                "--output",
+                str(tmp_path / "b"),
+                "--max_source_tokens",
+                "41",
+            ]
+        )
+        == 2
+    )
     assert (
         "--max_source_tokens is 41, and this checkpoint has learned 40 positions; ask for no more"
         in said(capsys.readouterr().err, "import")[0]
     )
-    assert main(["import", str(t5_checkpoint), "--output", str(tmp_path / "b"), "--max_source_tokens", "-1"]) == 2
     assert (
-        "--max_source_tokens must not be negative, but is -1; 0 takes the checkpoint's limit" in said(capsys.readouterr().err, "import")[0]
+        main(
+            [
+                "import",
+                str(t5_checkpoint),
+                "--output",
+                str(tmp_path / "b"),
+                "--max_source_tokens",
+                "-1",
+            ]
+        )
+        == 2
+    )
+    assert (
+        "--max_source_tokens must not be negative, but is -1; 0 takes the checkpoint's limit"
+        in said(capsys.readouterr().err, "import")[0]
     )
     assert not (tmp_path / "b").exists()
 
 
 def test_an_encoder_reads_as_many_tokens_as_are_asked_for(encoder_checkpoint, tmp_path):
-    import_checkpoint(checkpoint=encoder_checkpoint, output=tmp_path / "b", max_source_tokens=9)
-    assert load_encoder_bundle(str(tmp_path / "b")).encoder.config.max_source_tokens == 9
+    import_checkpoint(
+        checkpoint=encoder_checkpoint, output=tmp_path / "b", max_source_tokens=9
+    )
+    assert (
+        load_encoder_bundle(str(tmp_path / "b")).encoder.config.max_source_tokens == 9
+    )

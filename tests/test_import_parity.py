@@ -21,10 +21,15 @@ from precis.model.foreign.generation import read_generation
 from precis.model.foreign.tokenizer import read_tokenizer
 from precis.model.network.transformer import Transformer
 
-ABSENT = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+ABSENT = [
+    name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None
+]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(ABSENT), reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this"),
+    pytest.mark.skipif(
+        bool(ABSENT),
+        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+    ),
 ]
 
 
@@ -33,8 +38,13 @@ def folder(tmp_path_factory) -> Path:
     """All checkpoints, each with what transformers makes of it."""
     folder = tmp_path_factory.mktemp("checkpoints")
     program = [sys.executable, Path(__file__).with_name("import_reference.py"), folder]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}  # everything is in folders: without it transformers may wait for a hub
-    done = subprocess.run(program, capture_output=True, text=True, timeout=900, env=offline)
+    offline = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+    }  # everything is in folders: without it transformers may wait for a hub
+    done = subprocess.run(
+        program, capture_output=True, text=True, timeout=900, env=offline
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -46,7 +56,9 @@ def load(folder):
 
     def load(name: str) -> Checkpoint:
         if name not in loaded:
-            loaded[name] = load_checkpoint(str(folder / name), max_source_tokens=CHECKPOINTS[name].source_tokens)
+            loaded[name] = load_checkpoint(
+                str(folder / name), max_source_tokens=CHECKPOINTS[name].source_tokens
+            )
         return loaded[name]
 
     return load
@@ -55,49 +67,87 @@ def load(folder):
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_encoder_states_and_logits_are_those_of_transformers(name, folder, load):
     reference, network = np.load(folder / name / "reference.npz"), load(name).network
-    source, target = reference["source"].astype("int32"), reference["target"].astype("int32")
+    source, target = (
+        reference["source"].astype("int32"),
+        reference["target"].astype("int32"),
+    )
     states = np.asarray(network.encode(source).states)
     readable = source != network.config.pad_id
     assert states.shape == reference["states"].shape and 0.3 < readable.mean() < 0.8
     logits = np.asarray(network(source, target))
     assert logits.shape == reference["logits"].shape and reference["logits"].std() > 1
-    differences = [np.abs(states - reference["states"])[readable].max(), np.abs(logits - reference["logits"]).max()]
-    print("{}: states differ by at most {:.1e}, logits by {:.1e}".format(name, *differences))
-    np.testing.assert_allclose(states[readable], reference["states"][readable], rtol=1e-4, atol=1e-4)
+    differences = [
+        np.abs(states - reference["states"])[readable].max(),
+        np.abs(logits - reference["logits"]).max(),
+    ]
+    print(
+        "{}: states differ by at most {:.1e}, logits by {:.1e}".format(
+            name, *differences
+        )
+    )
+    np.testing.assert_allclose(
+        states[readable], reference["states"][readable], rtol=1e-4, atol=1e-4
+    )
     np.testing.assert_allclose(logits, reference["logits"], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "index"), [(name, index) for name, case in CHECKPOINTS.items() for index in range(len(case.runs))])
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        (name, index)
+        for name, case in CHECKPOINTS.items()
+        for index in range(len(case.runs))
+    ],
+)
 def test_a_search_finds_what_generate_finds(name, index, folder, load):
     run = json.loads((folder / name / "runs.json").read_text())[index]
     assert run["settings"] == CHECKPOINTS[name].runs[index]
     network, decoding, special, _ = load(name)
     if run["settings"]:
-        settings, saved = (json.loads((folder / name / file).read_text()) for file in ("config.json", "generation_config.json"))
-        settings.pop("task_specific_params", None)  # what a call is given comes before it
+        settings, saved = (
+            json.loads((folder / name / file).read_text())
+            for file in ("config.json", "generation_config.json")
+        )
+        settings.pop(
+            "task_specific_params", None
+        )  # what a call is given comes before it
         decoding, special = read_generation(settings, {**saved, **run["settings"]})
     rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
     sources = [row[row != special.pad_id] for row in rows]
     searcher = Searcher(network, config=decoding, special=special)
     found = searcher.search(sources)
     expected = [
-        [_ended(one, special.end_id) for one in ranked] for ranked in np.reshape(run["sequences"], (DOCUMENTS, decoding.n_best, -1))
+        [_ended(one, special.end_id) for one in ranked]
+        for ranked in np.reshape(run["sequences"], (DOCUMENTS, decoding.n_best, -1))
     ]
     assert len({tuple(one) for ranked in expected for one in ranked}) > DOCUMENTS // 4
-    differ = [number for number, ranked in enumerate(found) if [one.tokens for one in ranked] != expected[number]]
+    differ = [
+        number
+        for number, ranked in enumerate(found)
+        if [one.tokens for one in ranked] != expected[number]
+    ]
     print(f"{name} {index}: {DOCUMENTS - len(differ)} documents of {DOCUMENTS} equal")
     assert len(differ) <= 2
     for number in differ:
-        assert _is_tie(searcher, network, sources[number], expected[number]), f"document {number}"
+        assert _is_tie(searcher, network, sources[number], expected[number]), (
+            f"document {number}"
+        )
     if run["scores"] is not None:
         scores = np.reshape(run["scores"], (DOCUMENTS, decoding.n_best))
         equal = [number for number in range(DOCUMENTS) if number not in differ]
-        np.testing.assert_allclose([[one.score for one in found[number]] for number in equal], scores[equal], rtol=1e-4)
+        np.testing.assert_allclose(
+            [[one.score for one in found[number]] for number in equal],
+            scores[equal],
+            rtol=1e-4,
+        )
 
 
 def test_a_prefix_is_read_from_the_configuration(load):
     prefixes = {name: load(name).task_prefix for name in CHECKPOINTS}
-    assert {name for name, prefix in prefixes.items() if prefix == "summarize: "} == {"t5_wide", "flan"}
+    assert {name for name, prefix in prefixes.items() if prefix == "summarize: "} == {
+        "t5_wide",
+        "flan",
+    }
     assert set(prefixes.values()) == {"", "summarize: "}
 
 
@@ -106,7 +156,11 @@ def test_texts_are_cut_into_the_tokens_of_transformers(folder):
     tokenizer = read_tokenizer(str(folder / "tokenizer"), SETTINGS)
     ids = tokenizer.encode(TEXTS)
     assert [row.tolist() for row in ids] == expected["whole"]
-    assert [tokenizer.cut(row, CUT).tolist() for row in ids] == expected["cut"] != expected["whole"]
+    assert (
+        [tokenizer.cut(row, CUT).tolist() for row in ids]
+        == expected["cut"]
+        != expected["whole"]
+    )
     assert tokenizer.decode(ids) == expected["texts"]
 
 
@@ -116,12 +170,23 @@ def _ended(tokens: np.ndarray, end: int) -> list[int]:
     return tokens[: places[0] + 1].tolist() if len(places) else tokens.tolist()
 
 
-def _is_tie(searcher: Searcher, network: Transformer, source: np.ndarray, expected: list[list[int]]) -> bool:
+def _is_tie(
+    searcher: Searcher,
+    network: Transformer,
+    source: np.ndarray,
+    expected: list[list[int]],
+) -> bool:
     """Whether hypotheses are equal to the precision of float32: with weights moved by millionths, the search finds what is expected."""
     weights, rng = network.get_weights(), np.random.default_rng(0)
     try:
         for _ in range(20):
-            network.set_weights([weight * (1 + 1e-6 * rng.normal(size=weight.shape)).astype("float32") for weight in weights])
+            network.set_weights(
+                [
+                    weight
+                    * (1 + 1e-6 * rng.normal(size=weight.shape)).astype("float32")
+                    for weight in weights
+                ]
+            )
             if [one.tokens for one in searcher.search([source])[0]] == expected:
                 return True
         return False

@@ -13,30 +13,75 @@ import pytest
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.decoding.searcher import Searcher
 from precis.model.network.build import build_network
-from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig, TransformerConfig, architecture_of
+from precis.model.network.config import (
+    DecoderOnlyConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    architecture_of,
+)
 from precis.model.training.loss import smoothed_cross_entropy
 from tests.plain_network import scramble
 
 ROOT = Path(__file__).parent.parent
 PAD, START, END = 0, 2, 3
-SOURCE = np.array([[7, 8, 7, 9, PAD, PAD], [6, 12, 5, 8, 8, 9], [4, PAD, PAD, PAD, PAD, PAD]], "int32")
-TARGET = np.array([[START, 7, 8, 9, 6], [START, 5, 5, 12, 5], [START, 10, 4, 4, 11]], "int32")
-EXPECTED = np.array([[7, 8, 9, 6, END], [5, 5, 12, END, PAD], [10, 4, 4, 11, END]], "int32")
-SHAPE = {"vocabulary_size": 13, "pad_id": PAD, "width": 8, "max_source_tokens": 6, "max_target_tokens": 20}
+SOURCE = np.array(
+    [[7, 8, 7, 9, PAD, PAD], [6, 12, 5, 8, 8, 9], [4, PAD, PAD, PAD, PAD, PAD]], "int32"
+)
+TARGET = np.array(
+    [[START, 7, 8, 9, 6], [START, 5, 5, 12, 5], [START, 10, 4, 4, 11]], "int32"
+)
+EXPECTED = np.array(
+    [[7, 8, 9, 6, END], [5, 5, 12, END, PAD], [10, 4, 4, 11, END]], "int32"
+)
+SHAPE = {
+    "vocabulary_size": 13,
+    "pad_id": PAD,
+    "width": 8,
+    "max_source_tokens": 6,
+    "max_target_tokens": 20,
+}
 STACK = {**SHAPE, "feed_forward": 12, "heads": 2}
 NETWORKS = {
-    "transformer": TransformerConfig(**STACK, encoder_layers=2, decoder_layers=2, coverage=True, convolutional_gate=True),
+    "transformer": TransformerConfig(
+        **STACK,
+        encoder_layers=2,
+        decoder_layers=2,
+        coverage=True,
+        convolutional_gate=True,
+    ),
     "relative": TransformerConfig(
         **STACK,
-        **{"encoder_layers": 1, "decoder_layers": 2, "positions": "relative", "relative_buckets": 6, "relative_distance": 5},
-        **{"norm_first": True, "rms_norm": True, "biases": False, "gated_feed_forward": True, "pointer": False},
+        **{
+            "encoder_layers": 1,
+            "decoder_layers": 2,
+            "positions": "relative",
+            "relative_buckets": 6,
+            "relative_distance": 5,
+        },
+        **{
+            "norm_first": True,
+            "rms_norm": True,
+            "biases": False,
+            "gated_feed_forward": True,
+            "pointer": False,
+        },
     ),
     "decoder_only": DecoderOnlyConfig(**STACK, layers=2),
-    "recurrent": RecurrentConfig(**SHAPE, encoder_layers=1, decoder_layers=2, cell="lstm", attention="bahdanau"),
+    "recurrent": RecurrentConfig(
+        **SHAPE, encoder_layers=1, decoder_layers=2, cell="lstm", attention="bahdanau"
+    ),
 }
 # More than two segments of the search.
-DECODING = DecodingConfig(beam_width=3, max_summary_tokens=19, min_summary_tokens=4, n_best=2, no_repeat_ngram=2)
-SPECIAL = DecodingTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
+DECODING = DecodingConfig(
+    beam_width=3,
+    max_summary_tokens=19,
+    min_summary_tokens=4,
+    n_best=2,
+    no_repeat_ngram=2,
+)
+SPECIAL = DecodingTokens(
+    start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START)
+)
 
 ON_JAX = """
 import json, sys
@@ -74,7 +119,9 @@ np.savez(sys.argv[2], logits=network(source, target), loss=value, tokens=found.t
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
-    pytest.importorskip("jax", reason="networks on JAX need it; `make test-parity` installs it")
+    pytest.importorskip(
+        "jax", reason="networks on JAX need it; `make test-parity` installs it"
+    )
     import tensorflow as tf
 
     config = NETWORKS[name]
@@ -84,22 +131,57 @@ def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
         "architecture": architecture_of(config),
         "network": dataclasses.asdict(config),
         "decoding": dataclasses.asdict(DECODING),
-        "special": {**dataclasses.asdict(SPECIAL), "suppressed": list(SPECIAL.suppressed)},
+        "special": {
+            **dataclasses.asdict(SPECIAL),
+            "suppressed": list(SPECIAL.suppressed),
+        },
     }
     weights = {weight.path: np.asarray(weight.numpy()) for weight in network.weights}
-    np.savez(tmp_path / "given.npz", settings=json.dumps(settings), source=SOURCE, target=TARGET, expected=EXPECTED, **weights)
-    script = [sys.executable, "-c", ON_JAX, str(tmp_path / "given.npz"), str(tmp_path / "found.npz")]
-    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=600, env={**os.environ, "KERAS_BACKEND": "jax"})
+    np.savez(
+        tmp_path / "given.npz",
+        settings=json.dumps(settings),
+        source=SOURCE,
+        target=TARGET,
+        expected=EXPECTED,
+        **weights,
+    )
+    script = [
+        sys.executable,
+        "-c",
+        ON_JAX,
+        str(tmp_path / "given.npz"),
+        str(tmp_path / "found.npz"),
+    ]
+    done = subprocess.run(
+        script,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = np.load(tmp_path / "found.npz")
     np.testing.assert_allclose(found["logits"], network(SOURCE, TARGET), atol=2e-5)
     with tf.GradientTape() as tape:
-        loss = smoothed_cross_entropy(network.predict_next(SOURCE, TARGET), EXPECTED, pad_id=PAD, smoothing=0.1).loss
+        loss = smoothed_cross_entropy(
+            network.predict_next(SOURCE, TARGET), EXPECTED, pad_id=PAD, smoothing=0.1
+        ).loss
     np.testing.assert_allclose(found["loss"], loss, rtol=1e-5)
-    gradients = tape.gradient(loss, [weight.value for weight in network.trainable_variables])
+    gradients = tape.gradient(
+        loss, [weight.value for weight in network.trainable_variables]
+    )
     for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
         size = np.abs(tf.convert_to_tensor(gradient).numpy()).sum()
-        np.testing.assert_allclose(found[f"gradient {weight.path}"], size, rtol=1e-3, atol=1e-5, err_msg=weight.path)
-    tokens, scores, *_ = Searcher(network, config=DECODING, special=SPECIAL).search_batch(tf.constant(SOURCE))
+        np.testing.assert_allclose(
+            found[f"gradient {weight.path}"],
+            size,
+            rtol=1e-3,
+            atol=1e-5,
+            err_msg=weight.path,
+        )
+    tokens, scores, *_ = Searcher(
+        network, config=DECODING, special=SPECIAL
+    ).search_batch(tf.constant(SOURCE))
     assert found["tokens"][:, : DECODING.n_best].tolist() == tokens.numpy().tolist()
     np.testing.assert_allclose(found["scores"][:, : DECODING.n_best], scores, atol=1e-4)

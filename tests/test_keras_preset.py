@@ -22,23 +22,47 @@ from precis.pipelines.import_checkpoint import import_checkpoint
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        importlib.util.find_spec("keras_hub") is None, reason="needs keras-hub; `make test-parity` installs what is missing and runs this"
+        importlib.util.find_spec("keras_hub") is None,
+        reason="needs keras-hub; `make test-parity` installs what is missing and runs this",
     ),
 ]
 SENTENCES, VOCABULARY, POSITIONS = 400, 700, 24
-SHAPE = {"vocabulary_size": VOCABULARY, "num_layers": 2, "num_heads": 4, "hidden_dim": 16, "intermediate_dim": 40}
+SHAPE = {
+    "vocabulary_size": VOCABULARY,
+    "num_layers": 2,
+    "num_heads": 4,
+    "hidden_dim": 16,
+    "intermediate_dim": 40,
+}
 LEARNED = {**SHAPE, "max_sequence_length": POSITIONS}
 BACKBONES: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("BertBackbone", {**LEARNED, "num_segments": 3}),
-    "bert_bfloat16": ("BertBackbone", {**LEARNED, "num_layers": 1, "dtype": "bfloat16"}),
+    "bert_bfloat16": (
+        "BertBackbone",
+        {**LEARNED, "num_layers": 1, "dtype": "bfloat16"},
+    ),
     "bert_of_many_layers": ("BertBackbone", {**LEARNED, "num_layers": 12}),
     "distilbert": ("DistilBertBackbone", {**LEARNED, "num_heads": 2}),
     "roberta": ("RobertaBackbone", {**LEARNED, "num_layers": 3}),
     "bart": ("BartBackbone", LEARNED),
     "bart_in_shards": ("BartBackbone", {**LEARNED, "num_layers": 11, "dropout": 0.3}),
-    "t5": ("T5Backbone", {**SHAPE, "activation": "relu", "use_gated_activation": False}),
-    "t5_gated": ("T5Backbone", {**SHAPE, "num_layers": 3, "activation": "silu", "key_value_dim": 6}),
-    "t5_untied": ("T5Backbone", {**SHAPE, "activation": "gelu_approximate", "tie_embedding_weights": False, "layer_norm_epsilon": 1e-3}),
+    "t5": (
+        "T5Backbone",
+        {**SHAPE, "activation": "relu", "use_gated_activation": False},
+    ),
+    "t5_gated": (
+        "T5Backbone",
+        {**SHAPE, "num_layers": 3, "activation": "silu", "key_value_dim": 6},
+    ),
+    "t5_untied": (
+        "T5Backbone",
+        {
+            **SHAPE,
+            "activation": "gelu_approximate",
+            "tie_embedding_weights": False,
+            "layer_norm_epsilon": 1e-3,
+        },
+    ),
 }
 ENCODERS = [name for name in BACKBONES if not name.startswith(("bart", "t5"))]
 WRITERS = [name for name in BACKBONES if name.startswith(("bart", "t5"))]
@@ -68,7 +92,9 @@ def preset(tmp_path_factory):
     def preset(name: str) -> tuple[Any, str]:
         if name not in made:
             backbone, folder = scrambled(name), str(tmp_path_factory.mktemp(name))
-            backbone.save_to_preset(folder, max_shard_size=6e-5 if "shards" in name else 10)
+            backbone.save_to_preset(
+                folder, max_shard_size=6e-5 if "shards" in name else 10
+            )
             made[name] = backbone, folder
         return made[name]
 
@@ -80,14 +106,19 @@ def rows(pad: int, length: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     lengths = rng.integers(2, length + 1, 30)
     mask = np.arange(length) < lengths[:, None]
-    return np.where(mask, rng.integers(3, VOCABULARY, mask.shape), pad).astype("int32"), mask
+    return np.where(mask, rng.integers(3, VOCABULARY, mask.shape), pad).astype(
+        "int32"
+    ), mask
 
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_states_are_those_of_keras_hub(name, preset):
     backbone, folder = preset(name)
     encoder = load_encoder(folder)
-    assert encoder.config.max_source_tokens == POSITIONS and encoder.config.encoder_layers == BACKBONES[name][1]["num_layers"]
+    assert (
+        encoder.config.max_source_tokens == POSITIONS
+        and encoder.config.encoder_layers == BACKBONES[name][1]["num_layers"]
+    )
     ids, mask = rows(encoder.config.pad_id, POSITIONS, seed=1)
     given = {"token_ids": ids, "padding_mask": mask.astype("int32")}
     if name.startswith("bert"):
@@ -95,7 +126,9 @@ def test_states_are_those_of_keras_hub(name, preset):
     if "bfloat16" in name:  # as the weights are saved; what is computed is float32 here
         backbone = type(backbone).from_preset(folder, dtype="float32")
     expected = backbone(given, training=False)
-    expected = np.asarray(expected["sequence_output"] if name.startswith("bert") else expected)
+    expected = np.asarray(
+        expected["sequence_output"] if name.startswith("bert") else expected
+    )
     states = np.asarray(encoder(ids))
     np.testing.assert_allclose(states[mask], expected[mask], atol=1e-4, rtol=1e-4)
     assert 0.3 < mask.mean() < 0.8 and expected[mask].std() > 0.3
@@ -110,7 +143,11 @@ def test_states_and_logits_are_those_of_keras_hub(name, preset):
     assert shards > 3 if "shards" in name else shards == 1
     checkpoint = load_checkpoint(folder)
     network, pad = checkpoint.network, checkpoint.special.pad_id
-    task = keras_hub.models.T5Seq2SeqLM if name.startswith("t5") else keras_hub.models.BartSeq2SeqLM
+    task = (
+        keras_hub.models.T5Seq2SeqLM
+        if name.startswith("t5")
+        else keras_hub.models.BartSeq2SeqLM
+    )
     source, source_mask = rows(pad, POSITIONS, seed=2)
     target, _ = rows(pad, 13, seed=3)
     target[:, 0] = checkpoint.special.start_id
@@ -122,8 +159,13 @@ def test_states_and_logits_are_those_of_keras_hub(name, preset):
     }
     states = np.asarray(network.encode(source).states)
     expected = np.asarray(backbone(given, training=False)["encoder_sequence_output"])
-    np.testing.assert_allclose(states[source_mask], expected[source_mask], atol=1e-4, rtol=1e-4)
-    logits, expected = np.asarray(network(source, target)), np.asarray(task(backbone)(given, training=False))
+    np.testing.assert_allclose(
+        states[source_mask], expected[source_mask], atol=1e-4, rtol=1e-4
+    )
+    logits, expected = (
+        np.asarray(network(source, target)),
+        np.asarray(task(backbone)(given, training=False)),
+    )
     np.testing.assert_allclose(logits, expected, atol=1e-4, rtol=1e-4)
     assert expected.std() > 0.1
 
@@ -132,9 +174,18 @@ def test_states_and_logits_are_those_of_keras_hub(name, preset):
 def texts() -> list[str]:
     """Sentences of the built-in corpus as networks see them, all different, and one of letters that are folded."""
     first = len(hand_written())
-    documents = itertools.chain(hand_written(), (document(first + index) for index in range(200)))
-    found = dict.fromkeys(normalise(sentence.text) for one in documents for sentence in sentences(one.article))
-    chosen = ["Straße ﬁne ™ ² ΣΑΣ É café NAÏVE İstanbul 1,000.5% $5 “Quote”—it’s", *found][:SENTENCES]
+    documents = itertools.chain(
+        hand_written(), (document(first + index) for index in range(200))
+    )
+    found = dict.fromkeys(
+        normalise(sentence.text)
+        for one in documents
+        for sentence in sentences(one.article)
+    )
+    chosen = [
+        "Straße ﬁne ™ ² ΣΑΣ É café NAÏVE İstanbul 1,000.5% $5 “Quote”—it’s",
+        *found,
+    ][:SENTENCES]
     assert len(chosen) == SENTENCES
     return chosen
 
@@ -152,9 +203,14 @@ def byte_pairs(texts: list[str]) -> dict[str, Any]:
 
     learner = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    learner.train_from_iterator(texts, vocab_size=VOCABULARY - 50, special_tokens=special, show_progress=False)
+    learner.train_from_iterator(
+        texts, vocab_size=VOCABULARY - 50, special_tokens=special, show_progress=False
+    )
     model = json.loads(learner._tokenizer.to_str())["model"]
-    return {"vocabulary": model["vocab"], "merges": [" ".join(pair) for pair in model["merges"]]}
+    return {
+        "vocabulary": model["vocab"],
+        "merges": [" ".join(pair) for pair in model["merges"]],
+    }
 
 
 def pieces_of_sentences(texts: list[str]) -> bytes:
@@ -181,16 +237,33 @@ def keras_tokenizer(name: str, texts: list[str]) -> Any:
 
     if name.startswith(("bert", "distilbert")):
         is_lower = "cased" not in name.replace("uncased", "")
-        kind = keras_hub.models.DistilBertTokenizer if name.startswith("distil") else keras_hub.models.BertTokenizer
-        return kind(vocabulary=word_pieces(texts, is_lower=is_lower), lowercase=is_lower)
+        kind = (
+            keras_hub.models.DistilBertTokenizer
+            if name.startswith("distil")
+            else keras_hub.models.BertTokenizer
+        )
+        return kind(
+            vocabulary=word_pieces(texts, is_lower=is_lower), lowercase=is_lower
+        )
     if name == "t5":
         return keras_hub.models.T5Tokenizer(proto=pieces_of_sentences(texts))
-    kind = keras_hub.models.BartTokenizer if name == "bart" else keras_hub.models.RobertaTokenizer
+    kind = (
+        keras_hub.models.BartTokenizer
+        if name == "bart"
+        else keras_hub.models.RobertaTokenizer
+    )
     return kind(**byte_pairs(texts))
 
 
 # The backbone of each, and the ids around a text.
-TOKENIZERS = {"bert_uncased": "bert", "bert_cased": "bert", "distilbert": "distilbert", "roberta": "roberta", "bart": "bart", "t5": "t5"}
+TOKENIZERS = {
+    "bert_uncased": "bert",
+    "bert_cased": "bert",
+    "distilbert": "distilbert",
+    "roberta": "roberta",
+    "bart": "bart",
+    "t5": "t5",
+}
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -204,15 +277,26 @@ def test_sentences_are_cut_into_the_tokens_of_keras_hub(name, preset, texts, tmp
     tokenizer = read_tokenizer(str(tmp_path), read_settings(str(tmp_path)))
     # What runs while a network is trained: outside of tf.data, keras-hub 0.32 cuts digits as Llama 3 does, which BART and RoBERTa do not.
     rows = tf.data.Dataset.from_tensor_slices(texts).map(made.tokenize)
-    expected, found = [row.numpy().tolist() for row in rows], [ids.tolist() for ids in tokenizer.encode_bare(texts)]
+    expected, found = (
+        [row.numpy().tolist() for row in rows],
+        [ids.tolist() for ids in tokenizer.encode_bare(texts)],
+    )
     differ = [place for place in range(SENTENCES) if found[place] != expected[place]]
-    if name == "t5":  # of two ways to cut "aaa" into "a" and "aa", which are as likely, either library takes its own
-        assert len(differ) < 5 and all(sorted(found[place]) == sorted(expected[place]) for place in differ)
+    if (
+        name == "t5"
+    ):  # of two ways to cut "aaa" into "a" and "aa", which are as likely, either library takes its own
+        assert len(differ) < 5 and all(
+            sorted(found[place]) == sorted(expected[place]) for place in differ
+        )
     else:
         assert not differ
-    assert len({tuple(ids) for ids in found}) > SENTENCES - 5 and max(map(len, found)) > 30
+    assert (
+        len({tuple(ids) for ids in found}) > SENTENCES - 5 and max(map(len, found)) > 30
+    )
     special = [getattr(made, f"{side}_token_id") for side in ("start", "end")]
-    assert tokenizer.around == (((), (made.end_token_id,)) if name == "t5" else ((special[0],), (special[1],)))
+    assert tokenizer.around == (
+        ((), (made.end_token_id,)) if name == "t5" else ((special[0],), (special[1],))
+    )
 
 
 def test_a_preset_becomes_a_bundle(preset, texts, tmp_path):
@@ -220,13 +304,31 @@ def test_a_preset_becomes_a_bundle(preset, texts, tmp_path):
         _, folder = preset(name)
         keras_tokenizer(vocabulary, texts).save_to_preset(folder)
         import_checkpoint(checkpoint=folder, output=str(tmp_path / name))
-    assert load_encoder_bundle(str(tmp_path / "bert")).encoder.config.vocabulary_size == VOCABULARY
+    assert (
+        load_encoder_bundle(str(tmp_path / "bert")).encoder.config.vocabulary_size
+        == VOCABULARY
+    )
     bundle = load_bundle(str(tmp_path / "bart_in_shards"))
-    assert (bundle.special.start_id, bundle.special.end_id, bundle.special.pad_id, bundle.special.prefix) == (2, 2, 1, (0,))
-    read = json.loads((tmp_path / "bart_in_shards" / "manifest.json").read_text())["provenance"]["checkpoint_sha256"]
-    assert {"config.json", "assets/tokenizer/merges.txt", "model_00003.weights.h5"} < read.keys()
+    assert (
+        bundle.special.start_id,
+        bundle.special.end_id,
+        bundle.special.pad_id,
+        bundle.special.prefix,
+    ) == (2, 2, 1, (0,))
+    read = json.loads((tmp_path / "bart_in_shards" / "manifest.json").read_text())[
+        "provenance"
+    ]["checkpoint_sha256"]
+    assert {
+        "config.json",
+        "assets/tokenizer/merges.txt",
+        "model_00003.weights.h5",
+    } < read.keys()
 
 
 def test_a_backbone_without_a_tokenizer_is_no_bundle(preset, tmp_path):
-    with pytest.raises(UsageError, match="there is no tokenizer, neither tokenizer.json nor"):
-        import_checkpoint(checkpoint=preset("roberta")[1], output=str(tmp_path / "bundle"))
+    with pytest.raises(
+        UsageError, match="there is no tokenizer, neither tokenizer.json nor"
+    ):
+        import_checkpoint(
+            checkpoint=preset("roberta")[1], output=str(tmp_path / "bundle")
+        )

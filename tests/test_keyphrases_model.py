@@ -53,10 +53,16 @@ def test_bins_and_columns_by_hand():
 def test_a_probability_by_hand():
     weights = np.array([0.0, 0.5, 1.0, 0.0, -1.0, 0, 0, 0.25, 0, 0, 2.0])
     model = KeyphraseModel(
-        bins=Bins([[2.0, 3.0], [4.0]], [(0, 1)]), bias=-1.0, weights=weights, frequencies=DocumentFrequencies(0, {}), provenance={}
+        bins=Bins([[2.0, 3.0], [4.0]], [(0, 1)]),
+        bias=-1.0,
+        weights=weights,
+        frequencies=DocumentFrequencies(0, {}),
+        provenance={},
     )
     found = model.probabilities(np.array([[2.0, 3.0], [9.0, 9.0]]))
-    assert found == pytest.approx([1 / (1 + np.exp(0.25)), 1 / (1 + np.exp(-1.0))])  # -1 + 0.5 + 0 + 0.25, -1 + 1 - 1 + 2
+    assert found == pytest.approx(
+        [1 / (1 + np.exp(0.25)), 1 / (1 + np.exp(-1.0))]
+    )  # -1 + 0.5 + 0 + 0.25, -1 + 1 - 1 + 2
 
 
 def test_it_finds_more_than_the_baseline_in_articles_it_has_not_seen(model):
@@ -68,23 +74,37 @@ def test_it_finds_more_than_the_baseline_in_articles_it_has_not_seen(model):
             f1([found.phrase for found in model.keyphrases(story, count)], names)
             for (story, _), names in zip(unseen, references, strict=True)
         ]
-        plain = [f1(frequent_keyphrases(story, count), names) for (story, _), names in zip(unseen, references, strict=True)]
+        plain = [
+            f1(frequent_keyphrases(story, count), names)
+            for (story, _), names in zip(unseen, references, strict=True)
+        ]
         assert np.mean(ours) > np.mean(plain) + 0.05
 
 
 def test_keyphrases_come_best_first_with_probabilities(model, documents):
     found = model.keyphrases(documents[0][0], 7)
     scores = [keyphrase.score for keyphrase in found]
-    assert len(found) == 7 and scores == sorted(scores, reverse=True) and all(0 < score < 1 for score in scores)
+    assert (
+        len(found) == 7
+        and scores == sorted(scores, reverse=True)
+        and all(0 < score < 1 for score in scores)
+    )
     assert model.keyphrases(documents[0][0], 3) == found[:3]
     assert model.keyphrases([], 3) == [] and model.keyphrases(["It was."], 3) == []
-    assert [keyphrase.phrase for keyphrase in model.keyphrases(["Rain."], 3)] == ["Rain"]
+    assert [keyphrase.phrase for keyphrase in model.keyphrases(["Rain."], 3)] == [
+        "Rain"
+    ]
 
 
 def test_probabilities_mean_what_they_say(model, documents):
     """Of all candidates of the corpus, as many are in the references as their probabilities add up to: negatives left out are weighed."""
-    expected = sum(model.probabilities(describe(find_candidates(story), model.frequencies)).sum() for story, _ in documents)
-    assert expected == pytest.approx(sum(len(reference_keyphrases(*both)) for both in documents), rel=0.03)
+    expected = sum(
+        model.probabilities(describe(find_candidates(story), model.frequencies)).sum()
+        for story, _ in documents
+    )
+    assert expected == pytest.approx(
+        sum(len(reference_keyphrases(*both)) for both in documents), rel=0.03
+    )
 
 
 def test_training_is_a_function_of_documents_and_seed(model, documents):
@@ -95,7 +115,9 @@ def test_training_is_a_function_of_documents_and_seed(model, documents):
 
 def test_a_sample_is_trained_on_and_all_are_counted(documents):
     sampled = train_keyphrases(documents, max_documents=40, max_entries=50)
-    assert sampled.frequencies.documents == 150 and len(sampled.frequencies.counts) == 50
+    assert (
+        sampled.frequencies.documents == 150 and len(sampled.frequencies.counts) == 50
+    )
     assert (sampled.provenance["documents"], sampled.provenance["sample"]) == (150, 40)
     # The sample is of all documents, not the first of them.
     first = train_keyphrases(documents[:40], max_documents=40)
@@ -112,7 +134,11 @@ def test_words_of_one_document_have_no_frequency():
 
 def test_counting_forgets_words_of_one_document_when_it_holds_too_many():
     counter = DocumentFrequencyCounter(max_entries=3)
-    for stems in (["a", "b"], ["a", "c", "d"], ["a", "b"]):  # the second makes four: only a stays
+    for stems in (
+        ["a", "b"],
+        ["a", "c", "d"],
+        ["a", "b"],
+    ):  # the second makes four: only a stays
         counter.add(stems)
     counter.add(["b"])
     assert counter.most_common(9) == DocumentFrequencies(4, {"a": 3, "b": 2})
@@ -122,20 +148,35 @@ def test_counting_forgets_words_of_one_document_when_it_holds_too_many():
     ("documents", "said"),
     [
         ([], "of the candidates of 0 documents 0 are in a reference and 0 are not"),
-        ([(["Rain fell."], "nothing of it")], "of the candidates of 1 documents 0 are in a reference and 3 are not"),
-        ([(["Rain."], "rain")], "of the candidates of 1 documents 1 are in a reference and 0 are not"),
+        (
+            [(["Rain fell."], "nothing of it")],
+            "of the candidates of 1 documents 0 are in a reference and 3 are not",
+        ),
+        (
+            [(["Rain."], "rain")],
+            "of the candidates of 1 documents 1 are in a reference and 0 are not",
+        ),
     ],
 )
 def test_nothing_to_learn_is_refused(documents, said):
-    with pytest.raises(DataError, match=f"no keyphrases to learn from: {said}; give documents with an article and highlights"):
+    with pytest.raises(
+        DataError,
+        match=f"no keyphrases to learn from: {said}; give documents with an article and highlights",
+    ):
         train_keyphrases(documents)
 
 
 def test_a_bundle_comes_back_and_has_no_pickle(bundle, model, documents):
     loaded = KeyphraseModel.load(str(bundle))
     assert loaded.model_id == model.model_id and loaded.provenance == model.provenance
-    assert [loaded.keyphrases(story, 10) for story, _ in documents[:20]] == [model.keyphrases(story, 10) for story, _ in documents[:20]]
-    assert sorted(path.name for path in bundle.iterdir()) == ["config.json", "manifest.json", "weights.json"]
+    assert [loaded.keyphrases(story, 10) for story, _ in documents[:20]] == [
+        model.keyphrases(story, 10) for story, _ in documents[:20]
+    ]
+    assert sorted(path.name for path in bundle.iterdir()) == [
+        "config.json",
+        "manifest.json",
+        "weights.json",
+    ]
     config = json.loads((bundle / "config.json").read_text())
     assert config["kind"] == "keyphrases" and config["features"] == list(FEATURES)
 
@@ -143,10 +184,17 @@ def test_a_bundle_comes_back_and_has_no_pickle(bundle, model, documents):
 def test_the_manifest_says_what_the_files_are(bundle, model):
     manifest = json.loads((bundle / "manifest.json").read_text())
     assert manifest["sha256"] == {
-        name: hashlib.sha256((bundle / name).read_bytes()).hexdigest() for name in ("config.json", "weights.json")
+        name: hashlib.sha256((bundle / name).read_bytes()).hexdigest()
+        for name in ("config.json", "weights.json")
     }
-    assert (manifest["kind"], manifest["model_id"]) == ("keyphrases", model.model_id) and len(model.model_id) == 16
-    assert manifest["provenance"]["corpus"] == "sample:" and manifest["provenance"]["seed"] == 3
+    assert (manifest["kind"], manifest["model_id"]) == (
+        "keyphrases",
+        model.model_id,
+    ) and len(model.model_id) == 16
+    assert (
+        manifest["provenance"]["corpus"] == "sample:"
+        and manifest["provenance"]["seed"] == 3
+    )
 
 
 @pytest.mark.parametrize("name", ["config.json", "weights.json"])
@@ -156,7 +204,10 @@ def test_a_damaged_file_is_refused(bundle, name):
     for changed in (content.replace(b"1", b"2", 1), content[:-9]):
         assert changed != content
         path.write_bytes(changed)
-        with pytest.raises(DataError, match=rf"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again"):
+        with pytest.raises(
+            DataError,
+            match=rf"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again",
+        ):
             KeyphraseModel.load(str(bundle))
     path.unlink()
     with pytest.raises(DataError, match=f"{name}: missing"):
@@ -168,19 +219,27 @@ def rewrite(bundle, **changes):
     config = json.loads((bundle / "config.json").read_text())
     (bundle / "config.json").write_text(json.dumps({**config, **changes}))
     manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["sha256"]["config.json"] = hashlib.sha256((bundle / "config.json").read_bytes()).hexdigest()
+    manifest["sha256"]["config.json"] = hashlib.sha256(
+        (bundle / "config.json").read_bytes()
+    ).hexdigest()
     (bundle / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle):
     rewrite(bundle, kind="extractive")
-    with pytest.raises(UsageError, match=r"this bundle is of the kind extractive, and keyphrases is asked for here; .*--extractive_bundle"):
+    with pytest.raises(
+        UsageError,
+        match=r"this bundle is of the kind extractive, and keyphrases is asked for here; .*--extractive_bundle",
+    ):
         KeyphraseModel.load(str(bundle))
 
 
 def test_a_bundle_with_other_features_is_refused(bundle):
     rewrite(bundle, features=["words", "colour"])
-    with pytest.raises(UsageError, match=r"trained on other features \(words, colour\) than this precis computes; train it again"):
+    with pytest.raises(
+        UsageError,
+        match=r"trained on other features \(words, colour\) than this precis computes; train it again",
+    ):
         KeyphraseModel.load(str(bundle))
 
 
@@ -198,15 +257,27 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(bundle, model, monkeypatch)
         KeyphraseModel.load(str(bundle))
 
 
-def test_a_fresh_process_finds_the_same_without_scikit_learn(bundle, model, documents, tmp_path):
+def test_a_fresh_process_finds_the_same_without_scikit_learn(
+    bundle, model, documents, tmp_path
+):
     shutil.move(bundle, tmp_path / "moved")
     program = (
         "import json, sys; from model.keyphrases.classifier import KeyphraseModel\n"
         "print(json.dumps(KeyphraseModel.load(sys.argv[1]).keyphrases(json.loads(sys.argv[2]), 5)))\n"
         "print([name for name in ('sklearn', 'tensorflow', 'joblib') if name in sys.modules])"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "moved"), json.dumps(documents[0][0])]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        str(tmp_path / "moved"),
+        json.dumps(documents[0][0]),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=True
+    )
     found, heavy = done.stdout.splitlines()
-    assert json.loads(found) == [list(keyphrase) for keyphrase in model.keyphrases(documents[0][0], 5)]
+    assert json.loads(found) == [
+        list(keyphrase) for keyphrase in model.keyphrases(documents[0][0], 5)
+    ]
     assert heavy == "[]"

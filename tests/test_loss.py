@@ -12,7 +12,9 @@ from precis.model.training.loss import masked_sum, smoothed_cross_entropy
 VOCABULARY, PAD, MASKED = 7, 0, -1e9
 TARGETS = np.array([[3, 1, 4, 2], [2, 2, PAD, PAD], [PAD, PAD, PAD, PAD]], "int32")
 # Token 3 stands at several positions, and so does 2; 4 stands at none of the first document, whose 1 stands at one.
-SOURCE = np.array([[3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]], "int32")
+SOURCE = np.array(
+    [[3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]], "int32"
+)
 
 
 def softmax(scores):
@@ -26,7 +28,10 @@ def make_parts(*, pointer: bool, seed: int = 3) -> dict[str, np.ndarray]:
     parts = {"logits": chance.normal(scale=2.0, size=(*TARGETS.shape, VOCABULARY))}
     if pointer:
         scores = chance.normal(size=(*TARGETS.shape, SOURCE.shape[1]))
-        parts |= {"gate": chance.normal(size=(*TARGETS.shape, 1)), "scores": np.where(SOURCE[:, None] == PAD, MASKED, scores)}
+        parts |= {
+            "gate": chance.normal(size=(*TARGETS.shape, 1)),
+            "scores": np.where(SOURCE[:, None] == PAD, MASKED, scores),
+        }
     return parts
 
 
@@ -38,12 +43,17 @@ def by_hand(parts, *, smoothing: float) -> tuple[float, int, int]:
         probabilities = generate * probabilities
         for place in np.ndindex(*TARGETS.shape, SOURCE.shape[1]):
             document, step, position = place
-            probabilities[document, step, SOURCE[document, position]] += (1.0 - generate[document, step, 0]) * copy[place]
+            probabilities[document, step, SOURCE[document, position]] += (
+                1.0 - generate[document, step, 0]
+            ) * copy[place]
     loss, correct, tokens = 0.0, 0, 0
     for row, ids in zip(np.log(np.maximum(probabilities, 1e-30)), TARGETS, strict=True):
         for logs, right in zip(row, ids, strict=True):
             if right != PAD:
-                loss -= sum(log * (smoothing / VOCABULARY + (1 - smoothing) * (token == right)) for token, log in enumerate(logs))
+                loss -= sum(
+                    log * (smoothing / VOCABULARY + (1 - smoothing) * (token == right))
+                    for token, log in enumerate(logs)
+                )
                 correct += int(np.argmax(logs) == right)
                 tokens += 1
     return loss, correct, tokens
@@ -52,8 +62,17 @@ def by_hand(parts, *, smoothing: float) -> tuple[float, int, int]:
 def sums_of(tensors, *, smoothing: float):
     reading = None
     if "gate" in tensors:
-        reading = Reading(tf.sigmoid(tensors["gate"]), tf.nn.softmax(tensors["scores"]), tf.constant(SOURCE))
-    return smoothed_cross_entropy(Prediction(tensors["logits"], reading, None), TARGETS, pad_id=PAD, smoothing=smoothing)
+        reading = Reading(
+            tf.sigmoid(tensors["gate"]),
+            tf.nn.softmax(tensors["scores"]),
+            tf.constant(SOURCE),
+        )
+    return smoothed_cross_entropy(
+        Prediction(tensors["logits"], reading, None),
+        TARGETS,
+        pad_id=PAD,
+        smoothing=smoothing,
+    )
 
 
 def sums_and_gradients(parts, *, smoothing: float):
@@ -66,11 +85,17 @@ def sums_and_gradients(parts, *, smoothing: float):
             sums = sums_of(tensors, smoothing=smoothing)
         return sums, tape.gradient(sums.loss, tensors)
 
-    sums, gradients = run({name: tf.constant(values, tf.float32) for name, values in parts.items()})
-    return [float(value) for value in sums], {name: np.asarray(gradient) for name, gradient in gradients.items()}
+    sums, gradients = run(
+        {name: tf.constant(values, tf.float32) for name, values in parts.items()}
+    )
+    return [float(value) for value in sums], {
+        name: np.asarray(gradient) for name, gradient in gradients.items()
+    }
 
 
-def differences(parts, name: str, *, smoothing: float, width: float = 1e-5) -> np.ndarray:
+def differences(
+    parts, name: str, *, smoothing: float, width: float = 1e-5
+) -> np.ndarray:
     """The gradient of the loss by hand, by central differences."""
     gradient = np.zeros_like(parts[name])
     for place in np.ndindex(*gradient.shape):
@@ -87,7 +112,9 @@ def differences(parts, name: str, *, smoothing: float, width: float = 1e-5) -> n
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
 def test_sums_and_gradients_by_hand(smoothing, pointer):
     parts = make_parts(pointer=pointer)
-    parts["logits"][0, 0, 3] = parts["logits"][1, 1, 2] = 6.0  # so that some tokens are right
+    parts["logits"][0, 0, 3] = parts["logits"][1, 1, 2] = (
+        6.0  # so that some tokens are right
+    )
     loss, correct, tokens = by_hand(parts, smoothing=smoothing)
     assert tokens == 6 and 2 <= correct < 6
     sums, gradients = sums_and_gradients(parts, smoothing=smoothing)
@@ -126,7 +153,9 @@ def test_what_has_no_probability_left_stays_finite(gate):
     parts["gate"][:] = gate
     parts["logits"] *= 200.0
     sums, gradients = sums_and_gradients(parts, smoothing=0.1)
-    assert np.isfinite(sums).all() and all(np.isfinite(gradient).all() for gradient in gradients.values())
+    assert np.isfinite(sums).all() and all(
+        np.isfinite(gradient).all() for gradient in gradients.values()
+    )
 
 
 def test_a_copied_token_without_probability_costs_what_the_floor_says():
@@ -142,16 +171,28 @@ def test_a_copied_token_without_probability_costs_what_the_floor_says():
 @pytest.mark.parametrize("pointer", [False, True])
 def test_padding_contributes_nothing(pointer):
     parts, others = make_parts(pointer=pointer), make_parts(pointer=pointer, seed=4)
-    changed = {name: np.where((TARGETS == PAD)[..., None], others[name], values) for name, values in parts.items()}
+    changed = {
+        name: np.where((TARGETS == PAD)[..., None], others[name], values)
+        for name, values in parts.items()
+    }
     changed["logits"][2, :, PAD] = 500.0  # padding that is "right" with certainty
     assert not np.array_equal(changed["logits"], parts["logits"])
-    (before, _), (after, _) = (sums_and_gradients(some, smoothing=0.1) for some in (parts, changed))
+    (before, _), (after, _) = (
+        sums_and_gradients(some, smoothing=0.1) for some in (parts, changed)
+    )
     assert before == after and before[2] == 6.0
 
 
 def test_the_padding_id_is_the_given_one():
     logits = tf.constant(make_parts(pointer=False)["logits"], tf.float32)
-    assert float(smoothed_cross_entropy(Prediction(logits, None, None), TARGETS, pad_id=2, smoothing=0.1).tokens) == 9.0
+    assert (
+        float(
+            smoothed_cross_entropy(
+                Prediction(logits, None, None), TARGETS, pad_id=2, smoothing=0.1
+            ).tokens
+        )
+        == 9.0
+    )
 
 
 def test_a_masked_sum_leaves_padding_out():

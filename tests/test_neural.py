@@ -11,7 +11,12 @@ from precis.model.encoder_bundle import EncoderBundle, save_encoder_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive import neural
 from precis.model.extractive.features import COUNT, NAMES, features
-from precis.model.extractive.neural import NeuralScorer, load_scorer, pad_inputs, save_scorer
+from precis.model.extractive.neural import (
+    NeuralScorer,
+    load_scorer,
+    pad_inputs,
+    save_scorer,
+)
 from precis.model.extractive.vectors import SentenceEncoder
 
 STORY = ["Rain fell on monday.", "It was cold, and old a town.", "Nobody came!"]
@@ -19,7 +24,10 @@ DOCUMENTS = [
     STORY,
     [],
     ["The town."],
-    [f"{'rain ' * (1 + number % 5)}fell on {'abcdef'[number % 6]}." for number in range(40)],
+    [
+        f"{'rain ' * (1 + number % 5)}fell on {'abcdef'[number % 6]}."
+        for number in range(40)
+    ],
     STORY[::-1],
 ]
 
@@ -36,13 +44,21 @@ def extractor():
 
 @pytest.fixture(scope="module")
 def scorer(extractor, encoder_bundle) -> NeuralScorer:
-    return NeuralScorer(extractor, SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer))
+    return NeuralScorer(
+        extractor, SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
+    )
 
 
 @pytest.fixture
 def bundle(tmp_path, extractor, encoder_bundle) -> str:
     folder = str(tmp_path / "b")
-    save_scorer(folder, extractor=extractor, encoder=encoder_bundle, precision="float32", provenance={"step": 2})
+    save_scorer(
+        folder,
+        extractor=extractor,
+        encoder=encoder_bundle,
+        precision="float32",
+        provenance={"step": 2},
+    )
     return folder
 
 
@@ -64,20 +80,39 @@ def test_inputs_by_hand(monkeypatch):
     assert [part.shape for part in batch] == [(2, 32, 3), (2, 32, COUNT), (2, 32)]
     assert [part.dtype for part in batch] == ["float32", "float32", "int32"]
     assert batch.places.tolist() == [[5, 6] + [-1] * 30, [*range(17)] + [-1] * 15]
-    assert (batch.vectors[0, :2] == 1).all() and not batch.vectors[0, 2:].any() and batch.vectors[1].sum() == 17 * 3 * 2
-    assert batch.features[0].sum() == 2 * COUNT * 4 and (batch.features[1, :17] == 4).all()
+    assert (
+        (batch.vectors[0, :2] == 1).all()
+        and not batch.vectors[0, 2:].any()
+        and batch.vectors[1].sum() == 17 * 3 * 2
+    )
+    assert (
+        batch.features[0].sum() == 2 * COUNT * 4 and (batch.features[1, :17] == 4).all()
+    )
 
 
-def test_scores_are_the_sigmoid_of_the_networks_logits(scorer, extractor, encoder_bundle):
-    (vectors,) = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer).vectors([STORY])
-    logits = extractor(vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None])
+def test_scores_are_the_sigmoid_of_the_networks_logits(
+    scorer, extractor, encoder_bundle
+):
+    (vectors,) = SentenceEncoder(
+        encoder_bundle.encoder, encoder_bundle.tokenizer
+    ).vectors([STORY])
+    logits = extractor(
+        vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None]
+    )
     (scores,) = scorer.score([STORY])
     np.testing.assert_allclose(scores, sigmoid(logits)[0], atol=1e-6)
-    assert scores.dtype == np.float64 and 0 < scores.min() and scores.max() < 1 and len(set(scores)) == 3
+    assert (
+        scores.dtype == np.float64
+        and 0 < scores.min()
+        and scores.max() < 1
+        and len(set(scores)) == 3
+    )
 
 
 def test_a_line_break_in_a_sentence_is_a_space(scorer):
-    assert_same_scores(scorer.score([["Rain  fell\non monday. ", *STORY[1:]]]), scorer.score([STORY]))
+    assert_same_scores(
+        scorer.score([["Rain  fell\non monday. ", *STORY[1:]]]), scorer.score([STORY])
+    )
 
 
 def test_scores_do_not_depend_on_the_other_documents(scorer):
@@ -85,7 +120,9 @@ def test_scores_do_not_depend_on_the_other_documents(scorer):
     assert [len(scores) for scores in together] == [3, 0, 1, 40, 3]
     for document, scores in zip(DOCUMENTS, together, strict=True):
         np.testing.assert_allclose(scorer.score([document])[0], scores, atol=1e-6)
-    np.testing.assert_allclose(scorer.score(DOCUMENTS[::-1])[0], together[-1], atol=1e-6)
+    np.testing.assert_allclose(
+        scorer.score(DOCUMENTS[::-1])[0], together[-1], atol=1e-6
+    )
     assert np.abs(together[0] - together[-1]).max() > 1e-3
 
 
@@ -95,27 +132,45 @@ def test_no_documents_and_no_sentences(scorer):
     assert scores.shape == (0,) and scores.dtype == np.float64
 
 
-def test_every_sentence_of_a_long_document_has_the_score_of_its_window(extractor, monkeypatch):
+def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
+    extractor, monkeypatch
+):
     monkeypatch.setattr(neural, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
-    vectors, own = (generator.normal(size=(45, width)).astype("float32") for width in (WIDTH, COUNT))
+    vectors, own = (
+        generator.normal(size=(45, width)).astype("float32") for width in (WIDTH, COUNT)
+    )
     scorer = NeuralScorer(extractor, None)
     (scores,) = scorer.score_inputs([vectors], [own])
     # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24 to 44.
     for first, new, last in ((0, 0, 24), (8, 24, 32), (16, 32, 40), (24, 40, 45)):
         places = np.arange(first, last, dtype="int32")[None]
         logits = extractor(vectors[None, first:last], own[None, first:last], places)
-        np.testing.assert_allclose(scores[new:last], sigmoid(logits)[0, new - first :], atol=1e-6)
-    many = [(vectors[:count], own[:count]) for count in (45, 3, 30)] * 40  # more windows than a batch holds
-    for (_, kept), found in zip(many, scorer.score_inputs(*zip(*many, strict=True)), strict=True):
+        np.testing.assert_allclose(
+            scores[new:last], sigmoid(logits)[0, new - first :], atol=1e-6
+        )
+    many = [
+        (vectors[:count], own[:count]) for count in (45, 3, 30)
+    ] * 40  # more windows than a batch holds
+    for (_, kept), found in zip(
+        many, scorer.score_inputs(*zip(*many, strict=True)), strict=True
+    ):
         assert len(found) == len(kept) and (found > 0).all()
-        np.testing.assert_allclose(found[:24], scorer.score_inputs([vectors[: len(kept)]], [kept])[0][:24], atol=1e-6)
+        np.testing.assert_allclose(
+            found[:24],
+            scorer.score_inputs([vectors[: len(kept)]], [kept])[0][:24],
+            atol=1e-6,
+        )
 
 
 def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path):
     found = load_scorer(bundle)
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
-    assert found.model_id == manifest["model_id"] and len(found.model_id) == 16 and scorer.model_id == ""
+    assert (
+        found.model_id == manifest["model_id"]
+        and len(found.model_id) == 16
+        and scorer.model_id == ""
+    )
     assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
     assert_same_scores(found.score(DOCUMENTS), scorer.score(DOCUMENTS))
     assert json.loads((tmp_path / "b/config.json").read_text()) == {
@@ -126,13 +181,28 @@ def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path
         "encoder": dataclasses.asdict(encoder_bundle.encoder.config),
         "precision": "float32",
     }
-    names = {str(path.relative_to(tmp_path / "b")) for path in (tmp_path / "b").rglob("*") if path.is_file()}
-    assert names == {"config.json", "manifest.json", "weights.safetensors", "tokenizer/tokenizers.json"}
+    names = {
+        str(path.relative_to(tmp_path / "b"))
+        for path in (tmp_path / "b").rglob("*")
+        if path.is_file()
+    }
+    assert names == {
+        "config.json",
+        "manifest.json",
+        "weights.safetensors",
+        "tokenizer/tokenizers.json",
+    }
 
 
 def test_a_bundle_without_an_encoder_comes_back(tmp_path):
     extractor = make_extractor(vector_width=0)
-    model_id = save_scorer(str(tmp_path / "b"), extractor=extractor, encoder=None, precision="float32", provenance={})
+    model_id = save_scorer(
+        str(tmp_path / "b"),
+        extractor=extractor,
+        encoder=None,
+        precision="float32",
+        provenance={},
+    )
     found = load_scorer(str(tmp_path / "b"))
     assert found.model_id == model_id and not (tmp_path / "b/tokenizer").exists()
     expected = NeuralScorer(extractor, None).score(DOCUMENTS)
@@ -140,21 +210,42 @@ def test_a_bundle_without_an_encoder_comes_back(tmp_path):
     assert len(set(expected[3])) == 40
 
 
-def test_the_encoder_computes_in_the_precision_it_was_trained_with(bundle, extractor, tmp_path):
+def test_the_encoder_computes_in_the_precision_it_was_trained_with(
+    bundle, extractor, tmp_path
+):
     rounded = make_encoder_bundle(tmp_path / "pieces", "mixed_bfloat16")
-    save_scorer(str(tmp_path / "r"), extractor=extractor, encoder=rounded, precision="mixed_bfloat16", provenance={})
+    save_scorer(
+        str(tmp_path / "r"),
+        extractor=extractor,
+        encoder=rounded,
+        precision="mixed_bfloat16",
+        provenance={},
+    )
     found = load_scorer(str(tmp_path / "r")).score([STORY])
-    assert_same_scores(found, NeuralScorer(extractor, SentenceEncoder(rounded.encoder, rounded.tokenizer)).score([STORY]))
+    assert_same_scores(
+        found,
+        NeuralScorer(
+            extractor, SentenceEncoder(rounded.encoder, rounded.tokenizer)
+        ).score([STORY]),
+    )
     assert np.abs(found[0] - load_scorer(bundle).score([STORY])[0]).max() > 1e-6
 
 
 def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
-    save_encoder_bundle(str(tmp_path / "e"), encoder=encoder_bundle.encoder, tokenizer=encoder_bundle.tokenizer, provenance={})
+    save_encoder_bundle(
+        str(tmp_path / "e"),
+        encoder=encoder_bundle.encoder,
+        tokenizer=encoder_bundle.tokenizer,
+        provenance={},
+    )
     with pytest.raises(
-        UsageError, match="of the kind encoder, and extractive is asked for here; `precis train --task extractive --encoder`"
+        UsageError,
+        match="of the kind encoder, and extractive is asked for here; `precis train --task extractive --encoder`",
     ):
         load_scorer(str(tmp_path / "e"))
-    with pytest.raises(UsageError, match=r"this is no complete bundle \(no manifest.json\)"):
+    with pytest.raises(
+        UsageError, match=r"this is no complete bundle \(no manifest.json\)"
+    ):
         load_scorer(str(tmp_path))
 
 
@@ -162,22 +253,36 @@ def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
 def test_a_damaged_file_is_refused(bundle, tmp_path, name):
     path = tmp_path / "b" / name
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(DataError, match=f"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again"):
+    with pytest.raises(
+        DataError,
+        match=f"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again",
+    ):
         load_scorer(bundle)
 
 
 def test_another_tokenizer_is_refused(bundle, tmp_path):
     path = tmp_path / "b/tokenizer/tokenizers.json"
     path.write_text(path.read_text().replace('"nobody"', '"nowhere"'))
-    with pytest.raises(DataError, match="tokenizer: not the tokenizer that manifest.json names"):
+    with pytest.raises(
+        DataError, match="tokenizer: not the tokenizer that manifest.json names"
+    ):
         load_scorer(bundle)
 
 
-def test_a_network_that_read_other_features_is_refused(extractor, tmp_path, monkeypatch):
+def test_a_network_that_read_other_features_is_refused(
+    extractor, tmp_path, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr("precis.model.extractive.neural.NAMES", ("length", *NAMES[1:]))
-        save_scorer(str(tmp_path / "b"), extractor=extractor, encoder=None, precision="float32", provenance={})
+        save_scorer(
+            str(tmp_path / "b"),
+            extractor=extractor,
+            encoder=None,
+            precision="float32",
+            provenance={},
+        )
     with pytest.raises(
-        UsageError, match=r"b: trained on other features \(length, from_end, .*\) than this precis computes; train it again"
+        UsageError,
+        match=r"b: trained on other features \(length, from_end, .*\) than this precis computes; train it again",
     ):
         load_scorer(str(tmp_path / "b"))

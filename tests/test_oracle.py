@@ -43,7 +43,11 @@ def plain_search(texts, reference, count):
     grams = [ngrams(text) for text in texts]
     chosen, best = [], Fraction(0)
     while len(chosen) < count:
-        found = {place: value([grams[i] for i in (*chosen, place)], reference) for place in range(len(texts)) if place not in chosen}
+        found = {
+            place: value([grams[i] for i in (*chosen, place)], reference)
+            for place in range(len(texts))
+            if place not in chosen
+        }
         place = max(found, key=lambda place: (found[place], -place), default=None)
         if place is None or found[place] <= best:
             break
@@ -88,7 +92,9 @@ def test_as_a_plain_search_over_fractions(count):
 
 
 def test_the_search_stops_where_nothing_gains():
-    assert places(["rain fell", "snow fell on the hill", "nobody came"], "rain fell") == [0]
+    assert places(
+        ["rain fell", "snow fell on the hill", "nobody came"], "rain fell"
+    ) == [0]
     assert places(["nobody came", "it was cold"], "rain fell") == []
     assert all(pick.gain > 0 for pick in oracle_sentences(*story(40), 100))
 
@@ -98,7 +104,9 @@ def test_a_sentence_is_taken_once():
 
 
 def test_ties_go_to_the_earlier_sentence():
-    assert places(["nobody came", "rain rose", "fell here", "rain rose"], "rain fell", 1) == [1]
+    assert places(
+        ["nobody came", "rain rose", "fell here", "rain rose"], "rain fell", 1
+    ) == [1]
     # 4/8 + 2/6 and 10/12 + 0 are both 5/6, but the second is larger by a rounding error.
     assert 10 / 12 > 4 / 8 + 2 / 6
     assert places(["a b x", "e d c b a x y"], "a b c d e", 1) == [0]
@@ -106,7 +114,14 @@ def test_ties_go_to_the_earlier_sentence():
 
 @pytest.mark.parametrize(
     ("texts", "reference"),
-    [([], "rain fell"), ([], ""), (["rain fell"], ""), (["rain fell"], "... !"), (["", "..."], "rain fell"), (["", ""], "")],
+    [
+        ([], "rain fell"),
+        ([], ""),
+        (["rain fell"], ""),
+        (["rain fell"], "... !"),
+        (["", "..."], "rain fell"),
+        (["", ""], ""),
+    ],
 )
 def test_nothing_to_find(texts, reference):
     assert oracle_sentences(texts, reference, 5) == []
@@ -122,22 +137,38 @@ def test_at_most_so_many_sentences():
     texts, reference = story(40)
     whole = places(texts, reference, 100)
     assert len(whole) > 2
-    assert [places(texts, reference, count) for count in (0, 1, 2)] == [[], whole[:1], whole[:2]]
+    assert [places(texts, reference, count) for count in (0, 1, 2)] == [
+        [],
+        whole[:1],
+        whole[:2],
+    ]
 
 
 def test_memory_is_in_proportion_to_the_words():
-    texts = [f"word{number} stands here with word{number + 1}" for number in range(2_000)]
+    texts = [
+        f"word{number} stands here with word{number + 1}" for number in range(2_000)
+    ]
     tracemalloc.start()
     assert len(oracle_sentences(texts, " ".join(texts), 2)) == 2
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 30e6  # a matrix of sentences by pairs of words would hold 2,000 x 10,000 numbers
+    assert (
+        peak < 30e6
+    )  # a matrix of sentences by pairs of words would hold 2,000 x 10,000 numbers
 
 
 def test_the_benchmark_prints_rates_and_their_ratio(capsys):
-    benchmark = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "oracle.py"))
+    benchmark = runpy.run_path(
+        str(Path(__file__).parents[1] / "benchmarks" / "oracle.py")
+    )
     benchmark["main"](["--documents", "3", "--plain_documents", "1", "--runs", "1"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     figures = {name: float(figure) for name, figure, _ in lines}
-    assert {"article", "oracle_sentences", "plain_search", "ratio", "agreement"} == set(figures)
-    assert figures["ratio"] > 1 and 700 <= figures["article"] < 900 and figures["agreement"] == 100
+    assert {"article", "oracle_sentences", "plain_search", "ratio", "agreement"} == set(
+        figures
+    )
+    assert (
+        figures["ratio"] > 1
+        and 700 <= figures["article"] < 900
+        and figures["agreement"] == 100
+    )

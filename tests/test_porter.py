@@ -44,15 +44,32 @@ def test_what_nltk_does_otherwise():
 
 
 def test_words_of_the_built_in_corpus_have_the_stems_of_nltk():
-    known = {word for index in range(0, 2000, 5) for word in words(document(index).article) if word.isascii() and word.isalnum()}
+    known = {
+        word
+        for index in range(0, 2000, 5)
+        for word in words(document(index).article)
+        if word.isascii() and word.isalnum()
+    }
     assert len(known) > 1500
     theirs = PorterStemmer()
-    assert {word: stem(word) for word in known} == {word: theirs.stem(word) for word in known}
+    assert {word: stem(word) for word in known} == {
+        word: theirs.stem(word) for word in known
+    }
 
 
 def test_made_up_words_have_the_stems_of_nltk():
     generator, theirs = random.Random(5), PorterStemmer()
-    made_up = ["".join(generator.choices("aeioubcdlstzywx1", k=generator.randint(0, 5))) for _ in range(20_000)]
-    made_up = [start + "".join(generator.choices(SUFFIXES, k=generator.randint(0, 3))) for start in made_up]
-    different = [(word, stem(word), theirs.stem(word)) for word in made_up if stem(word) != theirs.stem(word)]
+    made_up = [
+        "".join(generator.choices("aeioubcdlstzywx1", k=generator.randint(0, 5)))
+        for _ in range(20_000)
+    ]
+    made_up = [
+        start + "".join(generator.choices(SUFFIXES, k=generator.randint(0, 3)))
+        for start in made_up
+    ]
+    different = [
+        (word, stem(word), theirs.stem(word))
+        for word in made_up
+        if stem(word) != theirs.stem(word)
+    ]
     assert different == []

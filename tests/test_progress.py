@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from precis.pipelines import progress
-from precis.pipelines.progress import FOLDER_VARIABLE, TaskProgress, advance, shown, total
+from precis.pipelines.progress import (
+    FOLDER_VARIABLE,
+    TaskProgress,
+    advance,
+    shown,
+    total,
+)
 
 
 @pytest.fixture
@@ -43,18 +49,30 @@ def test_every_thread_counts_into_a_file_of_its_own(counters):
     for number, worker in enumerate(workers, start=1):
         worker.submit(advance, 1, number).result()
     assert len(os.listdir(counters)) == 4
-    work = [worker.submit(lambda n: [advance(1, n) for _ in range(500)], number) for number, worker in enumerate(workers, start=1)]
+    work = [
+        worker.submit(lambda n: [advance(1, n) for _ in range(500)], number)
+        for number, worker in enumerate(workers, start=1)
+    ]
     for one in work:
         one.result()
     for worker in workers:
         worker.shutdown()
-    assert total(counters) == (4 * 501, 501 * (1 + 2 + 3 + 4)) and len(os.listdir(counters)) == 4
+    assert (
+        total(counters) == (4 * 501, 501 * (1 + 2 + 3 + 4))
+        and len(os.listdir(counters)) == 4
+    )
 
 
 def test_counts_of_processes_add_up(counters):
     advance(1, 10)
     code = "from pipelines.progress import advance; advance(2, 20); advance(3, 30)"
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent.parent, env=dict(os.environ), check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent.parent,
+        env=dict(os.environ),
+        check=True,
+        timeout=60,
+    )
     assert total(counters) == (6, 60)
 
 
@@ -63,7 +81,10 @@ def test_a_thread_counts_into_the_folder_of_the_job_that_runs(tmp_path, monkeypa
         (tmp_path / name).mkdir()
         monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / name))
         advance(1, 7)
-    assert [total(str(tmp_path / name)) for name in ("first", "second")] == [(1, 7), (1, 7)]
+    assert [total(str(tmp_path / name)) for name in ("first", "second")] == [
+        (1, 7),
+        (1, 7),
+    ]
 
 
 def test_a_file_that_is_just_being_made_counts_nothing(counters):

@@ -55,7 +55,9 @@ def test_dates(summary, dates):
 
 def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
     facts = read_facts(words("Nothing happened."))
-    assert unsupported("they may march on", facts).dates == [] and unsupported("they met in march", facts).dates == ["march"]
+    assert unsupported("they may march on", facts).dates == [] and unsupported(
+        "they met in march", facts
+    ).dates == ["march"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,10 @@ def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
         ("Jane’s ambassador met O’Neill.", []),
         ("An American met Anglo-Americans and a Russian in Russia.", []),
         ("Mr. Smith met Duroc.", ["Smith"]),
-        ("John Smith met Jane Smith and Smith-Jones.", ["John Smith", "Smith", "Smith-Jones"]),
+        (
+            "John Smith met Jane Smith and Smith-Jones.",
+            ["John Smith", "Smith", "Smith-Jones"],
+        ),
         ("Duroc met Zoë Ångström.", ["Zoë Ångström"]),
         ("I met Duroc on Friday.", []),  # a date
         # First words of sentences.
@@ -84,7 +89,9 @@ def test_names(summary, names):
 
 
 def test_names_that_are_shortened_to_letters():
-    facts = read_facts(words("The British met the European Commission in the United States."))
+    facts = read_facts(
+        words("The British met the European Commission in the United States.")
+    )
     assert unsupported("The UK met the E.U. in the US.", facts).names == []
     assert unsupported("The UN met the FBI.", facts).names == ["UN", "FBI"]
 

@@ -52,7 +52,11 @@ def test_measures_by_hand():
         ("Nobody came, nobody came.", {}, []),
         ("Nobody came, nobody came, nobody came.", {}, ["repeated"]),
         ("Rain fell on Monday.", {"mean_log_prob": -2.1}, ["low_confidence"]),
-        ("Rain fell on Monday.", {"mean_log_prob": -2.0, "is_truncated": True}, ["truncated_source"]),
+        (
+            "Rain fell on Monday.",
+            {"mean_log_prob": -2.0, "is_truncated": True},
+            ["truncated_source"],
+        ),
     ],
 )
 def test_flags(summary, more, flags):
@@ -64,21 +68,39 @@ def test_flags(summary, more, flags):
     ("change", "summary", "flag"),
     [
         ({"min_summary_words": 5}, "Rain fell on Monday.", "too_short"),
-        ({"max_repetition_rate": 0.0}, "Nobody came, and nobody came, and rain fell on the coast on Monday, and 12 trees.", "repeated"),
+        (
+            {"max_repetition_rate": 0.0},
+            "Nobody came, and nobody came, and rain fell on the coast on Monday, and 12 trees.",
+            "repeated",
+        ),
         ({"min_mean_log_prob": -0.5}, "Rain fell on Monday.", "low_confidence"),
     ],
 )
 def test_thresholds_are_those_of_the_configuration(change, summary, flag):
     assert flag not in measured(summary, mean_log_prob=-1.0).flags
-    assert flag in measured(summary, config=dataclasses.replace(CONFIG, **change), mean_log_prob=-1.0).flags
+    assert (
+        flag
+        in measured(
+            summary, config=dataclasses.replace(CONFIG, **change), mean_log_prob=-1.0
+        ).flags
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"min_summary_words": -1}, "--min_summary_words must not be negative, but is -1; 0 flags none"),
-        ({"max_repetition_rate": 1.5}, "--max_repetition_rate is a share from 0 to 1, not 1.5; 1 flags none"),
-        ({"min_mean_log_prob": 0.5}, "--min_mean_log_prob is a log-probability, at most 0, not 0.5"),
+        (
+            {"min_summary_words": -1},
+            "--min_summary_words must not be negative, but is -1; 0 flags none",
+        ),
+        (
+            {"max_repetition_rate": 1.5},
+            "--max_repetition_rate is a share from 0 to 1, not 1.5; 1 flags none",
+        ),
+        (
+            {"min_mean_log_prob": 0.5},
+            "--min_mean_log_prob is a log-probability, at most 0, not 0.5",
+        ),
     ],
 )
 def test_thresholds_that_cannot_be_are_refused(change, message):
@@ -88,34 +110,57 @@ def test_thresholds_that_cannot_be_are_refused(change, message):
 
 def test_a_source_without_words():
     found = measured("A man came.", article="?!")
-    assert found.length_ratio is None and found.compression == 0.0 and found.coverage == 0.0
+    assert (
+        found.length_ratio is None
+        and found.compression == 0.0
+        and found.coverage == 0.0
+    )
     assert found.flags == ["longer_than_source"]
     empty = measured("", article="?!")
-    assert (empty.words, empty.coverage, empty.density, empty.compression, empty.length_ratio) == (0, None, None, None, None)
+    assert (
+        empty.words,
+        empty.coverage,
+        empty.density,
+        empty.compression,
+        empty.length_ratio,
+    ) == (0, None, None, None, None)
 
 
 def test_a_sentence_that_ends_within_a_word_holds_nothing_its_source_lacks():
     article = "He came from the U.S. to London."
     cut = article.index("S.")
-    parts = [sentences(article[:cut])[0], sentences(article)[0]._replace(start=cut, end=len(article), text=article[cut:])]
+    parts = [
+        sentences(article[:cut])[0],
+        sentences(article)[0]._replace(start=cut, end=len(article), text=article[cut:]),
+    ]
     assert [part.text for part in parts] == ["He came from the U.", "S. to London."]
     source = read_source(article, parts)
     for part in parts:
         found = measure(part.text, source, QualityConfig(min_summary_words=0))
-        assert found.coverage == 1.0 and found.novel_1grams_percent == 0.0 and found.flags == []
+        assert (
+            found.coverage == 1.0
+            and found.novel_1grams_percent == 0.0
+            and found.flags == []
+        )
     assert measure("The US and the U.S. met.", source, CONFIG).unsupported_names == []
 
 
 def test_composed_and_decomposed_letters_are_one():
     article = "Ame\u0301lie Duroc met Rene\u0301 on Monday."
-    assert measured("Am\u00e9lie Duroc met Ren\u00e9.", article).flags == [] == measured(article, article).flags
+    assert (
+        measured("Am\u00e9lie Duroc met Ren\u00e9.", article).flags
+        == []
+        == measured(article, article).flags
+    )
 
 
 DOCUMENTS = [generator.document(index) for index in range(150)]
 
 
 def lead(article, count=3):
-    return "\n".join(" ".join(sentence.text.split()) for sentence in sentences(article)[:count])
+    return "\n".join(
+        " ".join(sentence.text.split()) for sentence in sentences(article)[:count]
+    )
 
 
 @pytest.mark.parametrize("count", [1, 3, 1_000])
@@ -136,18 +181,35 @@ def injected(pattern, replacements, draw):
     """Each article with its lead-3 summary in which one match was replaced by something that the article does not hold."""
     for document in DOCUMENTS:
         text, article = lead(document.article), document.article
-        found = [match for match in re.finditer(pattern, text) if match[0] not in ("Monday", "May") or pattern == DATE]
+        found = [
+            match
+            for match in re.finditer(pattern, text)
+            if match[0] not in ("Monday", "May") or pattern == DATE
+        ]
         other = [word for word in replacements if word.lower() not in article.lower()]
         if found and other:
             match = draw.choice(found)
-            yield article, text[: match.start()] + draw.choice(other) + text[match.end() :]
+            yield (
+                article,
+                text[: match.start()] + draw.choice(other) + text[match.end() :],
+            )
 
 
 @pytest.mark.parametrize(
     ("pattern", "replacements", "flag", "least"),
     [
-        (NUMBER, [str(number) for number in range(101, 1000)], "unsupported_number", 80),
-        (NAME, ["Brambleworth", "Chicago", "Ottoline", "Zimbabwe", "Kowalski", "Merkel"], "unsupported_name", 140),
+        (
+            NUMBER,
+            [str(number) for number in range(101, 1000)],
+            "unsupported_number",
+            80,
+        ),
+        (
+            NAME,
+            ["Brambleworth", "Chicago", "Ottoline", "Zimbabwe", "Kowalski", "Merkel"],
+            "unsupported_name",
+            140,
+        ),
         (DATE, DATES, "unsupported_date", 40),
     ],
 )

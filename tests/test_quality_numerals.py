@@ -52,7 +52,10 @@ def test_what_a_text_states(text, values):
 
 def test_where_a_number_stands():
     words = "some two hundred and five of 3".split()
-    assert [(number.start, number.end) for number in stated_numbers(words)] == [(1, 5), (6, 7)]
+    assert [(number.start, number.end) for number in stated_numbers(words)] == [
+        (1, 5),
+        (6, 7),
+    ]
 
 
 def test_a_source_holds_every_reading():
@@ -62,7 +65,9 @@ def test_a_source_holds_every_reading():
     assert all_values("the 21st".split()) == {21}
 
 
-@pytest.mark.parametrize("text", ["4 to 5 million", "4 and 5 million", "4 5 million", "four or five million"])
+@pytest.mark.parametrize(
+    "text", ["4 to 5 million", "4 and 5 million", "4 5 million", "four or five million"]
+)
 def test_the_scale_of_a_range_is_that_of_both_ends(text):
     assert {4, 5, 4_000_000, 5_000_000} <= all_values(text.split())
 
@@ -83,6 +88,10 @@ def test_a_number_of_any_length_is_read_up_to_its_limit():
 
 
 def test_digits_without_end_and_words_without_end_are_read():
-    assert all_values(["123456789012345678901234567890123s"]) and all_values(["1980s"]) == {1980, 80}
+    assert all_values(["123456789012345678901234567890123s"]) and all_values(
+        ["1980s"]
+    ) == {1980, 80}
     # Hours, were a number of any length.
-    assert 10**6 in all_values(["million"] * 3_000) and 105 in all_values(["hundred", "five"] * 1_500)
+    assert 10**6 in all_values(["million"] * 3_000) and 105 in all_values(
+        ["hundred", "five"] * 1_500
+    )

@@ -17,12 +17,26 @@ from precis.model.errors import DataError, UsageError
 from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 
 EXAMPLES = [
-    record.Example("a", np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]), np.array([5, 200], np.int32), 900, "One.\nTwo é."),
-    record.Example("b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""),
-    record.Example("ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000),
+    record.Example(
+        "a",
+        np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]),
+        np.array([5, 200], np.int32),
+        900,
+        "One.\nTwo é.",
+    ),
+    record.Example(
+        "b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""
+    ),
+    record.Example(
+        "ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000
+    ),
 ]
 LABELLED = [
-    EXAMPLES[0]._replace(labelled=record.LabelledSentences(("One.", "Two é.", "", "Three " * 3000), (2, 0, 300))),
+    EXAMPLES[0]._replace(
+        labelled=record.LabelledSentences(
+            ("One.", "Two é.", "", "Three " * 3000), (2, 0, 300)
+        )
+    ),
     EXAMPLES[1]._replace(labelled=record.LabelledSentences((), ())),
     EXAMPLES[2]._replace(labelled=record.LabelledSentences(("One.",), ())),
 ]
@@ -35,7 +49,9 @@ def by_tensorflow(example: record.Example) -> tf.train.Example:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
     def text(*values: str) -> tf.train.Feature:
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode() for value in values]))
+        return tf.train.Feature(
+            bytes_list=tf.train.BytesList(value=[value.encode() for value in values])
+        )
 
     features = {
         "document_id": text(example.document_id),
@@ -45,44 +61,78 @@ def by_tensorflow(example: record.Example) -> tf.train.Example:
         "highlights": text(example.highlights),
     }
     if example.labelled is not None:
-        features |= {"sentences": text(*example.labelled.sentences), "oracle": integers(example.labelled.oracle)}
+        features |= {
+            "sentences": text(*example.labelled.sentences),
+            "oracle": integers(example.labelled.oracle),
+        }
     return tf.train.Example(features=tf.train.Features(feature=features))
 
 
 LABELLED_IDS = ["labelled", "labelled_no_sentence", "labelled_no_oracle"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES + LABELLED, ids=["edges", "usual", "empty", *LABELLED_IDS])
+@pytest.mark.parametrize(
+    "example", EXAMPLES + LABELLED, ids=["edges", "usual", "empty", *LABELLED_IDS]
+)
 def test_bytes_are_the_message_of_protobuf(example):
     serialised = record.serialise(example)
     expected = by_tensorflow(example)
     assert tf.train.Example.FromString(serialised) == expected
-    assert len(serialised) == expected.ByteSize()  # Features stand once and numbers in their shortest form.
+    assert (
+        len(serialised) == expected.ByteSize()
+    )  # Features stand once and numbers in their shortest form.
 
 
 def test_features_are_in_the_order_of_their_names():
     serialised = record.serialise(EXAMPLES[1])
-    positions = [serialised.index(name) for name in (b"document_id", b"highlights", b"source\x12", b"source_tokens", b"target")]
+    positions = [
+        serialised.index(name)
+        for name in (
+            b"document_id",
+            b"highlights",
+            b"source\x12",
+            b"source_tokens",
+            b"target",
+        )
+    ]
     assert positions == sorted(positions)
-    names = (b"document_id", b"highlights", b"oracle", b"sentences", b"source\x12", b"source_tokens", b"target")
+    names = (
+        b"document_id",
+        b"highlights",
+        b"oracle",
+        b"sentences",
+        b"source\x12",
+        b"source_tokens",
+        b"target",
+    )
     positions = [record.serialise(LABELLED[0]).index(name) for name in names]
     assert positions == sorted(positions)
 
 
 def test_labels_are_further_features_of_the_same_record():
     assert set(record.ORACLE_FEATURES) & set(record.FEATURES) == set()
-    plain, labelled = (tf.io.parse_example([record.serialise(one)], record.feature_spec()) for one in (EXAMPLES[0], LABELLED[0]))
+    plain, labelled = (
+        tf.io.parse_example([record.serialise(one)], record.feature_spec())
+        for one in (EXAMPLES[0], LABELLED[0])
+    )
     assert set(plain) == set(labelled) == set(record.FEATURES)
     for name in ("source", "target"):
         assert plain[name].to_list() == labelled[name].to_list()
-    assert all(plain[name].numpy() == labelled[name].numpy() for name in ("document_id", "source_tokens", "highlights"))
+    assert all(
+        plain[name].numpy() == labelled[name].numpy()
+        for name in ("document_id", "source_tokens", "highlights")
+    )
 
 
 def test_labelled_articles_read_back(tmp_path):
     path = str(tmp_path / "train.tfrecord")
-    files.write_bytes(path, b"".join(record.frame(record.serialise(example)) for example in LABELLED))
+    files.write_bytes(
+        path, b"".join(record.frame(record.serialise(example)) for example in LABELLED)
+    )
     assert list(record.read_labelled(path)) == [
-        record.LabelledArticle(("One.", "Two é.", "", "Three " * 3000), (2, 0, 300), "One.\nTwo é."),
+        record.LabelledArticle(
+            ("One.", "Two é.", "", "Three " * 3000), (2, 0, 300), "One.\nTwo é."
+        ),
         record.LabelledArticle((), (), ""),
         record.LabelledArticle(("One.",), (), "long " * 4000),
     ]
@@ -90,26 +140,48 @@ def test_labelled_articles_read_back(tmp_path):
 
 def test_damage_to_labelled_articles_is_found(tmp_path):
     path = tmp_path / "train.tfrecord"
-    path.write_bytes(record.frame(record.serialise(LABELLED[0])).replace(b"Two", b"Ten"))
-    with pytest.raises(DataError, match=r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"):
+    path.write_bytes(
+        record.frame(record.serialise(LABELLED[0])).replace(b"Two", b"Ten")
+    )
+    with pytest.raises(
+        DataError, match=r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"
+    ):
         list(record.read_labelled(str(path)))
 
 
 def test_records_without_labels_are_refused_where_they_are_needed(info):
-    with pytest.raises(UsageError, match="^r: these records hold no oracle labels; prepare them with --oracle_sentences 5$"):
+    with pytest.raises(
+        UsageError,
+        match="^r: these records hold no oracle labels; prepare them with --oracle_sentences 5$",
+    ):
         record.require_oracle(info, "r")
-    record.require_oracle(dataclasses.replace(info, features=record.FEATURES | record.ORACLE_FEATURES), "r")
+    record.require_oracle(
+        dataclasses.replace(info, features=record.FEATURES | record.ORACLE_FEATURES),
+        "r",
+    )
 
 
 def test_records_parse_back():
-    parsed = tf.io.parse_example([record.serialise(example) for example in EXAMPLES], record.feature_spec())
+    parsed = tf.io.parse_example(
+        [record.serialise(example) for example in EXAMPLES], record.feature_spec()
+    )
     assert set(parsed) == set(record.FEATURES)
     for name in ("source", "target"):
-        assert parsed[name].to_list() == [getattr(example, name).tolist() for example in EXAMPLES]
+        assert parsed[name].to_list() == [
+            getattr(example, name).tolist() for example in EXAMPLES
+        ]
         assert parsed[name].dtype == tf.int64
     assert parsed["source_tokens"].numpy().tolist() == [900, 512, 0]
-    assert [value.decode() for value in parsed["document_id"].numpy()] == ["a", "b" * 200, "ü"]
-    assert [value.decode() for value in parsed["highlights"].numpy()] == ["One.\nTwo é.", "", "long " * 4000]
+    assert [value.decode() for value in parsed["document_id"].numpy()] == [
+        "a",
+        "b" * 200,
+        "ü",
+    ]
+    assert [value.decode() for value in parsed["highlights"].numpy()] == [
+        "One.\nTwo é.",
+        "",
+        "long " * 4000,
+    ]
 
 
 def test_a_negative_token_is_refused():
@@ -133,10 +205,19 @@ FIRST, SECOND = record.frame(b"first"), record.frame(b"second")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (FIRST + SECOND[:-1], f"x: the file ends within a record, at byte {len(FIRST)}"),
+        (
+            FIRST + SECOND[:-1],
+            f"x: the file ends within a record, at byte {len(FIRST)}",
+        ),
         (FIRST + SECOND[:7], f"x: the file ends within a record, at byte {len(FIRST)}"),
-        (FIRST + SECOND.replace(b"e", b"E"), rf"x: damaged at byte {len(FIRST)} \(checksum of the record\)"),
-        (FIRST + b"\x07" + SECOND[1:], rf"x: damaged at byte {len(FIRST)} \(checksum of the length\)"),
+        (
+            FIRST + SECOND.replace(b"e", b"E"),
+            rf"x: damaged at byte {len(FIRST)} \(checksum of the record\)",
+        ),
+        (
+            FIRST + b"\x07" + SECOND[1:],
+            rf"x: damaged at byte {len(FIRST)} \(checksum of the length\)",
+        ),
     ],
     ids=["cut_body", "cut_head", "record", "length"],
 )
@@ -150,7 +231,9 @@ def test_damage_is_found(content, message):
 def test_lengths_by_hand():
     # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with k = ceil(11 * tenth / 10), at least 1.
     lengths = record.summarise_lengths({10 * tenth: 1 for tenth in range(11)})
-    assert lengths == record.Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
+    assert lengths == record.Lengths(
+        50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    )
     lengths = record.summarise_lengths({7: 9, 3: 1})
     assert lengths == record.Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
     assert record.summarise_lengths({}) == record.Lengths(0.0, 0, (0,) * 11)
@@ -200,36 +283,56 @@ def test_a_description_reads_back(info, folder):
     assert (loaded.records("train"), loaded.records("test")) == (7, 0)
     written = files.read_json(files.join(folder, "dataset.json"))
     assert written["splits"]["train"]["records"] == 7
-    assert written["splits"]["train"]["shards"][1] == {"file": "train-00001-of-00002.tfrecord", "records": 2, "bytes": 40, "sha256": "cd"}
+    assert written["splits"]["train"]["shards"][1] == {
+        "file": "train-00001-of-00002.tfrecord",
+        "records": 2,
+        "bytes": 40,
+        "sha256": "cd",
+    }
     assert written["features"]["source"] == "int64"
 
 
 def test_an_unknown_split_is_refused(info):
-    with pytest.raises(UsageError, match="no split 'dev' in these records; they have test, train"):
+    with pytest.raises(
+        UsageError, match="no split 'dev' in these records; they have test, train"
+    ):
         info.records("dev")
 
 
 def test_a_folder_without_records_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"there are no records here \(no dataset\.json\); name the folder"):
+    with pytest.raises(
+        UsageError,
+        match=r"there are no records here \(no dataset\.json\); name the folder",
+    ):
         record.load_dataset(str(tmp_path / "absent"))
 
 
 def test_an_unfinished_folder_is_refused(folder):
     files.remove(files.join(folder, "_SUCCESS"))
-    with pytest.raises(DataError, match=r"unfinished \(no _SUCCESS\); run the same `precis prepare` command again"):
+    with pytest.raises(
+        DataError,
+        match=r"unfinished \(no _SUCCESS\); run the same `precis prepare` command again",
+    ):
         record.load_dataset(folder)
 
 
 def test_another_format_version_is_refused(info, folder):
-    files.write_json(files.join(folder, "dataset.json"), dataclasses.replace(info, format_version=9).to_json())
+    files.write_json(
+        files.join(folder, "dataset.json"),
+        dataclasses.replace(info, format_version=9).to_json(),
+    )
     with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
         record.load_dataset(folder)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format_version": 1}', "drop seed", "add colour"])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"format_version": 1}', "drop seed", "add colour"]
+)
 def test_a_damaged_description_is_refused(info, folder, content):
     if content == "drop seed":
-        content = json.dumps({name: value for name, value in info.to_json().items() if name != "seed"})
+        content = json.dumps(
+            {name: value for name, value in info.to_json().items() if name != "seed"}
+        )
     elif content == "add colour":
         content = json.dumps({**info.to_json(), "colour": 1})
     files.write_bytes(files.join(folder, "dataset.json"), content.encode())
@@ -243,12 +346,20 @@ def test_a_description_without_later_fields_reads_back(info, folder):
         del content[name]
     files.write_json(files.join(folder, "dataset.json"), content)
     loaded = record.load_dataset(folder)
-    assert loaded == info and (loaded.task_prefix, loaded.target, loaded.source_tokenizer_fingerprint) == ("", "highlights", None)
+    assert loaded == info and (
+        loaded.task_prefix,
+        loaded.target,
+        loaded.source_tokenizer_fingerprint,
+    ) == ("", "highlights", None)
 
 
 def test_what_the_records_were_made_for_reads_back(info, folder):
     source = Tokenizer([*RESERVED_TOKENS, "b"])
-    changes = {"task_prefix": "sum: ", "target": "headline", "source_tokenizer_fingerprint": source.fingerprint}
+    changes = {
+        "task_prefix": "sum: ",
+        "target": "headline",
+        "source_tokenizer_fingerprint": source.fingerprint,
+    }
     changed = dataclasses.replace(info, **changes)
     files.write_json(files.join(folder, "dataset.json"), changed.to_json())
     refused = "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with; restore the"
@@ -264,7 +375,10 @@ def test_what_the_records_were_made_for_reads_back(info, folder):
 
 def test_another_tokenizer_is_refused(folder):
     Tokenizer([*RESERVED_TOKENS, "b"]).save(files.join(folder, "tokenizer"))
-    with pytest.raises(DataError, match="tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with"):
+    with pytest.raises(
+        DataError,
+        match="tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with",
+    ):
         record.load_dataset(folder)
 
 
@@ -273,12 +387,30 @@ def test_writing_needs_no_tensorflow():
         "import sys, numpy; from model import record; "
         "record.frame(record.serialise(record.Example('a', numpy.arange(9), numpy.arange(3), 9, ''))); print('tensorflow' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_the_benchmark_prints_a_figure_for_every_stage(capsys):
-    benchmark = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "encode.py"))
+    benchmark = runpy.run_path(
+        str(Path(__file__).parents[1] / "benchmarks" / "encode.py")
+    )
     benchmark["main"](["--documents", "7", "--runs", "1"])
-    figures = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
-    assert {"read", "normalise", "encode", "write", "whole_chain", "tf_text_alone", "tf_text_alone_to_whole_chain"} <= set(figures)
+    figures = {
+        line.split()[0]: line.split()[1]
+        for line in capsys.readouterr().out.splitlines()
+    }
+    assert {
+        "read",
+        "normalise",
+        "encode",
+        "write",
+        "whole_chain",
+        "tf_text_alone",
+        "tf_text_alone_to_whole_chain",
+    } <= set(figures)
     assert 700 < float(figures["article_tokens"]) < 4000

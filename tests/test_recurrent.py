@@ -9,7 +9,17 @@ from precis.model.network.build import build_network
 from precis.model.network.config import RecurrentConfig
 from tests import plain_recurrent as plain
 from tests.plain_network import weights_of
-from tests.small_network import PAD, RECURRENT, SOURCE, TARGET, by_hand, close, make_network, network_of, values
+from tests.small_network import (
+    PAD,
+    RECURRENT,
+    SOURCE,
+    TARGET,
+    by_hand,
+    close,
+    make_network,
+    network_of,
+    values,
+)
 
 
 @pytest.mark.parametrize("variant", RECURRENT)
@@ -21,7 +31,9 @@ def test_the_whole_network_by_hand(variant):
     np.testing.assert_allclose(ops.softmax(logits), expected, atol=1e-5)
     assert np.ptp(expected, axis=-1).min() > 0.03  # far from uniform
     if not network.pointer:
-        np.testing.assert_allclose(logits, [document.logits for document in documents], atol=2e-5)
+        np.testing.assert_allclose(
+            logits, [document.logits for document in documents], atol=2e-5
+        )
 
 
 def test_a_cell_by_hand():
@@ -30,15 +42,34 @@ def test_a_cell_by_hand():
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
 
-    z, r = sigmoid(0.1 + 0.5 * 0.4 + 0.01 + 0.04), sigmoid(0.2 + 0.5 * 0.5 + 0.02 + 0.05)
+    z, r = (
+        sigmoid(0.1 + 0.5 * 0.4 + 0.01 + 0.04),
+        sigmoid(0.2 + 0.5 * 0.5 + 0.02 + 0.05),
+    )
     new = np.tanh(0.3 + 0.03 + r * (0.5 * 0.6 + 0.06))
-    gru = {"kernel": [[0.1, 0.2, 0.3]], "recurrent_kernel": [[0.4, 0.5, 0.6]], "bias": [[0.01, 0.02, 0.03], [0.04, 0.05, 0.06]]}
+    gru = {
+        "kernel": [[0.1, 0.2, 0.3]],
+        "recurrent_kernel": [[0.4, 0.5, 0.6]],
+        "bias": [[0.01, 0.02, 0.03], [0.04, 0.05, 0.06]],
+    }
     one = np.array([1.0])
-    (h,) = plain.step_gru(one, (one / 2,), {name: np.array(value) for name, value in gru.items()})
+    (h,) = plain.step_gru(
+        one, (one / 2,), {name: np.array(value) for name, value in gru.items()}
+    )
     assert h[0] == pytest.approx(z * 0.5 + (1 - z) * new, abs=1e-12)
-    lstm = {"kernel": [[0.1, 0.2, 0.3, 0.4]], "recurrent_kernel": [[0.5, 0.6, 0.7, 0.8]], "bias": [0.01, 0.02, 0.03, 0.04]}
-    h, c = plain.step_lstm(one, (one / 2, one * 2), {name: np.array(value) for name, value in lstm.items()})
-    assert c[0] == pytest.approx(sigmoid(0.2 + 0.3 + 0.02) * 2 + sigmoid(0.1 + 0.25 + 0.01) * np.tanh(0.3 + 0.35 + 0.03), abs=1e-12)
+    lstm = {
+        "kernel": [[0.1, 0.2, 0.3, 0.4]],
+        "recurrent_kernel": [[0.5, 0.6, 0.7, 0.8]],
+        "bias": [0.01, 0.02, 0.03, 0.04],
+    }
+    h, c = plain.step_lstm(
+        one, (one / 2, one * 2), {name: np.array(value) for name, value in lstm.items()}
+    )
+    assert c[0] == pytest.approx(
+        sigmoid(0.2 + 0.3 + 0.02) * 2
+        + sigmoid(0.1 + 0.25 + 0.01) * np.tanh(0.3 + 0.35 + 0.03),
+        abs=1e-12,
+    )
     assert h[0] == pytest.approx(sigmoid(0.4 + 0.4 + 0.04) * np.tanh(c[0]), abs=1e-12)
 
 
@@ -54,7 +85,10 @@ def test_the_source_is_read_in_both_directions(variant):
         if not network.config.convolutional_gate:
             close(np.asarray(memory.states)[row, :length], states)
         for i, first in enumerate(memory.blocks.first):
-            close(np.asarray(first)[row], np.tanh(plain.dense(ends[i % tensors], weights, f"bridge_{i}")))
+            close(
+                np.asarray(first)[row],
+                np.tanh(plain.dense(ends[i % tensors], weights, f"bridge_{i}")),
+            )
 
 
 @pytest.mark.parametrize("attention", ["luong", "bahdanau"])
@@ -63,25 +97,40 @@ def test_scores_by_hand(attention):
     states, memory = values(2, 3, 8, seed=1), values(2, 5, 8, seed=2)
     found = np.asarray(network.scores(states, network.scores.key(memory)))
     weights = plain.below(weights_of(network), "attention")
-    assert set(weights) == ({"key/kernel"} if attention == "luong" else {"key/kernel", "key/bias", "query/kernel", "score/kernel"})
+    assert set(weights) == (
+        {"key/kernel"}
+        if attention == "luong"
+        else {"key/kernel", "key/bias", "query/kernel", "score/kernel"}
+    )
     for b, t, s in np.ndindex(2, 3, 5):
-        assert found[b, t, s] == pytest.approx(plain.score(network.config, weights, states[b, t], memory[b, s]), abs=1e-4)
+        assert found[b, t, s] == pytest.approx(
+            plain.score(network.config, weights, states[b, t], memory[b, s]), abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("input_feeding", [False, True])
 def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
     """The memory of one step changes what the cells of the next one say, if that is fed in."""
     network = make_network("gru", input_feeding=input_feeding, encoder_layers=1)
-    assert network.cells[0].kernel.shape == (16 if input_feeding else 8, 24) and network.cells[1].kernel.shape == (8, 24)
+    assert network.cells[0].kernel.shape == (
+        16 if input_feeding else 8,
+        24,
+    ) and network.cells[1].kernel.shape == (8, 24)
     memory = network.encode(SOURCE)
     moved = memory._replace(states=memory.states + 1.0)
     cells = []
     for given in (memory, moved):
         cache = network.start(given, 1, 2)
         for index in range(2):
-            _, cache = network.step(TARGET[:, index : index + 1], cache, ops.convert_to_tensor(index, "int32"))
+            _, cache = network.step(
+                TARGET[:, index : index + 1],
+                cache,
+                ops.convert_to_tensor(index, "int32"),
+            )
             cells.append(np.asarray(cache.beams.state.cells[0]))
-    np.testing.assert_array_equal(cells[0], cells[2])  # the first step has nothing to be fed with
+    np.testing.assert_array_equal(
+        cells[0], cells[2]
+    )  # the first step has nothing to be fed with
     assert (np.abs(cells[1] - cells[3]).max() > 1e-2) == input_feeding
 
 
@@ -89,14 +138,25 @@ def test_dropout_touches_inputs_and_what_the_output_layer_reads(monkeypatch):
     network = make_network("gru", decoder_layers=1)
     seen, call = [], layers.Dropout.call
     monkeypatch.setattr(
-        layers.Dropout, "call", lambda self, x, training=False: seen.append((self.name, training)) or call(self, x, training)
+        layers.Dropout,
+        "call",
+        lambda self, x, training=False: (
+            seen.append((self.name, training)) or call(self, x, training)
+        ),
     )
     network(SOURCE, TARGET, training=True)
-    assert seen == [("input_dropout", True), ("input_dropout", True), ("output_dropout", True)]
+    assert seen == [
+        ("input_dropout", True),
+        ("input_dropout", True),
+        ("output_dropout", True),
+    ]
 
 
 def test_recurrences_are_float32_whatever_the_precision():
-    network, exact = (network_of("lstm_gate", precision) for precision in ("mixed_bfloat16", "float32"))
+    network, exact = (
+        network_of("lstm_gate", precision)
+        for precision in ("mixed_bfloat16", "float32")
+    )
     memory, expected = network.encode(SOURCE), exact.encode(SOURCE)
     close(memory.states, np.asarray(expected.states), 1e-6)
     states, _, _ = network.decode(TARGET, memory)
@@ -108,29 +168,65 @@ def test_it_reads_sources_and_writes_summaries_of_any_length():
     """There are no positions that could end; a cache has no room that could be too small."""
     network = network_of("gru")
     source, target = np.tile(SOURCE[1:], (1, 5)), np.tile(TARGET[1:], (1, 4))
-    assert source.shape[1] > network.config.max_source_tokens and target.shape[1] > network.config.max_target_tokens
-    close(ops.softmax(network(source, target)), [by_hand(network, source, target)[0].probabilities])
+    assert (
+        source.shape[1] > network.config.max_source_tokens
+        and target.shape[1] > network.config.max_target_tokens
+    )
+    close(
+        ops.softmax(network(source, target)),
+        [by_hand(network, source, target)[0].probabilities],
+    )
     assert (target != PAD).any()
     cache = network.start(network.encode(source), 3, 1)
     assert network.grow(cache, written=1, more=1) is cache
 
 
 @pytest.mark.parametrize(
-    ("cell", "gates", "bias", "bridges"), [("gru", 3, lambda width: (2, 3 * width), 2), ("lstm", 4, lambda width: (4 * width,), 4)]
+    ("cell", "gates", "bias", "bridges"),
+    [
+        ("gru", 3, lambda width: (2, 3 * width), 2),
+        ("lstm", 4, lambda width: (4 * width,), 4),
+    ],
 )
 def test_weights_have_the_names_that_bundles_hold(cell, gates, bias, bridges):
-    settings = {"encoder_layers": 1, "decoder_layers": 2, "cell": cell, "attention": "bahdanau", "pointer": False, "tied_output": False}
-    network = build_network(RecurrentConfig(vocabulary_size=11, pad_id=0, width=4, **settings))
-    expected = {"embedding/table": (11, 4), "output_layer/kernel": (4, 11), "output_layer/bias": (11,)}
+    settings = {
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "cell": cell,
+        "attention": "bahdanau",
+        "pointer": False,
+        "tied_output": False,
+    }
+    network = build_network(
+        RecurrentConfig(vocabulary_size=11, pad_id=0, width=4, **settings)
+    )
+    expected = {
+        "embedding/table": (11, 4),
+        "output_layer/kernel": (4, 11),
+        "output_layer/bias": (11,),
+    }
     for way in ("forward", "backward"):
         name = f"encoder_0/{way}_{cell}/{cell}_cell"
-        expected |= {f"{name}/kernel": (4, 2 * gates), f"{name}/recurrent_kernel": (2, 2 * gates), f"{name}/bias": bias(2)}
+        expected |= {
+            f"{name}/kernel": (4, 2 * gates),
+            f"{name}/recurrent_kernel": (2, 2 * gates),
+            f"{name}/bias": bias(2),
+        }
     for layer, width in enumerate((8, 4)):
         name = f"decoder_{layer}"
-        expected |= {f"{name}/kernel": (width, 4 * gates), f"{name}/recurrent_kernel": (4, 4 * gates), f"{name}/bias": bias(4)}
+        expected |= {
+            f"{name}/kernel": (width, 4 * gates),
+            f"{name}/recurrent_kernel": (4, 4 * gates),
+            f"{name}/bias": bias(4),
+        }
     for layer in range(bridges):
         expected |= {f"bridge_{layer}/kernel": (4, 4), f"bridge_{layer}/bias": (4,)}
-    expected |= {"join/kernel": (8, 4), "join/bias": (4,), "attention/key/kernel": (4, 4), "attention/key/bias": (4,)}
+    expected |= {
+        "join/kernel": (8, 4),
+        "join/bias": (4,),
+        "attention/key/kernel": (4, 4),
+        "attention/key/bias": (4,),
+    }
     expected |= {"attention/query/kernel": (4, 4), "attention/score/kernel": (4, 1)}
     assert {weight.path: tuple(weight.shape) for weight in network.weights} == {
         f"recurrent/{name}": shape for name, shape in expected.items()

@@ -8,7 +8,12 @@ import pytest
 from keras import ops
 
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.rules import completes_ngram, is_possible, length_penalty, score_next
+from precis.model.decoding.rules import (
+    completes_ngram,
+    is_possible,
+    length_penalty,
+    score_next,
+)
 from tests import plain_search
 
 NONE = DecodingConfig(max_summary_tokens=8, no_repeat_ngram=0)
@@ -22,7 +27,9 @@ def next_of(written, config=NONE, special=SPECIAL, logits=None):
     rows[..., 0] = special.start_id
     rows[..., 1 : len(written) + 1] = 3
     rows[1, 2, 1 : len(written) + 1] = written
-    logits = np.log(np.array(PROBABILITIES)) + 5.0 if logits is None else np.asarray(logits)
+    logits = (
+        np.log(np.array(PROBABILITIES)) + 5.0 if logits is None else np.asarray(logits)
+    )
     scores = score_next(
         ops.convert_to_tensor(np.broadcast_to(logits, (2, 3, len(logits))), "float32"),
         ops.convert_to_tensor(rows),
@@ -31,11 +38,18 @@ def next_of(written, config=NONE, special=SPECIAL, logits=None):
         special=special,
     )
     log_probs = np.asarray(scores.logits - scores.norm)[1, 2]
-    return {token: float(value) for token, value in enumerate(log_probs) if np.asarray(is_possible(value))}
+    return {
+        token: float(value)
+        for token, value in enumerate(log_probs)
+        if np.asarray(is_possible(value))
+    }
 
 
 def approx(probabilities):
-    return pytest.approx({token: np.log(probability) for token, probability in probabilities.items()}, abs=1e-5)
+    return pytest.approx(
+        {token: np.log(probability) for token, probability in probabilities.items()},
+        abs=1e-5,
+    )
 
 
 def test_without_rules_it_is_the_softmax():
@@ -45,28 +59,49 @@ def test_without_rules_it_is_the_softmax():
 def test_suppressed_tokens_do_not_come_and_lend_nothing_to_the_others():
     special = dataclasses.replace(SPECIAL, suppressed=(0, 3))
     assert next_of([2], special=special) == approx({1: 0.2, 2: 0.3})
-    assert next_of([2], special=special, logits=[50.0, 1.0, 1.0, 50.0]) == pytest.approx({1: -49.693, 2: -49.693}, abs=1e-3)
+    assert next_of(
+        [2], special=special, logits=[50.0, 1.0, 1.0, 50.0]
+    ) == pytest.approx({1: -49.693, 2: -49.693}, abs=1e-3)
 
 
-@pytest.mark.parametrize(("written", "ends"), [([], False), ([2], False), ([2, 2], True), ([2, 2, 3], True)])
+@pytest.mark.parametrize(
+    ("written", "ends"), [([], False), ([2], False), ([2, 2], True), ([2, 2, 3], True)]
+)
 def test_the_end_waits_for_the_least_number_of_tokens(written, ends):
     config = dataclasses.replace(NONE, min_summary_tokens=2)
-    assert next_of(written, config) == approx({token: PROBABILITIES[token] for token in ((0, 1, 2, 3) if ends else (0, 2, 3))})
+    assert next_of(written, config) == approx(
+        {token: PROBABILITIES[token] for token in ((0, 1, 2, 3) if ends else (0, 2, 3))}
+    )
 
 
 @pytest.mark.parametrize("penalty", [0.5, 1.5])
 def test_repetition_multiplies_the_log_probability_once(penalty):
     config = dataclasses.replace(NONE, repetition_penalty=penalty)
-    assert next_of([2, 3, 2, 2], config) == approx({0: 0.1**penalty, 1: 0.2, 2: 0.3**penalty, 3: 0.4**penalty})
-    assert next_of([], config) == approx({0: 0.1**penalty, 1: 0.2, 2: 0.3, 3: 0.4})  # the start token stands there
+    assert next_of([2, 3, 2, 2], config) == approx(
+        {0: 0.1**penalty, 1: 0.2, 2: 0.3**penalty, 3: 0.4**penalty}
+    )
+    assert next_of([], config) == approx(
+        {0: 0.1**penalty, 1: 0.2, 2: 0.3, 3: 0.4}
+    )  # the start token stands there
 
 
-@pytest.mark.parametrize(("penalty", "penalised"), [(2.0, {0: -4.0, 2: 1.0}), (0.5, {0: -1.0, 2: 4.0})])
-def test_repetition_of_logits_multiplies_what_is_negative_and_divides_what_is_positive(penalty, penalised):
+@pytest.mark.parametrize(
+    ("penalty", "penalised"), [(2.0, {0: -4.0, 2: 1.0}), (0.5, {0: -1.0, 2: 4.0})]
+)
+def test_repetition_of_logits_multiplies_what_is_negative_and_divides_what_is_positive(
+    penalty, penalised
+):
     """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) = 2.3619."""
-    config = dataclasses.replace(NONE, repetition_penalty=penalty, repetition_penalty_form="logits")
-    expected = {token: logit - 2.3619 for token, logit in ({1: 1.0, 3: -1.0} | penalised).items()}
-    assert next_of([2, 2], config, logits=[-2.0, 1.0, 2.0, -1.0]) == pytest.approx(expected, abs=1e-3)
+    config = dataclasses.replace(
+        NONE, repetition_penalty=penalty, repetition_penalty_form="logits"
+    )
+    expected = {
+        token: logit - 2.3619
+        for token, logit in ({1: 1.0, 3: -1.0} | penalised).items()
+    }
+    assert next_of([2, 2], config, logits=[-2.0, 1.0, 2.0, -1.0]) == pytest.approx(
+        expected, abs=1e-3
+    )
 
 
 def test_padding_is_not_written():
@@ -93,7 +128,9 @@ def test_padding_is_not_written():
 )
 def test_ngrams_by_hand(order, written, forbidden):
     config = dataclasses.replace(NONE, no_repeat_ngram=order)
-    assert next_of(written, config) == approx({token: p for token, p in enumerate(PROBABILITIES) if token not in forbidden})
+    assert next_of(written, config) == approx(
+        {token: p for token, p in enumerate(PROBABILITIES) if token not in forbidden}
+    )
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -102,11 +139,23 @@ def test_ngrams_by_loops(order):
     rows = np.random.default_rng(order).integers(0, 3, (4, 5, 13)).astype("int32")
     hits = Counter()
     for index in range(13):
-        found = np.asarray(completes_ngram(ops.convert_to_tensor(rows), ops.convert_to_tensor(index, "int32"), order))
+        found = np.asarray(
+            completes_ngram(
+                ops.convert_to_tensor(rows),
+                ops.convert_to_tensor(index, "int32"),
+                order,
+            )
+        )
         for b, k, place in np.ndindex(4, 5, 13):
             past = tuple(rows[b, k, : index + 1].tolist())
-            newest = (*past[len(past) - order + 1 :], int(rows[b, k, place]))  # the last n - 1 tokens and this one
-            stands = order - 1 <= place <= index and past[place - order + 1 : place + 1] == newest
+            newest = (
+                *past[len(past) - order + 1 :],
+                int(rows[b, k, place]),
+            )  # the last n - 1 tokens and this one
+            stands = (
+                order - 1 <= place <= index
+                and past[place - order + 1 : place + 1] == newest
+            )
             assert bool(found[b, k, place]) == stands
             hits[stands] += 1
     assert min(hits.values()) >= 30 and len(hits) == 2
@@ -114,10 +163,19 @@ def test_ngrams_by_loops(order):
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [([], {3: 1.0}), ([3], {0: 1.0}), ([3, 0], {1: 0.2, 2: 0.3}), ([2] * 6, {1: 0.2, 3: 0.4}), ([3] * 7, {1: 1.0}), ([2] * 7, {1: 1.0})],
+    [
+        ([], {3: 1.0}),
+        ([3], {0: 1.0}),
+        ([3, 0], {1: 0.2, 2: 0.3}),
+        ([2] * 6, {1: 0.2, 3: 0.4}),
+        ([3] * 7, {1: 1.0}),
+        ([2] * 7, {1: 1.0}),
+    ],
 )
 def test_given_tokens_come_whatever_the_other_rules_say(written, expected):
-    special = DecodingTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,), prefix=(3, 0), last_id=1)
+    special = DecodingTokens(
+        start_id=0, end_id=1, pad_id=0, suppressed=(0,), prefix=(3, 0), last_id=1
+    )
     config = dataclasses.replace(NONE, no_repeat_ngram=1, min_summary_tokens=2)
     assert next_of(written, config, special) == approx(expected)
 
@@ -125,8 +183,14 @@ def test_given_tokens_come_whatever_the_other_rules_say(written, expected):
 def test_the_prefix_wins_over_the_last_token():
     special = dataclasses.replace(SPECIAL, prefix=(3, 2, 3), last_id=1)
     for length, expected in ((3, 3), (4, 1)):
-        assert next_of([2] * (length - 1), dataclasses.replace(NONE, max_summary_tokens=length), special) == {expected: 0.0}
-    assert next_of([2], dataclasses.replace(NONE, max_summary_tokens=2), special) == {2: 0.0}  # the prefix is longer than the summary
+        assert next_of(
+            [2] * (length - 1),
+            dataclasses.replace(NONE, max_summary_tokens=length),
+            special,
+        ) == {expected: 0.0}
+    assert next_of([2], dataclasses.replace(NONE, max_summary_tokens=2), special) == {
+        2: 0.0
+    }  # the prefix is longer than the summary
 
 
 def test_all_rules_by_plain_python():
@@ -149,9 +213,14 @@ def test_all_rules_by_plain_python():
             repetition_penalty=(1.0, 0.6, 1.3)[rng.integers(3)],
             repetition_penalty_form=("log_probs", "logits")[case % 2],
         )
-        written, logits = tuple(rng.integers(4, size=rng.integers(6)).tolist()), rng.normal(0, 3, 4)
+        written, logits = (
+            tuple(rng.integers(4, size=rng.integers(6)).tolist()),
+            rng.normal(0, 3, 4),
+        )
         expected = plain_search.next_log_probs(logits, written, config, special)
-        assert next_of(written, config, special, logits) == pytest.approx(expected, abs=1e-5)
+        assert next_of(written, config, special, logits) == pytest.approx(
+            expected, abs=1e-5
+        )
         sizes[len(expected)] += 1
     assert all(sizes[size] >= 3 for size in range(5)), sizes
 

@@ -39,42 +39,64 @@ def test_documents_are_the_golden_ones():
     digest = hashlib.sha256()
     for index in range(200):
         document = generator.document(index)
-        digest.update(f"{document.document_id}\n{document.article}\n{document.highlights}\n".encode())
+        digest.update(
+            f"{document.document_id}\n{document.article}\n{document.highlights}\n".encode()
+        )
     assert digest.hexdigest() == GOLDEN_SHA256
 
 
 def test_task_boundaries_change_nothing():
-    small, large = read_all("100", task_documents=7), read_all("100", task_documents=1000)
-    assert [document.document_id for document in large] == [f"sample-{index:06d}" for index in range(100)]
+    small, large = (
+        read_all("100", task_documents=7),
+        read_all("100", task_documents=1000),
+    )
+    assert [document.document_id for document in large] == [
+        f"sample-{index:06d}" for index in range(100)
+    ]
     assert small == large
     tasks = source.list_tasks("100", split="", task_documents=7)
-    assert [(task.number, task.start, task.stop) for task in tasks[-2:]] == [(13, 91, 98), (14, 98, 100)]
+    assert [(task.number, task.start, task.stop) for task in tasks[-2:]] == [
+        (13, 91, 98),
+        (14, 98, 100),
+    ]
 
 
 def test_splits_are_disjoint_complete_and_independent_of_the_size():
     whole = {document.document_id for document in read_all("3000")}
-    parts = {split: {document.document_id for document in read_all("3000", split=split)} for split in ("train", "validation", "test")}
+    parts = {
+        split: {document.document_id for document in read_all("3000", split=split)}
+        for split in ("train", "validation", "test")
+    }
     assert sum(len(part) for part in parts.values()) == len(whole)
     assert set().union(*parts.values()) == whole
     assert 0.88 < len(parts["train"]) / 3000 < 0.92
     assert 0.035 < len(parts["validation"]) / 3000 < 0.065
-    assert {document.document_id for document in read_all("1000", split="test")} < parts["test"]
+    assert {
+        document.document_id for document in read_all("1000", split="test")
+    } < parts["test"]
 
 
 def test_the_split_is_the_hash_of_the_id():
     expected = int(hashlib.sha256(b"sample-000123").hexdigest()[:16], 16) % 100
-    assert generator.document(123).split == ("train" if expected < 90 else "validation" if expected < 95 else "test")
+    assert generator.document(123).split == (
+        "train" if expected < 90 else "validation" if expected < 95 else "test"
+    )
 
 
 def test_the_default_has_6000_documents_and_no_files():
     tasks = source.list_tasks("", split="test")
     assert (tasks[0].start, tasks[-1].stop, len(tasks)) == (0, 6000, 6)
-    assert all(task.paths == () and task.split == "test" and task.version == generator.VERSION for task in tasks)
+    assert all(
+        task.paths == () and task.split == "test" and task.version == generator.VERSION
+        for task in tasks
+    )
 
 
 @pytest.mark.parametrize("spec", ["0", "-5", "1.5", "many", "20000:test", "٣"])
 def test_a_bad_size_is_refused(spec):
-    with pytest.raises(UsageError, match=f"sample:{re.escape(spec)}: .* is not a positive whole number"):
+    with pytest.raises(
+        UsageError, match=f"sample:{re.escape(spec)}: .* is not a positive whole number"
+    ):
         source.list_tasks(spec, split="")
 
 
@@ -88,7 +110,9 @@ def test_every_name_and_number_of_the_highlights_stands_in_the_article():
     for index in range(WRITTEN, WRITTEN + 2000):
         document = generator.document(index)
         assert numbers(document.highlights) <= numbers(document.article), document
-        assert copied_words(document.highlights) <= set(re.findall(r"[^\W\d_]+", document.article)), document
+        assert copied_words(document.highlights) <= set(
+            re.findall(r"[^\W\d_]+", document.article)
+        ), document
 
 
 def test_the_wording_of_the_highlights_follows_from_the_article():
@@ -103,7 +127,10 @@ def test_the_wording_of_the_highlights_follows_from_the_article():
         document = generator.document(index)
         kind = document.metadata["kind"]
         if kind in signs:
-            in_highlights, in_article = (bool(re.search(sign, text)) for sign, text in zip(signs[kind], document[3:1:-1], strict=True))
+            in_highlights, in_article = (
+                bool(re.search(sign, text))
+                for sign, text in zip(signs[kind], document[3:1:-1], strict=True)
+            )
             assert in_highlights == in_article, document
             seen[kind, in_highlights] += 1
     assert min(seen.values()) > 5
@@ -115,7 +142,9 @@ def test_the_first_three_sentences_are_a_mediocre_summary():
     for index in range(WRITTEN, WRITTEN + 200):
         document = generator.document(index)
         first = re.split(r"(?<=[.?])\s+(?=[A-Z\"])", document.article)[:3]
-        scores.append(scorer.score(document.highlights, " ".join(first))["rouge2"].fmeasure)
+        scores.append(
+            scorer.score(document.highlights, " ".join(first))["rouge2"].fmeasure
+        )
         lengths.append(len(document.article.split()))
         kinds.add(document.metadata["kind"])
     assert 0.05 < statistics.mean(scores) < 0.25
@@ -131,6 +160,21 @@ def test_the_hand_written_articles_come_first_and_are_awkward():
     articles = [document.article for document in written]
     assert sum(len(article.split()) > 1500 for article in articles) == 1
     assert sum(article.isupper() for article in articles) == 1
-    for awkward in ("\u00a0", "e\u0301", "🎉", "https://", "\n- ", "(CNN) --", "PUBLISHED:", "i.e.", "€1,250", "...", "&amp;"):
+    for awkward in (
+        "\u00a0",
+        "e\u0301",
+        "🎉",
+        "https://",
+        "\n- ",
+        "(CNN) --",
+        "PUBLISHED:",
+        "i.e.",
+        "€1,250",
+        "...",
+        "&amp;",
+    ):
         assert any(awkward in article for article in articles), awkward
-    assert all(document.highlights and len(document.highlights.split("\n")) in (1, 2) for document in written)
+    assert all(
+        document.highlights and len(document.highlights.split("\n")) in (1, 2)
+        for document in written
+    )

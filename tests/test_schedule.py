@@ -15,7 +15,9 @@ def test_the_default_is_the_formula_of_the_paper(width):
     optimizer = make_optimizer(TrainingConfig(), width)
     for step in STEPS:
         optimizer.iterations.assign(step - 1)  # steps done before this one
-        assert float(optimizer.learning_rate) == pytest.approx(width**-0.5 * min(step**-0.5, step * 4000**-1.5), rel=1e-5)
+        assert float(optimizer.learning_rate) == pytest.approx(
+            width**-0.5 * min(step**-0.5, step * 4000**-1.5), rel=1e-5
+        )
 
 
 def test_the_peak_can_be_set():
@@ -31,10 +33,15 @@ def test_adam_has_the_settings_of_the_paper():
     optimizer = make_optimizer(TrainingConfig(), 128)
     assert (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
     scaled = make_optimizer(TrainingConfig(precision="mixed_float16"), 128)
-    assert isinstance(scaled, keras.optimizers.LossScaleOptimizer) and scaled.inner_optimizer.beta_2 == 0.98
+    assert (
+        isinstance(scaled, keras.optimizers.LossScaleOptimizer)
+        and scaled.inner_optimizer.beta_2 == 0.98
+    )
 
 
 def test_the_schedule_is_made_again_from_its_configuration():
     schedule = WarmupInverseSquareRoot(peak=0.5, warmup_steps=7)
     again = WarmupInverseSquareRoot.from_config(schedule.get_config())
-    assert [float(again(step)) for step in (0, 6, 27)] == pytest.approx([0.5 / 7, 0.5, 0.25])
+    assert [float(again(step)) for step in (0, 6, 27)] == pytest.approx(
+        [0.5 / 7, 0.5, 0.25]
+    )

@@ -48,8 +48,22 @@ def summary_row(**changes):
         "extractive_summary": "One.\nTwo.",
         "extractive_method": "lead",
         "extractive": [
-            {"method": "lead", "rank": 1, "score": 1.0, "start": 0, "end": 4, "text": "One."},
-            {"method": "lead", "rank": 2, "score": 0.5, "start": 5, "end": 9, "text": "Two."},
+            {
+                "method": "lead",
+                "rank": 1,
+                "score": 1.0,
+                "start": 0,
+                "end": 4,
+                "text": "One.",
+            },
+            {
+                "method": "lead",
+                "rank": 2,
+                "score": 0.5,
+                "start": 5,
+                "end": 9,
+                "text": "Two.",
+            },
         ],
         "abstractive_summary": "Both.",
         "abstractive": [{"rank": 1, "score": -0.5, "text": "Both."}],
@@ -86,12 +100,28 @@ def dead_letter(**changes):
 
 def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
     path = str(tmp_path / "a.parquet")
-    of_network = ("source_tokens", "seen_tokens", "truncated", "abstractive_summary", "abstractive", "abstractive_quality")
+    of_network = (
+        "source_tokens",
+        "seen_tokens",
+        "truncated",
+        "abstractive_summary",
+        "abstractive",
+        "abstractive_quality",
+    )
     ids = ("model_id", "extractive_model_id", "keyphrase_model_id", "decode_id")
-    without_network = dict.fromkeys([*of_network, *ids, "reference_summary", "keyphrases", "reference_keyphrases"])
+    without_network = dict.fromkeys(
+        [*of_network, *ids, "reference_summary", "keyphrases", "reference_keyphrases"]
+    )
     empty = {"extractive": [], "abstractive": [], "quality_flags": [], "keyphrases": []}
-    rows = [summary_row(), summary_row(document_id="d2", **without_network), summary_row(document_id="d3", **empty)]
-    assert schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA) == 3
+    rows = [
+        summary_row(),
+        summary_row(document_id="d2", **without_network),
+        summary_row(document_id="d3", **empty),
+    ]
+    assert (
+        schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA)
+        == 3
+    )
     assert pq.read_table(path).to_pylist() == rows
     assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
 
@@ -99,7 +129,9 @@ def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
 def test_dead_letters_come_back_as_they_were(tmp_path):
     path = str(tmp_path / "a.parquet")
     rows = [dead_letter(), dead_letter(document_id="d", location=None, raw=None)]
-    schema.write_parquet(path, [schema.dead_letter_table(rows)], schema.DEAD_LETTER_SCHEMA)
+    schema.write_parquet(
+        path, [schema.dead_letter_table(rows)], schema.DEAD_LETTER_SCHEMA
+    )
     assert pq.read_table(path).to_pylist() == rows
 
 
@@ -114,21 +146,31 @@ def test_every_column_is_described_in_the_file(tmp_path):
 
 def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
     path = str(tmp_path / "a.parquet")
-    tables = [schema.summary_table([summary_row(document_id=str(n))] * n) for n in (1, 0, 3)]
+    tables = [
+        schema.summary_table([summary_row(document_id=str(n))] * n) for n in (1, 0, 3)
+    ]
     batches = [tables[0], tables[1], tables[2].combine_chunks().to_batches()[0]]
     assert schema.write_parquet(path, iter(batches), schema.SUMMARY_SCHEMA) == 4
     metadata = pq.read_metadata(path)
-    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [1, 3]
-    columns = [metadata.row_group(0).column(column) for column in range(metadata.num_columns)]
+    assert [
+        metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
+    ] == [1, 3]
+    columns = [
+        metadata.row_group(0).column(column) for column in range(metadata.num_columns)
+    ]
     assert {column.compression for column in columns} == {"ZSTD"}
-    assert "extractive.list.element.start" in [column.path_in_schema for column in columns]
+    assert "extractive.list.element.start" in [
+        column.path_in_schema for column in columns
+    ]
 
 
 def test_duckdb_holds_rows_back_by_their_flags(tmp_path):
     path = str(tmp_path / "a.parquet")
     rows = [summary_row(), summary_row(document_id="d2", quality_flags=[])]
     schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA)
-    assert duckdb.sql(f"SELECT document_id FROM '{path}' WHERE NOT list_contains(quality_flags, 'too_short')").fetchall() == [("d2",)]
+    assert duckdb.sql(
+        f"SELECT document_id FROM '{path}' WHERE NOT list_contains(quality_flags, 'too_short')"
+    ).fetchall() == [("d2",)]
     (found,) = duckdb.sql(
         f"SELECT extractive_quality.unsupported_numbers, abstractive_quality.mean_log_prob FROM '{path}' LIMIT 1"
     ).fetchall()
@@ -138,13 +180,17 @@ def test_duckdb_holds_rows_back_by_their_flags(tmp_path):
 def test_equal_rows_are_equal_bytes(tmp_path):
     paths = [tmp_path / name for name in ("a.parquet", "b.parquet")]
     for path in paths:
-        schema.write_parquet(str(path), [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA)
+        schema.write_parquet(
+            str(path), [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA
+        )
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_duckdb_reads_the_nested_lists(tmp_path):
     path = str(tmp_path / "a.parquet")
-    schema.write_parquet(path, [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA)
+    schema.write_parquet(
+        path, [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA
+    )
     query = f"SELECT document_id, s.text, s.start, s.rank FROM (SELECT document_id, UNNEST(extractive) AS s FROM '{path}') ORDER BY s.start"
     assert duckdb.sql(query).fetchall() == [("d1", "One.", 0, 1), ("d1", "Two.", 5, 2)]
 
@@ -155,28 +201,55 @@ NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"colour": 1}, r"row 1: column 'colour' is not in the schema; known: document_id, split"),
+        (
+            {"colour": 1},
+            r"row 1: column 'colour' is not in the schema; known: document_id, split",
+        ),
         ({"document_id": None}, "column 'document_id' is null"),
         ({"extractive": None}, "column 'extractive' is null"),
         ({"extractive": [NO_START]}, "row 1: column 'extractive.start' is missing"),
-        ({"extractive": [NO_START | {"start": None}]}, "column 'extractive.start' is null"),
+        (
+            {"extractive": [NO_START | {"start": None}]},
+            "column 'extractive.start' is null",
+        ),
         (
             {"extractive": [NO_START | {"start": 0, "colour": 1}]},
             "row 1: column 'extractive.colour' is not in the schema; known: method, rank",
         ),
-        ({"abstractive": [{"rank": 1, "score": 0.0, "text": None}]}, "column 'abstractive.text' is null"),
-        ({"extractive": [None]}, "row 1: column 'extractive' holds a NoneType where a mapping is needed"),
+        (
+            {"abstractive": [{"rank": 1, "score": 0.0, "text": None}]},
+            "column 'abstractive.text' is null",
+        ),
+        (
+            {"extractive": [None]},
+            "row 1: column 'extractive' holds a NoneType where a mapping is needed",
+        ),
         ({"extractive": 7}, "column 'extractive' is no list"),
         ({"article_words": "many"}, "column 'article_words' is no int32"),
         ({"article_words": 2**31}, "column 'article_words' is no int32"),
         ({"split": 7}, "column 'split' is no string"),
         ({"quality_flags": ["too_short", None]}, r"column 'quality_flags\[\]' is null"),
         ({"extractive_quality": None}, "column 'extractive_quality' is null"),
-        ({"extractive_quality": MEASURES | {"words": None}}, "column 'extractive_quality.words' is null"),
-        ({"extractive_quality": MEASURES | {"flags": [None]}}, r"column 'extractive_quality.flags\[\]' is null"),
-        ({"extractive_quality": MEASURES | {"colour": 1}}, "row 1: column 'extractive_quality.colour' is not in the schema; known: words"),
-        ({"abstractive_quality": MEASURES}, "row 1: column 'abstractive_quality.mean_log_prob' is missing"),
-        ({"extractive_quality": 7}, "row 1: column 'extractive_quality' holds a int where a mapping is needed"),
+        (
+            {"extractive_quality": MEASURES | {"words": None}},
+            "column 'extractive_quality.words' is null",
+        ),
+        (
+            {"extractive_quality": MEASURES | {"flags": [None]}},
+            r"column 'extractive_quality.flags\[\]' is null",
+        ),
+        (
+            {"extractive_quality": MEASURES | {"colour": 1}},
+            "row 1: column 'extractive_quality.colour' is not in the schema; known: words",
+        ),
+        (
+            {"abstractive_quality": MEASURES},
+            "row 1: column 'abstractive_quality.mean_log_prob' is missing",
+        ),
+        (
+            {"extractive_quality": 7},
+            "row 1: column 'extractive_quality' holds a int where a mapping is needed",
+        ),
     ],
 )
 def test_a_wrong_row_is_refused(changes, message):
@@ -193,12 +266,21 @@ def test_a_missing_column_is_refused():
 
 def test_a_batch_of_another_schema_leaves_no_file(tmp_path):
     batches = [schema.summary_table([summary_row()]), pa.table({"other": [1]})]
-    with pytest.raises(DataError, match=r"a.parquet: a batch with columns \['other'\] does not have the schema"):
-        schema.write_parquet(str(tmp_path / "a.parquet"), batches, schema.SUMMARY_SCHEMA)
+    with pytest.raises(
+        DataError,
+        match=r"a.parquet: a batch with columns \['other'\] does not have the schema",
+    ):
+        schema.write_parquet(
+            str(tmp_path / "a.parquet"), batches, schema.SUMMARY_SCHEMA
+        )
     assert os.listdir(tmp_path) == []
 
 
 def test_the_documentation_has_every_column_and_flag():
-    for name in ("`extractive_quality.unsupported_names` | list of string, nullable", "`extractive[].start`", "`longer_than_source`"):
+    for name in (
+        "`extractive_quality.unsupported_names` | list of string, nullable",
+        "`extractive[].start`",
+        "`longer_than_source`",
+    ):
         assert name in schema.as_markdown()
     assert Path("docs/SCHEMA.md").read_text(encoding="utf-8") == schema.as_markdown()

@@ -22,14 +22,18 @@ def texts_of(text):
 
 def test_extract_keeps_document_order_and_ranks_by_choice():
     found = sentences(STORY)
-    chosen = extract(found, np.array([1.0, 4.0, 2.0, 8.0]), selection=SelectionConfig(sentences=2))
+    chosen = extract(
+        found, np.array([1.0, 4.0, 2.0, 8.0]), selection=SelectionConfig(sentences=2)
+    )
     assert chosen == [Extract(2, 4.0, found[1]), Extract(1, 8.0, found[3])]
 
 
 def test_extract_by_lead_takes_the_first_sentences():
     found = sentences(STORY)
     chosen = extract(found, lead(texts_of(STORY)), selection=PLAIN)
-    assert [(one.rank, one.sentence) for one in chosen] == list(enumerate(found[:3], start=1))
+    assert [(one.rank, one.sentence) for one in chosen] == list(
+        enumerate(found[:3], start=1)
+    )
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -39,7 +43,11 @@ def test_of_equal_scores_the_earlier_sentence_is_taken(redundancy):
     assert select(texts, np.array([1.0, 3.0, 2.0, 3.0]), selection=config) == [1, 3]
     assert select(texts, np.array([2.0, 1.0, 2.0, 2.0]), selection=config) == [0, 2]
     assert select(texts, np.zeros(4), selection=config) == [0, 1]
-    assert select([f"Kel{'x' * number}." for number in range(40)], np.arange(40) % 2, selection=config) == [1, 3]
+    assert select(
+        [f"Kel{'x' * number}." for number in range(40)],
+        np.arange(40) % 2,
+        selection=config,
+    ) == [1, 3]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -47,26 +55,50 @@ def test_scores_that_differ_by_rounding_are_equal(redundancy):
     scores = np.array([0.1 + 0.2, 0.3, 0.1 + 0.2, -5.0])
     assert scores[1] < scores[0]
     config = SelectionConfig(sentences=2, redundancy=redundancy)
-    assert select(["Kel mor.", "Tas bin.", "Rok sab.", "Tup."], scores[[1, 0, 2, 3]], selection=config) == [0, 1]
+    assert select(
+        ["Kel mor.", "Tas bin.", "Rok sab.", "Tup."],
+        scores[[1, 0, 2, 3]],
+        selection=config,
+    ) == [0, 1]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
 def test_a_short_document_is_taken_whole_and_an_empty_one_has_no_summary(redundancy):
     config = SelectionConfig(sentences=7, redundancy=redundancy)
-    assert select(["Kel mor.", "Tas bin."], np.array([1.0, 5.0]), selection=config) == [1, 0]
+    assert select(["Kel mor.", "Tas bin."], np.array([1.0, 5.0]), selection=config) == [
+        1,
+        0,
+    ]
     assert select([], np.array([]), selection=config) == []
     only = Sentence(0, 5, "Rain.")
-    assert extract([only], frequency(["Rain."]), selection=config) == [Extract(1, 1.0, only)]
+    assert extract([only], frequency(["Rain."]), selection=config) == [
+        Extract(1, 1.0, only)
+    ]
     assert extract([], frequency([]), selection=config) == []
 
 
 def test_trigram_blocking_takes_no_three_words_twice():
     scores = np.array([4.0, 1.0, 3.0, 2.0])
-    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=2)) == [0, 3]  # the old mill
-    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=2, redundancy="none")) == [0, 2]
-    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=4)) == [0, 3, 1]  # what is blocked stays so
+    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=2)) == [
+        0,
+        3,
+    ]  # the old mill
+    assert select(
+        texts_of(STORY),
+        scores,
+        selection=SelectionConfig(sentences=2, redundancy="none"),
+    ) == [0, 2]
+    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=4)) == [
+        0,
+        3,
+        1,
+    ]  # what is blocked stays so
     # Two words in common are none too many, whatever the marks and capitals.
-    assert select(["THE OLD, mill.", "Old mill: the.", "the old mill"], np.array([3.0, 2.0, 1.0]), selection=SelectionConfig()) == [0, 1]
+    assert select(
+        ["THE OLD, mill.", "Old mill: the.", "the old mill"],
+        np.array([3.0, 2.0, 1.0]),
+        selection=SelectionConfig(),
+    ) == [0, 1]
 
 
 def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
@@ -76,7 +108,11 @@ def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
     cosine = math.sqrt(0.5)
 
     def taken(weight):
-        return select(texts, scores, selection=SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=weight))
+        return select(
+            texts,
+            scores,
+            selection=SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=weight),
+        )
 
     # After the second, the first has weight x 2/3 - (1 - weight) x cosine, the fourth 0: equal at this weight.
     even = cosine / (cosine + 2 / 3)
@@ -84,20 +120,34 @@ def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
     assert taken(even - 0.01) == [1, 3]
     assert taken(1.0) == [1, 0]
     # Relevance is what counts, wherever the scores begin.
-    moved = select(texts, scores - 9, selection=SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=even + 0.01))
+    moved = select(
+        texts,
+        scores - 9,
+        selection=SelectionConfig(
+            sentences=2, redundancy="mmr", mmr_lambda=even + 0.01
+        ),
+    )
     assert moved == [1, 0]
 
 
 def test_maximal_marginal_relevance_counts_the_most_similar_sentence_taken():
     texts = ["Kel.", "Mor.", "Kel tas.", "Bin.", "Rok."]
     scores = np.array([4.0, 3.9, 3.8, 2.5, 0.0])
-    assert select(texts, scores, selection=SelectionConfig(sentences=4, redundancy="mmr", mmr_lambda=0.5)) == [0, 1, 3, 2]
+    assert select(
+        texts,
+        scores,
+        selection=SelectionConfig(sentences=4, redundancy="mmr", mmr_lambda=0.5),
+    ) == [0, 1, 3, 2]
 
 
 def test_maximal_marginal_relevance_of_a_long_document_works_alike():
-    texts = ["Kel.", "Kel mor.", "Mor."] + [f"Bin{'x' * number}." for number in range(300)]
+    texts = ["Kel.", "Kel mor.", "Mor."] + [
+        f"Bin{'x' * number}." for number in range(300)
+    ]
     scores = np.array([2.9, 3.0, 2.8, 2.7] + [0.0] * 299)
-    assert select(texts, scores, selection=SelectionConfig(sentences=2, redundancy="mmr")) == [1, 3]
+    assert select(
+        texts, scores, selection=SelectionConfig(sentences=2, redundancy="mmr")
+    ) == [1, 3]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -106,14 +156,25 @@ def test_a_word_budget_passes_over_what_does_not_fit(redundancy):
     scores = np.array([4.0, 3.0, 2.0, 1.0])
 
     def taken(**limits):
-        return select(texts, scores, selection=SelectionConfig(redundancy=redundancy, mmr_lambda=1.0, **limits))
+        return select(
+            texts,
+            scores,
+            selection=SelectionConfig(redundancy=redundancy, mmr_lambda=1.0, **limits),
+        )
 
     assert taken(max_words=4) == [1, 3]
     assert taken(max_words=5) == [0]
     assert taken(max_words=6) == [0, 3]
     assert taken(max_words=5, sentences=1) == [0]
     assert taken(max_words=10, sentences=2) == [0, 1]
-    assert select(texts[:1], scores[:1], selection=SelectionConfig(redundancy=redundancy, max_words=4)) == []
+    assert (
+        select(
+            texts[:1],
+            scores[:1],
+            selection=SelectionConfig(redundancy=redundancy, max_words=4),
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -125,7 +186,14 @@ def test_boilerplate_is_skipped_unless_there_is_nothing_else(redundancy):
     assert select(texts, scores, selection=config, skip_boilerplate=False) == [0, 1]
     assert select(texts[::2], scores[::2], selection=config) == [0, 1]
     # A sentence that only does not fit is something else.
-    assert select(["Read more.", "Rain fell on Monday."], np.array([2.0, 1.0]), selection=SelectionConfig(max_words=3)) == []
+    assert (
+        select(
+            ["Read more.", "Rain fell on Monday."],
+            np.array([2.0, 1.0]),
+            selection=SelectionConfig(max_words=3),
+        )
+        == []
+    )
 
 
 BOILERPLATE = [
@@ -182,7 +250,9 @@ STORIES = [
 @pytest.mark.parametrize("sentence", BOILERPLATE)
 def test_boilerplate_is_known(sentence):
     assert is_boilerplate(sentence)
-    assert is_boilerplate(sentence.lower()) and is_boilerplate(f"  {sentence.upper()}\n")
+    assert is_boilerplate(sentence.lower()) and is_boilerplate(
+        f"  {sentence.upper()}\n"
+    )
 
 
 @pytest.mark.parametrize("sentence", STORIES)
@@ -195,14 +265,19 @@ def test_every_hint_is_needed_by_some_pattern():
     from precis.model.extractive import boilerplate
 
     sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
-    assert {hint for hint in boilerplate._HINTS if hint not in hinted} <= sites | {"tell us", "sponsored"}
+    assert {hint for hint in boilerplate._HINTS if hint not in hinted} <= sites | {
+        "tell us",
+        "sponsored",
+    }
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_goes_through_the_same_selection(method):
     found = sentences(STORY + " Scroll down for video.")
     config = SelectionConfig(sentences=2).for_method(method)
-    chosen = extract(found, METHODS[method]([sentence.text for sentence in found]), selection=config)
+    chosen = extract(
+        found, METHODS[method]([sentence.text for sentence in found]), selection=config
+    )
     assert len(chosen) == 2 and sorted(one.rank for one in chosen) == [1, 2]
     assert chosen[0].sentence.start < chosen[1].sentence.start
 
@@ -210,21 +285,34 @@ def test_every_method_goes_through_the_same_selection(method):
 def test_baselines_are_taken_as_they_are():
     config = SelectionConfig(sentences=2, max_words=50, redundancy="mmr")
     for name in ("lead", "random", "oracle"):
-        assert config.for_method(name) == SelectionConfig(sentences=2, max_words=50, redundancy="none")
+        assert config.for_method(name) == SelectionConfig(
+            sentences=2, max_words=50, redundancy="none"
+        )
     assert config.for_method("lexrank") is config
 
 
 def test_the_defaults():
     config = SelectionConfig()
-    assert (config.sentences, config.max_words, config.redundancy, config.mmr_lambda) == (3, 0, "trigrams", 0.7)
+    assert (
+        config.sentences,
+        config.max_words,
+        config.redundancy,
+        config.mmr_lambda,
+    ) == (3, 0, "trigrams", 0.7)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"sentences": 0}, "--sentences must be at least 1, not 0"),
-        ({"max_words": -1}, "--max_words must not be negative, but is -1; 0 sets no limit"),
-        ({"redundancy": "bigrams"}, "--redundancy is one of none, trigrams, mmr, not 'bigrams'"),
+        (
+            {"max_words": -1},
+            "--max_words must not be negative, but is -1; 0 sets no limit",
+        ),
+        (
+            {"redundancy": "bigrams"},
+            "--redundancy is one of none, trigrams, mmr, not 'bigrams'",
+        ),
         ({"mmr_lambda": 1.5}, "--mmr_lambda must lie between 0 and 1, not be 1.5"),
     ],
 )
@@ -234,9 +322,16 @@ def test_a_selection_that_cannot_be_is_refused(settings, message):
 
 
 def test_scores_that_do_not_fit_the_sentences_are_refused():
-    with pytest.raises(ValueError, match=r"2 sentences need one score each, not scores of shape \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"2 sentences need one score each, not scores of shape \(3,\)"
+    ):
         select(["Kel.", "Mor."], np.ones(3), selection=PLAIN)
-    with pytest.raises(ValueError, match="the score of sentence 1 is not a finite number; no order can be made of it"):
+    with pytest.raises(
+        ValueError,
+        match="the score of sentence 1 is not a finite number; no order can be made of it",
+    ):
         select(["Kel.", "Mor."], np.array([1.0, np.nan]), selection=PLAIN)
-    with pytest.raises(ValueError, match="the score of sentence 0 is not a finite number"):
+    with pytest.raises(
+        ValueError, match="the score of sentence 0 is not a finite number"
+    ):
         extract(sentences("Kel. Mor."), np.array([-np.inf, 1.0]), selection=PLAIN)

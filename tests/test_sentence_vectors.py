@@ -13,7 +13,9 @@ CLS, SEP = 3, 4
 # Pieces: rain fell on mon ##day | it was cold | nobody came .
 STORY = ["rain fell on monday", "it was cold", "nobody came."]
 LENGTHS = [5, 3, 3]
-LONG = [f"{'rain ' * (1 + number % 4)}{'abcdef'[number % 6]} fell." for number in range(40)]  # of 4 to 7 pieces
+LONG = [
+    f"{'rain ' * (1 + number % 4)}{'abcdef'[number % 6]} fell." for number in range(40)
+]  # of 4 to 7 pieces
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +41,21 @@ def sentence_encoder(encoder, tokenizer) -> SentenceEncoder:
 def test_windows_by_hand():
     lengths = [3, 4, 2, 5, 1, 6]
     # 3 + 4 + 2 | 2 again, 5 + 1 | 1 again, as 5 + 1 is more than 4, 6
-    assert cut_windows(lengths, limit=10, overlap=4) == [Window(0, 0, 3), Window(2, 3, 5), Window(4, 5, 6)]
-    assert cut_windows(lengths, limit=10, overlap=1) == [Window(0, 0, 3), Window(3, 3, 5), Window(4, 5, 6)]
-    assert cut_windows(lengths, limit=10, overlap=0) == [Window(0, 0, 3), Window(3, 3, 5), Window(5, 5, 6)]
+    assert cut_windows(lengths, limit=10, overlap=4) == [
+        Window(0, 0, 3),
+        Window(2, 3, 5),
+        Window(4, 5, 6),
+    ]
+    assert cut_windows(lengths, limit=10, overlap=1) == [
+        Window(0, 0, 3),
+        Window(3, 3, 5),
+        Window(4, 5, 6),
+    ]
+    assert cut_windows(lengths, limit=10, overlap=0) == [
+        Window(0, 0, 3),
+        Window(3, 3, 5),
+        Window(5, 5, 6),
+    ]
     assert cut_windows(lengths, limit=21, overlap=4) == [Window(0, 0, 6)]
     assert cut_windows([], limit=10, overlap=4) == []
 
@@ -54,8 +68,15 @@ def test_a_sentence_at_the_limit_fills_a_window():
 
 
 def test_a_window_reads_back_no_more_than_leaves_room_for_its_first_new_sentence():
-    assert cut_windows([4, 4, 7, 1], limit=10, overlap=9) == [Window(0, 0, 2), Window(2, 2, 4)]
-    assert cut_windows([4, 4, 6, 1], limit=10, overlap=9) == [Window(0, 0, 2), Window(1, 2, 3), Window(2, 3, 4)]
+    assert cut_windows([4, 4, 7, 1], limit=10, overlap=9) == [
+        Window(0, 0, 2),
+        Window(2, 2, 4),
+    ]
+    assert cut_windows([4, 4, 6, 1], limit=10, overlap=9) == [
+        Window(0, 0, 2),
+        Window(1, 2, 3),
+        Window(2, 3, 4),
+    ]
 
 
 def test_windows_of_random_documents_hold_what_they_promise():
@@ -65,9 +86,14 @@ def test_windows_of_random_documents_hold_what_they_promise():
         overlap = int(generator.integers(0, 40))
         lengths = generator.integers(0, limit + 1, generator.integers(1, 40)).tolist()
         windows = cut_windows(lengths, limit=limit, overlap=overlap)
-        assert [place for window in windows for place in range(window.new, window.last)] == list(range(len(lengths)))
+        assert [
+            place for window in windows for place in range(window.new, window.last)
+        ] == list(range(len(lengths)))
         for window in windows:
-            again, own = sum(lengths[window.first : window.new]), sum(lengths[window.first : window.last])
+            again, own = (
+                sum(lengths[window.first : window.new]),
+                sum(lengths[window.first : window.last]),
+            )
             assert own <= limit and again <= overlap
             # As much as can be on either side.
             assert window.last == len(lengths) or own + lengths[window.last] > limit
@@ -79,13 +105,23 @@ def states(encoder, tokens):
     return np.asarray(encoder(np.array([tokens], "int32")))[0]
 
 
-def test_vectors_are_means_over_the_states_of_a_document(encoder, tokenizer, sentence_encoder):
+def test_vectors_are_means_over_the_states_of_a_document(
+    encoder, tokenizer, sentence_encoder
+):
     (whole,) = tokenizer.encode([" ".join(STORY)])
     assert whole[0] == CLS and whole[-1] == SEP and len(whole) == sum(LENGTHS) + 2
     found = states(encoder, whole)
     (vectors,) = sentence_encoder.vectors([STORY])
-    assert vectors.dtype == np.float32 and vectors.shape == (3, 8) and sentence_encoder.width == 8
-    np.testing.assert_allclose(vectors, [found[1:6].mean(axis=0), found[6:9].mean(axis=0), found[9:12].mean(axis=0)], atol=1e-5)
+    assert (
+        vectors.dtype == np.float32
+        and vectors.shape == (3, 8)
+        and sentence_encoder.width == 8
+    )
+    np.testing.assert_allclose(
+        vectors,
+        [found[1:6].mean(axis=0), found[6:9].mean(axis=0), found[9:12].mean(axis=0)],
+        atol=1e-5,
+    )
 
 
 def test_a_vector_sees_the_document_around_the_sentence(sentence_encoder):
@@ -99,7 +135,9 @@ def test_vectors_do_not_depend_on_the_other_documents(sentence_encoder, monkeypa
     assert [len(vectors) for vectors in alone] == [3, 0, 40, 2, 2, 3]
     for batch_tokens in (8_192, 60):
         monkeypatch.setattr(vectors_module, "_BATCH_TOKENS", batch_tokens)
-        for found, expected in zip(sentence_encoder.vectors(documents), alone, strict=True):
+        for found, expected in zip(
+            sentence_encoder.vectors(documents), alone, strict=True
+        ):
             np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -108,17 +146,27 @@ def test_a_sentence_without_tokens_has_the_zero_vector(sentence_encoder):
     (found,) = sentence_encoder.vectors([["", "rain fell", "", "it was cold", "", ""]])
     np.testing.assert_allclose(found[[1, 3]], bare, atol=1e-6)
     assert not found[[0, 2, 4, 5]].any() and bare.all()
-    assert [vectors.tolist() for vectors in sentence_encoder.vectors([["", ""], []])] == [[[0.0] * 8] * 2, []]
+    assert [
+        vectors.tolist() for vectors in sentence_encoder.vectors([["", ""], []])
+    ] == [[[0.0] * 8] * 2, []]
     assert sentence_encoder.vectors([]) == []
 
 
-def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(encoder, tokenizer, sentence_encoder):
+def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
+    encoder, tokenizer, sentence_encoder
+):
     (vectors,) = sentence_encoder.vectors([LONG])
     ids = tokenizer.encode_bare(LONG)
     windows = cut_windows([len(own) for own in ids], limit=TOKENS - 2, overlap=8)
-    assert len(windows) > 10 and any(window.first < window.new for window in windows) and vectors.shape == (40, 8)
+    assert (
+        len(windows) > 10
+        and any(window.first < window.new for window in windows)
+        and vectors.shape == (40, 8)
+    )
     for window in windows:
-        found = states(encoder, [CLS, *np.concatenate(ids[window.first : window.last]), SEP])
+        found = states(
+            encoder, [CLS, *np.concatenate(ids[window.first : window.last]), SEP]
+        )
         start = 1
         for place in range(window.first, window.last):
             own = found[start : start + len(ids[place])].mean(axis=0)
@@ -128,5 +176,7 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(encoder,
 
 
 def test_of_a_sentence_that_is_too_long_the_beginning_counts(sentence_encoder):
-    long, cut = sentence_encoder.vectors([["rain " * 15 + "fell " * 90], ["rain " * 15 + "fell " * 7]])
+    long, cut = sentence_encoder.vectors(
+        [["rain " * 15 + "fell " * 90], ["rain " * 15 + "fell " * 7]]
+    )
     np.testing.assert_allclose(long, cut, atol=1e-6)

@@ -6,24 +6,54 @@ import struct
 import pytest
 
 from precis.model.errors import DataError
-from precis.model.foreign.sentencepiece import Piece, read_model, sentencepiece_definition
-from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer, tokenizer_files
+from precis.model.foreign.sentencepiece import (
+    Piece,
+    read_model,
+    sentencepiece_definition,
+)
+from precis.model.foreign.tokenizer import (
+    ForeignTokenizer,
+    read_tokenizer,
+    tokenizer_files,
+)
 
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
 PIECES = [
-    *(("<pad>", 0.0, CONTROL), ("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN), ("<x>", 0.0, CONTROL), ("<n>", 0.0, USER_DEFINED)),
-    *(("▁", -3.0, 1), ("▁rain", -2.0, 1), ("s", -2.0, 1), ("▁ra", -1.0, 1), ("ins", -1.5, 1), ("▁fell", -1.5, 1), ("fell", -5.0, 1)),
+    *(
+        ("<pad>", 0.0, CONTROL),
+        ("</s>", 0.0, CONTROL),
+        ("<unk>", 0.0, UNKNOWN),
+        ("<x>", 0.0, CONTROL),
+        ("<n>", 0.0, USER_DEFINED),
+    ),
+    *(
+        ("▁", -3.0, 1),
+        ("▁rain", -2.0, 1),
+        ("s", -2.0, 1),
+        ("▁ra", -1.0, 1),
+        ("ins", -1.5, 1),
+        ("▁fell", -1.5, 1),
+        ("fell", -5.0, 1),
+    ),
     *((".", -1.0, 1), ("a", -2.5, 1)),
 ]
 IDS = {piece: token for token, (piece, *_) in enumerate(PIECES)}
 
 
 def varint(number: int) -> bytes:
-    return bytes([number & 0x7F | 0x80]) + varint(number >> 7) if number > 0x7F else bytes([number])
+    return (
+        bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+        if number > 0x7F
+        else bytes([number])
+    )
 
 
 def field(number: int, value: int | bytes) -> bytes:
-    return varint(number << 3) + varint(value) if isinstance(value, int) else varint(number << 3 | 2) + varint(len(value)) + value
+    return (
+        varint(number << 3) + varint(value)
+        if isinstance(value, int)
+        else varint(number << 3 | 2) + varint(len(value)) + value
+    )
 
 
 TRAINER = field(3, 1) + field(40, IDS["<unk>"])
@@ -33,7 +63,13 @@ def spiece(pieces=PIECES, *, trainer=TRAINER, normalizer=b"") -> bytes:
     """A model; a piece of the type 1 says no type, as it is the default."""
     content = b""
     for text, score, kind in pieces:
-        content += field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", score) + (field(3, kind) if kind != 1 else b""))
+        content += field(
+            1,
+            field(1, text.encode())
+            + b"\x15"
+            + struct.pack("<f", score)
+            + (field(3, kind) if kind != 1 else b""),
+        )
     return content + field(2, trainer) + field(3, normalizer)
 
 
@@ -41,14 +77,18 @@ def small_a() -> bytes:
     """What makes an `a` of an `A`: a trie of one letter, as a double array, and the texts that its leaves stand for."""
     array = [0] * 512
     array[0] = 0x100 << 10  # where the children of the root begin
-    array[0x100 ^ ord("A")] = 1 << 10 | 1 << 8 | ord("A")  # a letter with a leaf, beside it
+    array[0x100 ^ ord("A")] = (
+        1 << 10 | 1 << 8 | ord("A")
+    )  # a letter with a leaf, beside it
     array[0x100 ^ ord("A") ^ 1] = 1 << 31 | 2  # the leaf: byte 2 of the texts
     trie = struct.pack("<512I", *array)
     return struct.pack("<I", len(trie)) + trie + b"z\0a\0"
 
 
 def ids(model_type: str, text: str, settings=None, **model) -> list[int]:
-    (found,) = ForeignTokenizer(sentencepiece_definition(spiece(**model), model_type, settings or {})).encode([text])
+    (found,) = ForeignTokenizer(
+        sentencepiece_definition(spiece(**model), model_type, settings or {})
+    ).encode([text])
     return found.tolist()
 
 
@@ -61,7 +101,10 @@ def ids(model_type: str, text: str, settings=None, **model) -> list[int]:
         ("", ""),
         ("rain东京.s", "▁rain <unk> . s"),
         ("x", "▁ <unk>"),
-        ("rain<n>fell<x>fell", "▁rain <n> ▁fell <x> ▁fell"),  # a text begins behind each symbol
+        (
+            "rain<n>fell<x>fell",
+            "▁rain <n> ▁fell <x> ▁fell",
+        ),  # a text begins behind each symbol
         ("rains</s>s <unk>", "▁ra ins </s> ▁ s <unk>"),
     ],
 )
@@ -87,23 +130,45 @@ def test_the_pieces_of_pegasus_by_hand(text, pieces):
 
 def test_tokens_that_only_training_uses():
     last = len(PIECES) + 99
-    assert ids("t5", "<extra_id_0><extra_id_99> rain") == [last, len(PIECES), IDS["▁rain"], 1]
+    assert ids("t5", "<extra_id_0><extra_id_99> rain") == [
+        last,
+        len(PIECES),
+        IDS["▁rain"],
+        1,
+    ]
     assert ids("t5", "<extra_id_0>", {"extra_ids": 3}) == [len(PIECES) + 2, 1]
     assert ids("mt5", "rain") == [IDS["▁rain"], 1]
-    assert len(ids("mt5", "<extra_id_0>")) > 2 and ids("mt5", "<extra_id_1>", {"extra_ids": 2}) == [len(PIECES), 1]
+    assert len(ids("mt5", "<extra_id_0>")) > 2 and ids(
+        "mt5", "<extra_id_1>", {"extra_ids": 2}
+    ) == [len(PIECES), 1]
     assert ids("pegasus", "<mask_1><mask_2><unk_2><unk_102>") == [2, 3, 4, 104, 1]
-    assert ids("pegasus", "<unk_2>rain<unk_4>", {"offset": 5}) == [4, IDS["▁rain"] + 5, 6, 1]
+    assert ids("pegasus", "<unk_2>rain<unk_4>", {"offset": 5}) == [
+        4,
+        IDS["▁rain"] + 5,
+        6,
+        1,
+    ]
 
 
 def test_special_tokens_that_the_model_takes_for_pieces():
     pieces = [(text, score, 1) for text, score, _ in PIECES]
-    assert ids("t5", "</s>s<pad>s", pieces=pieces) == [1, IDS["▁"], IDS["s"], 0, IDS["▁"], IDS["s"], 1]
+    assert ids("t5", "</s>s<pad>s", pieces=pieces) == [
+        1,
+        IDS["▁"],
+        IDS["s"],
+        0,
+        IDS["▁"],
+        IDS["s"],
+        1,
+    ]
 
 
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
 def test_characters_that_become_others(model_type):
     plain = ids(model_type, "AA rain")
-    mapped = ids(model_type, "AA rain", normalizer=field(1, b"small") + field(2, small_a()))
+    mapped = ids(
+        model_type, "AA rain", normalizer=field(1, b"small") + field(2, small_a())
+    )
     shift = 103 * (model_type == "pegasus")
     assert plain == [*(IDS[piece] + shift for piece in ("▁", "<unk>", "▁rain")), 1]
     assert mapped == [*(IDS[piece] + shift for piece in ("▁", "a", "a", "▁rain")), 1]
@@ -112,15 +177,34 @@ def test_characters_that_become_others(model_type):
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
 def test_texts_come_back(model_type):
     tokenizer = ForeignTokenizer(sentencepiece_definition(spiece(), model_type, {}))
-    assert tokenizer.decode(tokenizer.encode(["rains fell.", "fell rain"])) == ["rains fell.", "fell rain"]
-    assert tokenizer.around == ((), (1,)) and tokenizer.words[IDS["▁rain"] + 103 * (model_type == "pegasus")] == "rain"
+    assert tokenizer.decode(tokenizer.encode(["rains fell.", "fell rain"])) == [
+        "rains fell.",
+        "fell rain",
+    ]
+    assert (
+        tokenizer.around == ((), (1,))
+        and tokenizer.words[IDS["▁rain"] + 103 * (model_type == "pegasus")] == "rain"
+    )
 
 
 def test_fields_that_are_not_read_are_passed_over():
-    others = field(900, 1 << 40) + b"\x91\x01" + b"\xff" * 8 + b"\x95\x01" + b"\xff" * 4 + field(19, b"\xff\xff")
-    model = read_model(others + spiece(trainer=field(41, 7) + field(40, 300) + field(3, 1)))
-    assert model == read_model(spiece(trainer=field(40, 300))) and model.unknown_id == 300
-    assert model.pieces == tuple(Piece(text, score, kind) for text, score, kind in PIECES)
+    others = (
+        field(900, 1 << 40)
+        + b"\x91\x01"
+        + b"\xff" * 8
+        + b"\x95\x01"
+        + b"\xff" * 4
+        + field(19, b"\xff\xff")
+    )
+    model = read_model(
+        others + spiece(trainer=field(41, 7) + field(40, 300) + field(3, 1))
+    )
+    assert (
+        model == read_model(spiece(trainer=field(40, 300))) and model.unknown_id == 300
+    )
+    assert model.pieces == tuple(
+        Piece(text, score, kind) for text, score, kind in PIECES
+    )
     assert read_model(spiece(trainer=b"")).unknown_id == 0
 
 
@@ -133,18 +217,36 @@ DAMAGED = r"damaged, or no model of SentencePiece \(.*\); download it again"
         (b'{"version": "1.0"}', DAMAGED),
         (spiece()[:-1] + b"\x05", DAMAGED),  # it says five bytes, and there are none
         (spiece()[:-4], DAMAGED),
-        (b"\xff" * 12, r"damaged, or no model of SentencePiece \(.*no number at byte 10.*\); download"),
+        (
+            b"\xff" * 12,
+            r"damaged, or no model of SentencePiece \(.*no number at byte 10.*\); download",
+        ),
         (field(1, field(2, 3)), DAMAGED),
         (field(1, field(1, b"\xff") + b"\x15" + bytes(4)), DAMAGED),
         (field(1, field(1, b"a") + field(2, bytes(2))), DAMAGED),
         (b"\x0a", DAMAGED),
         (field(2, 3), DAMAGED),
         (field(1, b"\x0b"), DAMAGED),  # of a wire type that is not used any more
-        (spiece(trainer=field(3, 2)), "its model_type is 2, and only Unigram, 1, is read; take the checkpoint's tokenizer.json"),
-        (b"", "it does not hold <pad>, which T5 and PEGASUS have; take the checkpoint's own"),
-        (spiece(PIECES[:1] + PIECES[2:]), "it does not hold </s>, which T5 and PEGASUS have; take the checkpoint's own"),
-        (spiece(trainer=field(40, 99)), r"the tokenizers library cannot take this model \(.*\); download it again"),
-        (spiece(normalizer=field(2, b"\x04\0\0")), r"the tokenizers library cannot take this model \(.*\); download it again"),
+        (
+            spiece(trainer=field(3, 2)),
+            "its model_type is 2, and only Unigram, 1, is read; take the checkpoint's tokenizer.json",
+        ),
+        (
+            b"",
+            "it does not hold <pad>, which T5 and PEGASUS have; take the checkpoint's own",
+        ),
+        (
+            spiece(PIECES[:1] + PIECES[2:]),
+            "it does not hold </s>, which T5 and PEGASUS have; take the checkpoint's own",
+        ),
+        (
+            spiece(trainer=field(40, 99)),
+            r"the tokenizers library cannot take this model \(.*\); download it again",
+        ),
+        (
+            spiece(normalizer=field(2, b"\x04\0\0")),
+            r"the tokenizers library cannot take this model \(.*\); download it again",
+        ),
     ],
 )
 def test_a_damaged_model_is_refused(content, message, tmp_path):
@@ -155,14 +257,27 @@ def test_a_damaged_model_is_refused(content, message, tmp_path):
 
 def test_a_model_of_another_architecture_is_refused(tmp_path):
     (tmp_path / "spiece.model").write_bytes(spiece())
-    with pytest.raises(DataError, match=r"spiece.model: such a model is read for t5, mt5, pegasus, not for bert; save the tokenizer as"):
+    with pytest.raises(
+        DataError,
+        match=r"spiece.model: such a model is read for t5, mt5, pegasus, not for bert; save the tokenizer as",
+    ):
         read_tokenizer(str(tmp_path), {"model_type": "bert", "vocab_size": 200})
 
 
 def test_a_checkpoint_with_a_model_alone(tmp_path):
     (tmp_path / "spiece.model").write_bytes(spiece())
     assert tokenizer_files(str(tmp_path)) == ["spiece.model"]
-    assert read_tokenizer(str(tmp_path), {"model_type": "t5", "vocab_size": 200}).vocabulary_size == len(PIECES) + 100
+    assert (
+        read_tokenizer(
+            str(tmp_path), {"model_type": "t5", "vocab_size": 200}
+        ).vocabulary_size
+        == len(PIECES) + 100
+    )
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"extra_ids": 2}))
     assert tokenizer_files(str(tmp_path)) == ["spiece.model", "tokenizer_config.json"]
-    assert read_tokenizer(str(tmp_path), {"model_type": "t5", "vocab_size": 200}).vocabulary_size == len(PIECES) + 2
+    assert (
+        read_tokenizer(
+            str(tmp_path), {"model_type": "t5", "vocab_size": 200}
+        ).vocabulary_size
+        == len(PIECES) + 2
+    )

@@ -19,15 +19,32 @@ from precis.model.foreign.tokenizer import read_tokenizer
 from precis.model.text import sentences
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
-ABSENT = [name for name in ("sentencepiece", "transformers") if importlib.util.find_spec(name) is None]
+ABSENT = [
+    name
+    for name in ("sentencepiece", "transformers")
+    if importlib.util.find_spec(name) is None
+]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(ABSENT), reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this"),
+    pytest.mark.skipif(
+        bool(ABSENT),
+        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+    ),
 ]
 SENTENCES, SPOILT = 600, 400
 # What the built-in corpus has too little of.
 ODD = [
-    *("", " ", "  ", "\n", "\t \n", " a", "a ", "  two  spaces   here  ", "a\nline\r\nbreak\tand\x0bmore\u2028"),
+    *(
+        "",
+        " ",
+        "  ",
+        "\n",
+        "\t \n",
+        " a",
+        "a ",
+        "  two  spaces   here  ",
+        "a\nline\r\nbreak\tand\x0bmore\u2028",
+    ),
     *(
         "ﬁne ½ ① Ⅳ ㎏ ｆｕｌｌ　ｗｉｄｔｈ",
         "Naïve café-goers’ £3.50—\u00ad…",
@@ -46,7 +63,12 @@ ODD = [
         "</s><pad><unk> in <text>",
         "<unk>",
     ),
-    *("<mask_1> fell <mask_2>.<unk_2> <unk_102><unk_9>", "<extra_id_0> rain<extra_id_99>fell <extra_id_3>.", "<0x41> A", "a" * 300),
+    *(
+        "<mask_1> fell <mask_2>.<unk_2> <unk_102><unk_9>",
+        "<extra_id_0> rain<extra_id_99>fell <extra_id_3>.",
+        "<0x41> A",
+        "a" * 300,
+    ),
     *(
         "word\u0301\u0302\u0303",
         "\ud7a3\u1100\u1161",
@@ -63,8 +85,14 @@ ODD = [
 def corpus() -> list[str]:
     """Sentences of the built-in corpus, all different."""
     first = len(hand_written())
-    documents = itertools.chain(hand_written(), (document(first + index) for index in range(400)))
-    return list(dict.fromkeys(sentence.text for one in documents for sentence in sentences(one.article)))
+    documents = itertools.chain(
+        hand_written(), (document(first + index) for index in range(400))
+    )
+    return list(
+        dict.fromkeys(
+            sentence.text for one in documents for sentence in sentences(one.article)
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +107,11 @@ def texts(corpus) -> list[str]:
             text = text[:place] + rng.choice(characters) + text[place:]
         return text
 
-    return [*ODD, *corpus[:SENTENCES], *(spoil(text) for text in corpus[SENTENCES : SENTENCES + SPOILT])]
+    return [
+        *ODD,
+        *corpus[:SENTENCES],
+        *(spoil(text) for text in corpus[SENTENCES : SENTENCES + SPOILT]),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +120,18 @@ def folder(corpus, texts, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     (folder / "training.json").write_text(json.dumps(corpus))
     (folder / "texts.json").write_text(json.dumps(texts))
-    program = [sys.executable, Path(__file__).with_name("sentencepiece_reference.py"), folder]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=600, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    program = [
+        sys.executable,
+        Path(__file__).with_name("sentencepiece_reference.py"),
+        folder,
+    ]
+    done = subprocess.run(
+        program,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -98,19 +140,36 @@ def folder(corpus, texts, tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", MODELS)
 def test_texts_are_cut_into_the_ids_of_transformers(name, model_type, folder, texts):
     expected = json.loads((folder / name / f"{model_type}.json").read_text())
-    tokenizer = read_tokenizer(str(folder / name), {"model_type": model_type, "vocab_size": 2000})
+    tokenizer = read_tokenizer(
+        str(folder / name), {"model_type": model_type, "vocab_size": 2000}
+    )
     found = tokenizer.encode(texts)
     assert len(found) == len(expected["ids"]) == len(ODD) + SENTENCES + SPOILT
-    differ = [text for text, ids, theirs in zip(texts, found, expected["ids"], strict=True) if ids.tolist() != theirs]
+    differ = [
+        text
+        for text, ids, theirs in zip(texts, found, expected["ids"], strict=True)
+        if ids.tolist() != theirs
+    ]
     assert not differ
     assert tokenizer.decode(found) == expected["decoded"]
-    extra = SETTINGS.get(name, {"extra_ids": 100, "offset": 103})["extra_ids" if model_type == "t5" else "offset"]
+    extra = SETTINGS.get(name, {"extra_ids": 100, "offset": 103})[
+        "extra_ids" if model_type == "t5" else "offset"
+    ]
     assert tokenizer.vocabulary_size == MODELS[name]["vocab_size"] + extra
 
 
-@pytest.mark.parametrize("name", ["plain", "case_folded"])  # the others have tokens that SentencePiece has not, or spaces that stay
+@pytest.mark.parametrize(
+    "name", ["plain", "case_folded"]
+)  # the others have tokens that SentencePiece has not, or spaces that stay
 def test_sentences_are_cut_as_sentencepiece_itself_cuts_them(name, folder, texts):
-    own = json.loads((folder / name / "own.json").read_text())[len(ODD) : len(ODD) + SENTENCES]
-    tokenizer = read_tokenizer(str(folder / name), {"model_type": "t5", "vocab_size": 2000})
-    found = [ids[:-1].tolist() for ids in tokenizer.encode(texts[len(ODD) : len(ODD) + SENTENCES])]
+    own = json.loads((folder / name / "own.json").read_text())[
+        len(ODD) : len(ODD) + SENTENCES
+    ]
+    tokenizer = read_tokenizer(
+        str(folder / name), {"model_type": "t5", "vocab_size": 2000}
+    )
+    found = [
+        ids[:-1].tolist()
+        for ids in tokenizer.encode(texts[len(ODD) : len(ODD) + SENTENCES])
+    ]
     assert found == own and max(map(len, own)) > 40

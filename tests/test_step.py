@@ -9,7 +9,16 @@ from keras import ops
 from precis.model.network import layers
 from precis.model.network.backend import make_room, write_rows
 from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
-from tests.walks import SOURCE, STEPS, compiled_walk, normalised, random_walk, reorder, teacher_forced, walk_steps
+from tests.walks import (
+    SOURCE,
+    STEPS,
+    compiled_walk,
+    normalised,
+    random_walk,
+    reorder,
+    teacher_forced,
+    walk_steps,
+)
 
 # Of each architecture one with all that a cache can hold: a pointer with coverage, and where there are such relative positions and heads of
 # another width.
@@ -21,13 +30,25 @@ def test_a_walk_by_hand():
     walk = random_walk(3)
     first, second = walk.tokens[0, :, 0], walk.tokens[0, :, 1]
     assert walk.histories[0, :, 0].tolist() == [[token, *[0] * 8] for token in first]
-    assert walk.histories[0, :, 1].tolist() == [[first[walk.parents[0, k, 0]], second[k], *[0] * 7] for k in range(3)]
+    assert walk.histories[0, :, 1].tolist() == [
+        [first[walk.parents[0, k, 0]], second[k], *[0] * 7] for k in range(3)
+    ]
     assert (walk.parents != np.arange(3)[:, None]).mean() > 0.5
-    orders = {tuple(sorted(order)) for order in np.swapaxes(walk.parents, 1, 2).reshape(-1, 3)}
-    assert (0, 1, 2) in orders and len(orders) > 3  # permutations, and hypotheses that die out
+    orders = {
+        tuple(sorted(order)) for order in np.swapaxes(walk.parents, 1, 2).reshape(-1, 3)
+    }
+    assert (0, 1, 2) in orders and len(
+        orders
+    ) > 3  # permutations, and hypotheses that die out
 
 
-@pytest.mark.parametrize(("variant", "beams"), [*((variant, 3) for variant in ALL), *((variant, 1) for variant in (*KINDS, "bart"))])
+@pytest.mark.parametrize(
+    ("variant", "beams"),
+    [
+        *((variant, 3) for variant in ALL),
+        *((variant, 1) for variant in (*KINDS, "bart")),
+    ],
+)
 def test_steps_equal_teacher_forcing_however_hypotheses_are_reordered(variant, beams):
     network, walk = network_of(variant), random_walk(beams)
     found = walk_steps(network, SOURCE, walk)
@@ -40,7 +61,11 @@ def test_steps_equal_teacher_forcing_however_hypotheses_are_reordered(variant, b
 @pytest.mark.parametrize(("beams", "rooms"), [(2, (1, 2, 3, 4, 5)), (5, (3, 40))])
 def test_other_numbers_of_hypotheses_and_rooms(variant, beams, rooms):
     network, walk = network_of(variant), random_walk(beams, steps=5)
-    np.testing.assert_allclose(walk_steps(network, SOURCE, walk, rooms), teacher_forced(network, SOURCE, walk), atol=1e-5)
+    np.testing.assert_allclose(
+        walk_steps(network, SOURCE, walk, rooms),
+        teacher_forced(network, SOURCE, walk),
+        atol=1e-5,
+    )
 
 
 @pytest.fixture(scope="module", params=FULL)
@@ -54,7 +79,9 @@ def test_compiled_loops_equal_teacher_forcing(compiled):
     for seed in range(3):
         walk = random_walk(3, seed=seed)
         found = run(SOURCE, walk.tokens, walk.parents).numpy()
-        np.testing.assert_allclose(found, teacher_forced(network, SOURCE, walk), atol=1e-5)
+        np.testing.assert_allclose(
+            found, teacher_forced(network, SOURCE, walk), atol=1e-5
+        )
 
 
 @pytest.mark.slow
@@ -71,7 +98,9 @@ def test_a_compiled_search_begins_with_an_empty_cache_each_time(compiled):
     walks = [random_walk(3, seed=seed) for seed in (5, 6)]
     first = run(SOURCE, walks[0].tokens, walks[0].parents).numpy()
     run(SOURCE[::-1], walks[1].tokens, walks[1].parents)
-    np.testing.assert_array_equal(run(SOURCE, walks[0].tokens, walks[0].parents).numpy(), first)
+    np.testing.assert_array_equal(
+        run(SOURCE, walks[0].tokens, walks[0].parents).numpy(), first
+    )
 
 
 def test_padding_and_batch_neighbours_change_nothing(compiled):
@@ -81,11 +110,23 @@ def test_padding_and_batch_neighbours_change_nothing(compiled):
     for row in range(3):
         length = int((SOURCE[row] != PAD).sum())
         alone = walk.rows(slice(row, row + 1))
-        for source in (SOURCE[row : row + 1, :length], np.pad(SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=PAD)):
-            np.testing.assert_allclose(run(source, alone.tokens, alone.parents).numpy()[0], together[row], atol=1e-5)
+        for source in (
+            SOURCE[row : row + 1, :length],
+            np.pad(SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=PAD),
+        ):
+            np.testing.assert_allclose(
+                run(source, alone.tokens, alone.parents).numpy()[0],
+                together[row],
+                atol=1e-5,
+            )
         # A real token at one more place does change something: the comparison can fail.
         more = np.append(SOURCE[row : row + 1, :length], [[11]], axis=1).astype("int32")
-        assert np.abs(run(more, alone.tokens, alone.parents).numpy()[0] - together[row]).max() > 1e-2
+        assert (
+            np.abs(
+                run(more, alone.tokens, alone.parents).numpy()[0] - together[row]
+            ).max()
+            > 1e-2
+        )
     others = [2, 0, 1, 1]
     found = run(SOURCE[others], walk.tokens[others], walk.parents[others]).numpy()
     np.testing.assert_allclose(found, together[others], atol=1e-5)
@@ -94,7 +135,11 @@ def test_padding_and_batch_neighbours_change_nothing(compiled):
 @pytest.mark.parametrize("variant", [*KINDS, *FULL])
 def test_a_hypothesis_knows_nothing_of_the_others(variant):
     network, walk = network_of(variant), random_walk(3, steps=5)
-    straight = walk._replace(parents=np.broadcast_to(np.arange(3, dtype="int32")[:, None], walk.parents.shape))
+    straight = walk._replace(
+        parents=np.broadcast_to(
+            np.arange(3, dtype="int32")[:, None], walk.parents.shape
+        )
+    )
     base = walk_steps(network, SOURCE, straight)
     tokens = straight.tokens.copy()
     tokens[:, 1] = (tokens[:, 1] + 3) % VOCABULARY
@@ -104,7 +149,10 @@ def test_a_hypothesis_knows_nothing_of_the_others(variant):
 
 
 @pytest.mark.parametrize("variant", [*FULL, "t5"])
-@pytest.mark.parametrize(("documents", "is_grown"), [([0, 2], True), ([1], False), ([2, 0, 1], True), ([1, 1], False)])
+@pytest.mark.parametrize(
+    ("documents", "is_grown"),
+    [([0, 2], True), ([1], False), ([2, 0, 1], True), ([1, 1], False)],
+)
 def test_documents_may_leave_the_cache(documents, is_grown, variant):
     """All that belongs to a document leaves with it."""
     network, walk, written = network_of(variant), random_walk(3, steps=6), 3
@@ -116,34 +164,55 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
             cache = network.grow(cache, written=written, more=3) if is_grown else cache
         rows = documents if index >= written else [0, 1, 2]
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
-        logits, cache = network.step(tokens, cache, ops.convert_to_tensor(index, "int32"))
-        np.testing.assert_allclose(normalised(logits), expected[rows, :, index], atol=1e-5)
+        logits, cache = network.step(
+            tokens, cache, ops.convert_to_tensor(index, "int32")
+        )
+        np.testing.assert_allclose(
+            normalised(logits), expected[rows, :, index], atol=1e-5
+        )
         cache = reorder(cache, walk.parents[rows, :, index])
 
 
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
 def test_documents_leave_after_slots_were_dropped(variant):
     """Of 24 slots after eight steps 12 are kept, of every document others: where they stand leaves with it, too."""
-    network, walk = make_network(variant, max_target_tokens=12), random_walk(3, seed=13, steps=12)
+    network, walk = (
+        make_network(variant, max_target_tokens=12),
+        random_walk(3, seed=13, steps=12),
+    )
     cache, rows = network.start(network.encode(SOURCE), 3, 8), [0, 1, 2]
     expected = teacher_forced(network, SOURCE, walk)
     for index in range(12):
         if index == 8:
             cache = network.grow(cache, written=8, more=4)
             positions = np.asarray(cache.shared.past.positions)
-            assert positions.shape == (3, 12 + 12) and (positions[0] != positions[2]).any() and (positions[1] != positions[2]).any()
+            assert (
+                positions.shape == (3, 12 + 12)
+                and (positions[0] != positions[2]).any()
+                and (positions[1] != positions[2]).any()
+            )
         if index == 10:
             rows = [2, 0]
             cache = network.narrow(cache, ops.convert_to_tensor(rows, "int32"))
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
-        logits, cache = network.step(tokens, cache, ops.convert_to_tensor(index, "int32"))
-        np.testing.assert_allclose(normalised(logits), expected[rows, :, index], atol=1e-5)
+        logits, cache = network.step(
+            tokens, cache, ops.convert_to_tensor(index, "int32")
+        )
+        np.testing.assert_allclose(
+            normalised(logits), expected[rows, :, index], atol=1e-5
+        )
         cache = reorder(cache, walk.parents[rows, :, index])
 
 
 # Past slots that may be read, or the state and what was made; what was read of the source where that counts.
 @pytest.mark.parametrize(
-    ("variant", "numbers"), [("pointer", 3 * 5), ("decoder_only", 3 * 5), ("gru", 3 * 8), ("untied_pointer", 3 * 5 + 6)]
+    ("variant", "numbers"),
+    [
+        ("pointer", 3 * 5),
+        ("decoder_only", 3 * 5),
+        ("gru", 3 * 8),
+        ("untied_pointer", 3 * 5 + 6),
+    ],
 )
 def test_a_search_reorders_little(variant, numbers):
     """Keys and values stay where they are."""
@@ -183,13 +252,25 @@ def test_steps_in_bfloat16(variant, softmaxes, residuals, monkeypatch):
         patch.setattr(layers.Residual, "__call__", watched_residual)
         cache = network.start(network.encode(SOURCE), 3, STEPS)
         seen.clear(), streams.clear()
-        _, cache = network.step(ops.convert_to_tensor(walk.tokens[:, :, 0]), cache, ops.convert_to_tensor(0, "int32"))
+        _, cache = network.step(
+            ops.convert_to_tensor(walk.tokens[:, :, 0]),
+            cache,
+            ops.convert_to_tensor(0, "int32"),
+        )
     assert seen == ["float32"] * softmaxes and streams == ["float32"] * residuals
-    kept = {keras.backend.standardize_dtype(leaf.dtype) for leaf in keras.tree.flatten(cache.shared)}
-    assert "bfloat16" in kept and "float16" not in kept  # keys and values are kept in half the room
+    kept = {
+        keras.backend.standardize_dtype(leaf.dtype)
+        for leaf in keras.tree.flatten(cache.shared)
+    }
+    assert (
+        "bfloat16" in kept and "float16" not in kept
+    )  # keys and values are kept in half the room
 
     found = walk_steps(network, SOURCE, walk)
-    forced, exact = teacher_forced(network, SOURCE, walk), teacher_forced(network_of(variant), SOURCE, walk)
+    forced, exact = (
+        teacher_forced(network, SOURCE, walk),
+        teacher_forced(network_of(variant), SOURCE, walk),
+    )
     # Measured: up to 0.034 and 0.045, where logits reach 8; the two round at other places.
     assert 0 < np.abs(found - exact).max() < 0.1
     assert np.abs(found - forced).max() < 0.1
@@ -200,12 +281,22 @@ def test_rooms_made_alike_are_not_one():
 
     def two_and_none(size, row):
         first, second, third = (make_room((size, 2), "float32") for _ in range(3))
-        return write_rows(first, row, tf.ones((1, 2))), write_rows(second, row + 1, tf.fill((1, 2), 5.0)), third
+        return (
+            write_rows(first, row, tf.ones((1, 2))),
+            write_rows(second, row + 1, tf.fill((1, 2), 5.0)),
+            third,
+        )
 
     for write in (two_and_none, tf.function(two_and_none, autograph=False)):
         for size in (3, tf.constant(3)):
-            for row, expected in ((0, [[1, 0, 0], [0, 5, 0], [0, 0, 0]]), (1, [[0, 1, 0], [0, 0, 5], [0, 0, 0]])):
-                assert [part.numpy()[:, 0].tolist() for part in write(size, tf.constant([row]))] == expected
+            for row, expected in (
+                (0, [[1, 0, 0], [0, 5, 0], [0, 0, 0]]),
+                (1, [[0, 1, 0], [0, 0, 5], [0, 0, 0]]),
+            ):
+                assert [
+                    part.numpy()[:, 0].tolist()
+                    for part in write(size, tf.constant([row]))
+                ] == expected
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -217,17 +308,27 @@ def test_a_loop_holds_every_row_it_wrote(dtype):
             values = tf.cast(tf.stack([[index, index], [2 * index, -index]]), dtype)
             return index + 1, write_rows(buffer, rows, values)
 
-        return tf.while_loop(lambda index, _: index < 20, advance, (tf.constant(0), make_room((41, 2), dtype)))[1]
+        return tf.while_loop(
+            lambda index, _: index < 20,
+            advance,
+            (tf.constant(0), make_room((41, 2), dtype)),
+        )[1]
 
     expected = [[i, i] for i in range(20)] + [[2 * i, -i] for i in range(20)] + [[0, 0]]
     for _ in range(2):  # the second call begins with zeros too
         made = fill()
-        assert made.dtype == dtype and tf.cast(made, "float32").numpy().tolist() == expected
+        assert (
+            made.dtype == dtype
+            and tf.cast(made, "float32").numpy().tolist() == expected
+        )
 
 
 def test_rooms_on_jax():
     """Another backend needs another process."""
-    pytest.importorskip("jax", reason="the JAX branch of backend.py needs JAX, which precis does not install")
+    pytest.importorskip(
+        "jax",
+        reason="the JAX branch of backend.py needs JAX, which precis does not install",
+    )
     import os
     import subprocess
     import sys
@@ -239,5 +340,11 @@ def test_rooms_on_jax():
         "assert fill().tolist() == [[i, i] for i in range(20)] + [[0, 0]]"
     )
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -17,7 +17,10 @@ def no_cluster(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="says what happens without a GPU")
+@pytest.mark.skipif(
+    bool(tf.config.list_physical_devices("GPU")),
+    reason="says what happens without a GPU",
+)
 def test_strategies_without_accelerators():
     for name, kind in (
         ("one", tf.distribute.OneDeviceStrategy),
@@ -34,32 +37,55 @@ def test_a_tpu_wants_fixed_shapes():
     assert needs_fixed_shapes(object.__new__(tf.distribute.TPUStrategy))
 
 
-@pytest.mark.parametrize("value", [None, "", "{}", '{"cluster": {}}', '{"cluster": {"worker": ["a:1"]}}', "[1]", '"text"'])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        "{}",
+        '{"cluster": {}}',
+        '{"cluster": {"worker": ["a:1"]}}',
+        "[1]",
+        '"text"',
+    ],
+)
 def test_multiworker_without_a_cluster_is_refused(monkeypatch, value):
     if value is not None:
         monkeypatch.setenv("TF_CONFIG", value)
-    with pytest.raises(UsageError, match="multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; set it to"):
+    with pytest.raises(
+        UsageError,
+        match="multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; set it to",
+    ):
         make_strategy("multiworker")
 
 
 def test_multiworker_with_a_cluster_that_is_not_json_is_refused(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", "{cluster: worker}")
-    with pytest.raises(UsageError, match=r"TF_CONFIG is not JSON \(Expecting property name"):
+    with pytest.raises(
+        UsageError, match=r"TF_CONFIG is not JSON \(Expecting property name"
+    ):
         make_strategy("multiworker")
 
 
 def test_tpu_without_one_is_refused():
-    with pytest.raises(UsageError, match=r"--strategy tpu: no TPU answers \(Please provide a TPU Name.*set TPU_NAME to its name or take"):
+    with pytest.raises(
+        UsageError,
+        match=r"--strategy tpu: no TPU answers \(Please provide a TPU Name.*set TPU_NAME to its name or take",
+    ):
         make_strategy("tpu")
 
 
 @pytest.mark.parametrize("name", ["tpu", "auto"])
 def test_a_tpu_that_does_not_answer_is_refused_soon(monkeypatch, name):
-    with socket.socket() as taken:  # bound but not listening, so that nobody else answers there
+    with (
+        socket.socket() as taken
+    ):  # bound but not listening, so that nobody else answers there
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("TPU_NAME", f"grpc://127.0.0.1:{taken.getsockname()[1]}")
         started = time.monotonic()
-        with pytest.raises(UsageError, match=r"--strategy tpu: no TPU answers \(.*refused"):
+        with pytest.raises(
+            UsageError, match=r"--strategy tpu: no TPU answers \(.*refused"
+        ):
             make_strategy(name)
         assert time.monotonic() - started < 30  # TensorFlow itself would try for ever
 
@@ -80,7 +106,10 @@ def test_an_address_without_a_port_is_refused(monkeypatch):
     ],
 )
 def test_one_process_of_a_cluster_is_the_chief(monkeypatch, cluster, task, expected):
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task[0], "index": task[1]}}))
+    monkeypatch.setenv(
+        "TF_CONFIG",
+        json.dumps({"cluster": cluster, "task": {"type": task[0], "index": task[1]}}),
+    )
 
     class Placed:
         """What `is_chief` reads of a strategy; a real one waits for the other machines."""

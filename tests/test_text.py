@@ -7,7 +7,15 @@ import unicodedata
 
 import pytest
 
-from precis.model.text import body, boilerplate, content_sha256, normalise, one_line, sentences, words
+from precis.model.text import (
+    body,
+    boilerplate,
+    content_sha256,
+    normalise,
+    one_line,
+    sentences,
+    words,
+)
 
 AWKWARD = [
     "",
@@ -54,25 +62,46 @@ def test_normalise_twice_is_once_and_leaves_only_visible_text(text):
     once = normalise(text)
     assert normalise(once) == once
     assert unicodedata.is_normalized("NFC", once)
-    assert not [mark for mark in once if mark != "\n" and unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert not [
+        mark
+        for mark in once
+        if mark != "\n" and unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    ]
     assert "  " not in once and once == once.strip()
 
 
 def test_normalise_removes_what_this_python_knows_as_control_or_format():
-    hidden = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")]
+    hidden = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
+    ]
     assert len(hidden) > 2048
-    wrong = [hex(ord(mark)) for mark in hidden if not mark.isspace() and normalise(f"a{mark}b") != "ab"]
+    wrong = [
+        hex(ord(mark))
+        for mark in hidden
+        if not mark.isspace() and normalise(f"a{mark}b") != "ab"
+    ]
     assert wrong == []
-    assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {"a b", "a\nb"}
+    assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {
+        "a b",
+        "a\nb",
+    }
 
 
 def test_one_line_is_normalised_and_has_no_line_break():
-    assert one_line(" Rain  fell.\r\n\nIt was\u2028cold.\u200b ") == "Rain fell. It was cold."
+    assert (
+        one_line(" Rain  fell.\r\n\nIt was\u2028cold.\u200b ")
+        == "Rain fell. It was cold."
+    )
     assert one_line("\n \n") == ""
 
 
 def test_content_hash_is_that_of_the_normalised_article():
-    assert content_sha256(" Rain \u200b fell. ") == hashlib.sha256(b"Rain fell.").hexdigest()
+    assert (
+        content_sha256(" Rain \u200b fell. ")
+        == hashlib.sha256(b"Rain fell.").hexdigest()
+    )
     assert content_sha256("Rain.") != content_sha256("rain.")
 
 
@@ -97,13 +126,23 @@ def test_content_hash_is_that_of_the_normalised_article():
         ("By . Jane Roe . ", 1),
         ("by . jane roe for the daily bugle . and richard o'doe . ", 1),
         ("By . Jane Roe, Press Association . Follow @@janeroe . ", 2),
-        ("By . Jane Roe . PUBLISHED: . 09:12 EST, 3 May 2014 . | . UPDATED: . 10:00 EST, 4 May 2014 . ", 3),
-        ("by . jane roe . published : . 09:12 est , 3 may 2014 . | . updated : . 10:00 est , 4 may 2014 . ", 3),
+        (
+            "By . Jane Roe . PUBLISHED: . 09:12 EST, 3 May 2014 . | . UPDATED: . 10:00 EST, 4 May 2014 . ",
+            3,
+        ),
+        (
+            "by . jane roe . published : . 09:12 est , 3 may 2014 . | . updated : . 10:00 est , 4 may 2014 . ",
+            3,
+        ),
         ("By . Jane Roe .\nLast updated: 10:00 GMT, 4 May 2014 .\n", 2),
     ],
 )
 def test_boilerplate_is_known_and_belongs_to_no_sentence(head, count):
-    story = "Rain fell on the town. Nobody came." if head != head.lower() else "rain fell on the town . nobody came ."
+    story = (
+        "Rain fell on the town. Nobody came."
+        if head != head.lower()
+        else "rain fell on the town . nobody came ."
+    )
     spans = boilerplate(head + story)
     assert len(spans) == count
     assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
@@ -112,7 +151,9 @@ def test_boilerplate_is_known_and_belongs_to_no_sentence(head, count):
     assert sentences(head + story)[0].start == len(head)
     kept = sentences(head + story, strip_boilerplate=False)
     assert kept[0].start == len(head) - len(head.lstrip())
-    assert body(head + story, strip_boilerplate=False) == normalise(head + story).replace("\n", " ")
+    assert body(head + story, strip_boilerplate=False) == normalise(
+        head + story
+    ).replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -146,18 +187,45 @@ def cut(article: str) -> list[str]:
 @pytest.mark.parametrize(
     ("article", "expected"),
     [
-        ("Dr. Roe paid $4.5m. The U.S. Army left at 5 p.m. on Friday.", ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."]),
+        (
+            "Dr. Roe paid $4.5m. The U.S. Army left at 5 p.m. on Friday.",
+            ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."],
+        ),
         ("No stop here\nNew line", ["No stop here", "New line"]),
-        ('He said "Go. Now." Then he left.', ['He said "Go.', 'Now."', "Then he left."]),
-        ('Never closed. "She left. He stayed. They slept.', ["Never closed.", '"She left.', "He stayed.", "They slept."]),
+        (
+            'He said "Go. Now." Then he left.',
+            ['He said "Go.', 'Now."', "Then he left."],
+        ),
+        (
+            'Never closed. "She left. He stayed. They slept.',
+            ["Never closed.", '"She left.', "He stayed.", "They slept."],
+        ),
         ('"Why?" she asked. "Yes!" "No."', ['"Why?" she asked.', '"Yes!"', '"No."']),
         ("“Go.” “I will.” Then rain.", ["“Go.”", "“I will.”", "Then rain."]),
-        ("'Go. Now.' He left. The dogs' bone isn't here.", ["'Go.", "Now.'", "He left.", "The dogs' bone isn't here."]),
-        ('" we go . " she left . " why ? " he asked .', ['" we go . "', "she left .", '" why ? " he asked .']),
-        ("who came ? nobody . rain ! snow .", ["who came ?", "nobody .", "rain !", "snow ."]),
-        ("It was (we think so.) fine. (He left.) Rain.", ["It was (we think so.) fine.", "(He left.)", "Rain."]),
-        ("Two: • One thing. • Another. It rained. It froze.", ["Two: • One thing.", "• Another.", "It rained.", "It froze."]),
-        ("So: 1) one thing and 2) two. It rained. It froze.", ["So: 1) one thing and 2) two.", "It rained.", "It froze."]),
+        (
+            "'Go. Now.' He left. The dogs' bone isn't here.",
+            ["'Go.", "Now.'", "He left.", "The dogs' bone isn't here."],
+        ),
+        (
+            '" we go . " she left . " why ? " he asked .',
+            ['" we go . "', "she left .", '" why ? " he asked .'],
+        ),
+        (
+            "who came ? nobody . rain ! snow .",
+            ["who came ?", "nobody .", "rain !", "snow ."],
+        ),
+        (
+            "It was (we think so.) fine. (He left.) Rain.",
+            ["It was (we think so.) fine.", "(He left.)", "Rain."],
+        ),
+        (
+            "Two: • One thing. • Another. It rained. It froze.",
+            ["Two: • One thing.", "• Another.", "It rained.", "It froze."],
+        ),
+        (
+            "So: 1) one thing and 2) two. It rained. It froze.",
+            ["So: 1) one thing and 2) two.", "It rained.", "It froze."],
+        ),
         ("Wait.\n...\nRain fell. ...", ["Wait.", "Rain fell. ..."]),
         ("... Rain.", ["... Rain."]),
         ("?! -- \n \u2014", []),
@@ -175,7 +243,9 @@ def assert_offsets_hold(article: str) -> None:
         assert article[start:end] == text
         assert text and text == text.strip()
         assert any(mark.isalnum() for mark in text)
-        assert not any(mark.isalnum() for mark in article[position:start]), "a word belongs to no sentence"
+        assert not any(mark.isalnum() for mark in article[position:start]), (
+            "a word belongs to no sentence"
+        )
         assert len(text.splitlines()) == 1
         position = end
     assert not any(mark.isalnum() for mark in article[position:])
@@ -189,7 +259,20 @@ def test_offsets_hold_for_awkward_text(article):
 def test_offsets_hold_for_random_mixtures():
     rng = random.Random(7)
     plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
-    marks = [*plain.split(), " ", "e\u0301", "\u200d", "\u200b", "\u00a0", "\r\n", "\n", "\t", "\u2028", "\x85", "\ud800"]
+    marks = [
+        *plain.split(),
+        " ",
+        "e\u0301",
+        "\u200d",
+        "\u200b",
+        "\u00a0",
+        "\r\n",
+        "\n",
+        "\t",
+        "\u2028",
+        "\x85",
+        "\ud800",
+    ]
     for _ in range(2000):
         pieces = rng.choices(marks, k=rng.randint(1, 40))
         article = rng.choice(["", " ", "  "]).join(pieces)
@@ -199,7 +282,9 @@ def test_offsets_hold_for_random_mixtures():
         assert all(span.start < span.end <= len(article) for span in spans)
 
 
-@pytest.mark.parametrize("unit", ["word ", "Rain fell. ", "x", '"', '." ', "( ", "\u00e9. ", "\n", ". "])
+@pytest.mark.parametrize(
+    "unit", ["word ", "Rain fell. ", "x", '"', '." ', "( ", "\u00e9. ", "\n", ". "]
+)
 def test_very_long_lines_are_cut_in_proportion(unit):
     article = unit * (1_000_000 // len(unit)) + "end"
     found = sentences(article)
@@ -216,7 +301,24 @@ def test_very_long_lines_are_cut_at_white_space():
 
 def test_words_follow_the_stated_rules():
     assert words("Don't  stop: the WELL-known U.S. dog’s $4.5m, 1,200 'quoted'") == (
-        ["don't", "stop", "the", "well-known", "u.s", "dog's", "4.5m", "1,200", "quoted"]
+        [
+            "don't",
+            "stop",
+            "the",
+            "well-known",
+            "u.s",
+            "dog's",
+            "4.5m",
+            "1,200",
+            "quoted",
+        ]
     )
-    assert words("E\u0301te\u0301 x_y told CNN.She") == ["été", "x", "y", "told", "cnn", "she"]
+    assert words("E\u0301te\u0301 x_y told CNN.She") == [
+        "été",
+        "x",
+        "y",
+        "told",
+        "cnn",
+        "she",
+    ]
     assert words("--- ... _ \u200b") == []

@@ -13,18 +13,36 @@ from precis.model.text import body, boilerplate, normalise
 BITS = """(CNN)|(CNN) --|( cnn )|( ~ cnn ) --|(The Hollywood Reporter)|(Any Name) --|( miami ) --|London|LONDON, England|new delhi|New Delhi
 miami , florida| , |the|The|de la|de|watch|a|said|al.|St. Louis|it's|network's|channel|ap|( ap )|( reuters ) --|(|)|-|--|–|—|’|²|Ⅷ|漢|é|É
 By . Jane Roe .|by . jane roe for mailonline . and richard doe .|By .|and X Y .|by . Émile Ñ .|Follow @@janeroe .|follow @ é .|Zürich|Å|🙂
-PUBLISHED: . 09:12 EST, 3 May 2014 . | .|UPDATED: . 09:12 EST , ٣ May 2014 .|▁|␤|Rain fell.|a b""".replace("\n", "|").split("|")
+PUBLISHED: . 09:12 EST, 3 May 2014 . | .|UPDATED: . 09:12 EST , ٣ May 2014 .|▁|␤|Rain fell.|a b""".replace(
+    "\n", "|"
+).split("|")
 BITS += [f"({first}{'x' * count}) --" for first in "É1x" for count in (37, 38, 39)]
-BITS += [*" \t\n\v\x00\x1c\x1f\x7f\x85\xa0\xad", "  ", "\r\n", *map(chr, (0x2000, 0x2028, 0x3000, 0x200D, 0xFEFF, 0xE0020)), "e\u0301"]
+BITS += [
+    *" \t\n\v\x00\x1c\x1f\x7f\x85\xa0\xad",
+    "  ",
+    "\r\n",
+    *map(chr, (0x2000, 0x2028, 0x3000, 0x200D, 0xFEFF, 0xE0020)),
+    "e\u0301",
+]
 
 
 def messy_texts(count: int) -> list[str]:
     draw = random.Random(7)
-    return ["".join(draw.choice(BITS) + draw.choice(["", " ", " "]) for _ in range(draw.randint(1, 9))) for _ in range(count)]
+    return [
+        "".join(
+            draw.choice(BITS) + draw.choice(["", " ", " "])
+            for _ in range(draw.randint(1, 9))
+        )
+        for _ in range(count)
+    ]
 
 
 # Longer than what is searched for boilerplate, and cut in the middle of some.
-LONG = ["(CNN) -- " * count + "x" * more + " Rain fell." for count in range(109, 113) for more in range(12)]
+LONG = [
+    "(CNN) -- " * count + "x" * more + " Rain fell."
+    for count in range(109, 113)
+    for more in range(12)
+]
 TEXTS = ["", " \n", "(CNN)", "(CNN) -- ", *LONG, *messy_texts(3_000)]
 
 
@@ -34,26 +52,51 @@ def strings(tensor: tf.Tensor) -> list[str]:
 
 @pytest.mark.parametrize("strips", [True, False])
 def test_bodies_are_those_of_the_text_module(strips):
-    graph = tf.function(lambda texts: text_tensor.body_tensor(texts, strip_boilerplate=strips), autograph=False)
+    graph = tf.function(
+        lambda texts: text_tensor.body_tensor(texts, strip_boilerplate=strips),
+        autograph=False,
+    )
     assert sum(bool(boilerplate(text)) for text in TEXTS) > 600
-    assert strings(graph(tf.constant(TEXTS))) == [body(text, strip_boilerplate=strips) for text in TEXTS]
+    assert strings(graph(tf.constant(TEXTS))) == [
+        body(text, strip_boilerplate=strips) for text in TEXTS
+    ]
 
 
 def test_normalised_texts_are_those_of_the_text_module():
-    lines = [f"{first}\n{second}" for first, second in zip(TEXTS, TEXTS[1:], strict=False)]
-    assert strings(text_tensor.normalise_tensor(tf.constant(lines))) == [normalise(text) for text in lines]
+    lines = [
+        f"{first}\n{second}" for first, second in zip(TEXTS, TEXTS[1:], strict=False)
+    ]
+    assert strings(text_tensor.normalise_tensor(tf.constant(lines))) == [
+        normalise(text) for text in lines
+    ]
 
 
 def test_every_character_is_cleaned_alike():
-    known = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
+    known = [
+        chr(code)
+        for code in range(0x110000)
+        if unicodedata.category(chr(code)) not in ("Cn", "Cs")
+    ]
     texts = [f"a{character}e\u0301 {character}" for character in known]
-    assert strings(text_tensor.body_tensor(tf.constant(texts))) == [body(text) for text in texts]
+    assert strings(text_tensor.body_tensor(tf.constant(texts))) == [
+        body(text) for text in texts
+    ]
 
 
 def test_by_hand():
-    texts = ["Z\u00fcrich (CNN)\u00a0-- Rain\r\n\tfell on \u0663 May.\x00", b"(CNN) -- caf\xe9"]
-    assert strings(text_tensor.body_tensor(tf.constant(texts))) == ["Rain fell on \u0663 May.", "caf\ufffd"]
-    assert strings(text_tensor.body_tensor(tf.constant(["watch paris ( cnn ) -- a", "paris ( cnn ) -- a"]))) == [
+    texts = [
+        "Z\u00fcrich (CNN)\u00a0-- Rain\r\n\tfell on \u0663 May.\x00",
+        b"(CNN) -- caf\xe9",
+    ]
+    assert strings(text_tensor.body_tensor(tf.constant(texts))) == [
+        "Rain fell on \u0663 May.",
+        "caf\ufffd",
+    ]
+    assert strings(
+        text_tensor.body_tensor(
+            tf.constant(["watch paris ( cnn ) -- a", "paris ( cnn ) -- a"])
+        )
+    ) == [
         "watch paris ( cnn ) -- a",
         "a",
     ]

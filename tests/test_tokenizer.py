@@ -13,9 +13,16 @@ import tensorflow as tf
 from precis.model.errors import DataError
 from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
 
-CHARACTERS = [chr(code) for code in range(33, 127)] + list("Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32")
+CHARACTERS = [chr(code) for code in range(33, 127)] + list(
+    "Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32"
+)
 PIECES = ["▁", "▁␤", "▁He", "▁paid", "▁one", "▁␤", "##xt", "▁ne", "▁co", "##op"]
-VOCABULARY = [*RESERVED_TOKENS, *dict.fromkeys([*PIECES, *CHARACTERS, *(f"##{character}" for character in CHARACTERS)])]
+VOCABULARY = [
+    *RESERVED_TOKENS,
+    *dict.fromkeys(
+        [*PIECES, *CHARACTERS, *(f"##{character}" for character in CHARACTERS)]
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +31,9 @@ def tokenizer() -> Tokenizer:
 
 
 def pieces(tokenizer: Tokenizer, text: str) -> str:
-    return " ".join(tokenizer.vocabulary[token] for token in tokenizer.encode([text])[0])
+    return " ".join(
+        tokenizer.vocabulary[token] for token in tokenizer.encode([text])[0]
+    )
 
 
 def test_the_documented_example_is_cut_as_documented(tokenizer):
@@ -61,7 +70,9 @@ def test_decoding_gives_back_the_text(tokenizer, text):
 
 
 def test_every_character_survives_beside_letters_and_alone(tokenizer):
-    texts = [f"a{character}b {character} {character}{character}" for character in CHARACTERS]
+    texts = [
+        f"a{character}b {character} {character}{character}" for character in CHARACTERS
+    ]
     assert tokenizer.decode(tokenizer.encode(texts)) == texts
 
 
@@ -69,15 +80,21 @@ def test_a_batch_gives_each_text_its_own_tokens(tokenizer):
     texts = ["He", "", "He paid one", "next"]
     batch = tokenizer.encode(texts)
     assert [row.dtype for row in batch] == [np.int32] * 4
-    assert [row.tolist() for row in batch] == [tokenizer.encode([text])[0].tolist() for text in texts]
+    assert [row.tolist() for row in batch] == [
+        tokenizer.encode([text])[0].tolist() for text in texts
+    ]
     assert [len(row) for row in batch] == [1, 1, 3, 2]
     assert tokenizer.encode([]) == []
 
 
 def test_the_graph_gives_the_same_tokens(tokenizer):
     texts = ["one\nnext", "one\n\nnext", "", "He paid $4.5m. “é”"]
-    graph = tf.function(tokenizer.encode_tensor, input_signature=[tf.TensorSpec([None], tf.string)])
-    assert graph(tf.constant(texts)).to_list() == [row.tolist() for row in tokenizer.encode(texts)]
+    graph = tf.function(
+        tokenizer.encode_tensor, input_signature=[tf.TensorSpec([None], tf.string)]
+    )
+    assert graph(tf.constant(texts)).to_list() == [
+        row.tolist() for row in tokenizer.encode(texts)
+    ]
 
 
 def test_a_first_call_within_a_graph_leaves_the_tokenizer_usable():
@@ -88,10 +105,15 @@ def test_a_first_call_within_a_graph_leaves_the_tokenizer_usable():
 
 def test_the_graph_can_be_exported(tokenizer, tmp_path):
     module = tf.Module()
-    module.call = tf.function(lambda texts: tokenizer.encode_tensor(texts).to_tensor(), input_signature=[tf.TensorSpec([None], tf.string)])
+    module.call = tf.function(
+        lambda texts: tokenizer.encode_tensor(texts).to_tensor(),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
     tf.saved_model.save(module, str(tmp_path))
     loaded = tf.saved_model.load(str(tmp_path))
-    assert loaded.call(tf.constant(["He paid one"])).numpy().tolist() == [tokenizer.encode(["He paid one"])[0].tolist()]
+    assert loaded.call(tf.constant(["He paid one"])).numpy().tolist() == [
+        tokenizer.encode(["He paid one"])[0].tolist()
+    ]
 
 
 def test_lower_case_goes_beyond_ascii():
@@ -100,25 +122,63 @@ def test_lower_case_goes_beyond_ascii():
 
 
 def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
-    he, paid, space, dot = (VOCABULARY.index(piece) for piece in ("▁He", "▁paid", "▁", "."))
-    assert (tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id, tokenizer.end_id) == (0, 1, 2, 3)
+    he, paid, space, dot = (
+        VOCABULARY.index(piece) for piece in ("▁He", "▁paid", "▁", ".")
+    )
+    assert (
+        tokenizer.pad_id,
+        tokenizer.unknown_id,
+        tokenizer.start_id,
+        tokenizer.end_id,
+    ) == (0, 1, 2, 3)
     assert tokenizer.decode([[2, he, paid, dot, 3, 0, 0], [0]]) == ["He paid.", ""]
-    assert tokenizer.decode([[he, 1, dot], [he, space, 1], [he, len(VOCABULARY)]]) == ["He \ufffd.", "He \ufffd", "He \ufffd"]
+    assert tokenizer.decode([[he, 1, dot], [he, space, 1], [he, len(VOCABULARY)]]) == [
+        "He \ufffd.",
+        "He \ufffd",
+        "He \ufffd",
+    ]
     assert tokenizer.decode(np.array([[he, space, space, paid]])) == ["He paid"]
 
 
 def test_the_graph_decodes_as_python_does(tokenizer):
     """Rows of ids that no text encodes to: special tokens anywhere, spaces and line breaks in a row, ids outside the vocabulary."""
     draw, size = np.random.default_rng(5), len(VOCABULARY)
-    likely = [*range(len(RESERVED_TOKENS)), *(VOCABULARY.index(piece) for piece in ("▁", "▁␤", "▁He", "##xt")), -1, size, size + 9]
-    rows = [*draw.choice(likely, (300, 12)), *draw.integers(-2, size + 2, (300, 12)), *draw.choice([4, 5], (20, 12)), np.zeros(12, int)]
+    likely = [
+        *range(len(RESERVED_TOKENS)),
+        *(VOCABULARY.index(piece) for piece in ("▁", "▁␤", "▁He", "##xt")),
+        -1,
+        size,
+        size + 9,
+    ]
+    rows = [
+        *draw.choice(likely, (300, 12)),
+        *draw.integers(-2, size + 2, (300, 12)),
+        *draw.choice([4, 5], (20, 12)),
+        np.zeros(12, int),
+    ]
     expected = tokenizer.decode(rows)
-    graph = tf.function(tokenizer.decode_tensor, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
-    assert [text.decode() for text in graph(tf.constant(np.array(rows), tf.int32)).numpy()] == expected
-    assert len(set(expected)) > 550 and sum("\n" in text for text in expected) > 100 and expected[-1] == ""
+    graph = tf.function(
+        tokenizer.decode_tensor,
+        input_signature=[tf.TensorSpec([None, None], tf.int32)],
+        autograph=False,
+    )
+    assert [
+        text.decode() for text in graph(tf.constant(np.array(rows), tf.int32)).numpy()
+    ] == expected
+    assert (
+        len(set(expected)) > 550
+        and sum("\n" in text for text in expected) > 100
+        and expected[-1] == ""
+    )
     beams = tf.reshape(tf.constant(np.array(rows[:6]), tf.int32), [3, 2, 12])
-    assert [text.decode() for text in tf.reshape(tokenizer.decode_tensor(beams), [-1]).numpy()] == expected[:6]
-    assert tokenizer.decode_tensor(tf.zeros([2, 0], tf.int32)).numpy().tolist() == [b"", b""]
+    assert [
+        text.decode()
+        for text in tf.reshape(tokenizer.decode_tensor(beams), [-1]).numpy()
+    ] == expected[:6]
+    assert tokenizer.decode_tensor(tf.zeros([2, 0], tf.int32)).numpy().tolist() == [
+        b"",
+        b"",
+    ]
 
 
 def test_a_word_with_an_unknown_character_is_unknown(tokenizer):
@@ -136,12 +196,22 @@ def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
     assert loaded.vocabulary == tuple(VOCABULARY)
     assert loaded.vocabulary_size == len(VOCABULARY)
     assert not loaded.lower_case
-    on_disk = (tmp_path / "tokenizer/tokenizer.json").read_bytes() + (tmp_path / "tokenizer/vocab.txt").read_bytes()
-    assert loaded.fingerprint == tokenizer.fingerprint == hashlib.sha256(on_disk).hexdigest()
+    on_disk = (tmp_path / "tokenizer/tokenizer.json").read_bytes() + (
+        tmp_path / "tokenizer/vocab.txt"
+    ).read_bytes()
+    assert (
+        loaded.fingerprint
+        == tokenizer.fingerprint
+        == hashlib.sha256(on_disk).hexdigest()
+    )
 
 
 def test_the_fingerprint_knows_vocabulary_and_case(tokenizer):
-    others = [Tokenizer(VOCABULARY, lower_case=True), Tokenizer(VOCABULARY[:-1]), Tokenizer([*VOCABULARY[:-2], *VOCABULARY[:-3:-1]])]
+    others = [
+        Tokenizer(VOCABULARY, lower_case=True),
+        Tokenizer(VOCABULARY[:-1]),
+        Tokenizer([*VOCABULARY[:-2], *VOCABULARY[:-3:-1]]),
+    ]
     assert len({tokenizer.fingerprint, *(other.fingerprint for other in others)}) == 4
     assert Tokenizer(list(VOCABULARY)).fingerprint == tokenizer.fingerprint
 
@@ -158,14 +228,19 @@ def test_decoding_needs_no_tensorflow(tokenizer, tmp_path):
         "import pickle, sys; from model.tokenizer import Tokenizer; "
         f"t = Tokenizer.load({str(tmp_path)!r}); print(t.decode(pickle.loads(bytes.fromhex({rows!r}))), 'tensorflow' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "['He paid'] False\n"
 
 
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
     [
-        (["a", *RESERVED_TOKENS], r"does not begin with \[PAD\] \[UNK\] \[START\] \[END\]; put the reserved tokens first"),
+        (
+            ["a", *RESERVED_TOKENS],
+            r"does not begin with \[PAD\] \[UNK\] \[START\] \[END\]; put the reserved tokens first",
+        ),
         (RESERVED_TOKENS[:3], "does not begin with"),
         ([*RESERVED_TOKENS, "a", "b", "a"], "holds 'a' twice"),
         ([*RESERVED_TOKENS, ""], "piece 4 of the vocabulary is ''"),
@@ -180,9 +255,15 @@ def test_a_bad_vocabulary_is_refused(vocabulary, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "sentencepiece"}, r"tokenizer\.json: kind is 'sentencepiece' and must be 'wordpiece-visible-space'"),
+        (
+            {"kind": "sentencepiece"},
+            r"tokenizer\.json: kind is 'sentencepiece' and must be 'wordpiece-visible-space'",
+        ),
         ({"format_version": 2}, r"tokenizer\.json: format_version is 2 and must be 1"),
-        ({"vocabulary_sha256": "0"}, r"vocab\.txt: not the vocabulary that tokenizer\.json beside it names"),
+        (
+            {"vocabulary_sha256": "0"},
+            r"vocab\.txt: not the vocabulary that tokenizer\.json beside it names",
+        ),
     ],
 )
 def test_changed_settings_are_refused(tokenizer, tmp_path, change, message):
@@ -197,7 +278,11 @@ def test_damaged_folders_are_refused(tokenizer, tmp_path):
     tokenizer.save(str(tmp_path))
     settings, vocabulary = tmp_path / "tokenizer.json", tmp_path / "vocab.txt"
     content = json.loads(settings.read_text())
-    settings.write_text(json.dumps({name: value for name, value in content.items() if name != "lower_case"}))
+    settings.write_text(
+        json.dumps(
+            {name: value for name, value in content.items() if name != "lower_case"}
+        )
+    )
     with pytest.raises(DataError, match="lower_case is missing"):
         Tokenizer.load(str(tmp_path))
     settings.write_text("[]")
@@ -208,7 +293,11 @@ def test_damaged_folders_are_refused(tokenizer, tmp_path):
         Tokenizer.load(str(tmp_path))
     headless = b"a\n"
     vocabulary.write_bytes(headless)
-    settings.write_text(json.dumps({**content, "vocabulary_sha256": hashlib.sha256(headless).hexdigest()}))
+    settings.write_text(
+        json.dumps(
+            {**content, "vocabulary_sha256": hashlib.sha256(headless).hexdigest()}
+        )
+    )
     with pytest.raises(DataError, match=r"vocab\.txt: the vocabulary does not begin"):
         Tokenizer.load(str(tmp_path))
     vocabulary.unlink()

@@ -7,14 +7,23 @@ from small_encoder_checkpoint import BERT, write_pieces
 from precis.model.errors import DataError
 from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
 from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
-from precis.model.tokenizers import Tokenizers, encode_targets, holds_tokenizer, load_tokenizer, load_tokenizers, save_tokenizers
+from precis.model.tokenizers import (
+    Tokenizers,
+    encode_targets,
+    holds_tokenizer,
+    load_tokenizer,
+    load_tokenizers,
+    save_tokenizers,
+)
 
 OWN = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
 
 
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory) -> ForeignTokenizer:
-    return read_tokenizer(write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True), SETTINGS)
+    return read_tokenizer(
+        write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True), SETTINGS
+    )
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +32,26 @@ def bert(tmp_path_factory) -> ForeignTokenizer:
 
 
 def names(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_two_tokenizers_come_back(bert, tmp_path):
     save_tokenizers(str(tmp_path), Tokenizers(source=bert, target=OWN))
-    assert names(tmp_path) == ["source_tokenizer/tokenizers.json", "tokenizer/tokenizer.json", "tokenizer/vocab.txt"]
+    assert names(tmp_path) == [
+        "source_tokenizer/tokenizers.json",
+        "tokenizer/tokenizer.json",
+        "tokenizer/vocab.txt",
+    ]
     found = load_tokenizers(str(tmp_path))
-    assert isinstance(found.source, ForeignTokenizer) and isinstance(found.target, Tokenizer)
-    assert (found.source.fingerprint, found.target.fingerprint) == (bert.fingerprint, OWN.fingerprint)
+    assert isinstance(found.source, ForeignTokenizer) and isinstance(
+        found.target, Tokenizer
+    )
+    assert (found.source.fingerprint, found.target.fingerprint) == (
+        bert.fingerprint,
+        OWN.fingerprint,
+    )
 
 
 def test_one_tokenizer_is_for_both(bart, tmp_path):
@@ -42,10 +62,14 @@ def test_one_tokenizer_is_for_both(bart, tmp_path):
 
 
 def test_a_folder_holds_a_tokenizer_of_either_kind_or_none(bart, tmp_path):
-    assert not holds_tokenizer(str(tmp_path)) and not holds_tokenizer(str(tmp_path / "absent"))
+    assert not holds_tokenizer(str(tmp_path)) and not holds_tokenizer(
+        str(tmp_path / "absent")
+    )
     OWN.save(str(tmp_path / "own"))
     bart.save(str(tmp_path / "bart"))
-    assert holds_tokenizer(str(tmp_path / "own")) and holds_tokenizer(str(tmp_path / "bart"))
+    assert holds_tokenizer(str(tmp_path / "own")) and holds_tokenizer(
+        str(tmp_path / "bart")
+    )
 
 
 def test_targets_have_no_special_tokens_behind_them(bart, bert):
@@ -53,13 +77,20 @@ def test_targets_have_no_special_tokens_behind_them(bart, bert):
     for tokenizer, before, behind in ((bart, [0], [2]), (bert, [3], [4])):
         targets, whole = encode_targets(tokenizer, texts), tokenizer.encode(texts)
         assert [[*ids, *behind] for ids in targets] == [ids.tolist() for ids in whole]
-        assert all(ids.dtype == "int32" and ids[0] == before[0] and ids[-1] != behind[0] for ids in targets)
-    assert [ids.tolist() for ids in encode_targets(OWN, ["a b", "b"])] == [[4, 5], [5]]  # nothing to leave out
+        assert all(
+            ids.dtype == "int32" and ids[0] == before[0] and ids[-1] != behind[0]
+            for ids in targets
+        )
+    assert [ids.tolist() for ids in encode_targets(OWN, ["a b", "b"])] == [
+        [4, 5],
+        [5],
+    ]  # nothing to leave out
 
 
 def test_the_tokenizer_of_another_project_has_to_be_imported(tmp_path):
     write_tokenizer(tmp_path, as_definition=True)
     with pytest.raises(
-        DataError, match=r"tokenizer.json: kind is None and must be 'wordpiece-visible-space'; import a checkpoint with `precis"
+        DataError,
+        match=r"tokenizer.json: kind is None and must be 'wordpiece-visible-space'; import a checkpoint with `precis",
     ):
         load_tokenizer(str(tmp_path))

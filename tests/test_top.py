@@ -10,7 +10,12 @@ from precis.model.decoding.top import top_tokens
 
 def by_sorting(scores, count):
     """The largest values of each row and their places, the smaller place first among equals."""
-    order = np.stack([[np.lexsort((np.arange(scores.shape[-1]), -row)) for row in beams] for beams in scores])[..., :count]
+    order = np.stack(
+        [
+            [np.lexsort((np.arange(scores.shape[-1]), -row)) for row in beams]
+            for beams in scores
+        ]
+    )[..., :count]
     return np.take_along_axis(scores, order, axis=-1), order
 
 
@@ -19,25 +24,43 @@ def by_sorting(scores, count):
 def test_it_is_the_head_of_the_sorted_vocabulary(size, count):
     rng = np.random.default_rng(size)
     distinct = rng.permutation(12 * size).reshape(3, 4, size).astype("float32")
-    ties = rng.integers(-3, 0, (3, 4, size)).astype("float32")  # a third of the tokens are the best
-    rare = np.where(rng.random((3, 4, size)) < 2 / size, 5.0, rng.integers(0, 2, (3, 4, size))).astype("float32")
-    scores = np.concatenate([distinct, ties, rare, np.full((1, 4, size), -1e9, "float32")])
-    values, ids = (np.asarray(part) for part in top_tokens(ops.convert_to_tensor(scores), count))
+    ties = rng.integers(-3, 0, (3, 4, size)).astype(
+        "float32"
+    )  # a third of the tokens are the best
+    rare = np.where(
+        rng.random((3, 4, size)) < 2 / size, 5.0, rng.integers(0, 2, (3, 4, size))
+    ).astype("float32")
+    scores = np.concatenate(
+        [distinct, ties, rare, np.full((1, 4, size), -1e9, "float32")]
+    )
+    values, ids = (
+        np.asarray(part) for part in top_tokens(ops.convert_to_tensor(scores), count)
+    )
     expected_values, expected_ids = by_sorting(scores, count)
     real = min(size, count)
     assert values.shape == ids.shape == (10, 4, count) and ids.dtype == np.int32
     np.testing.assert_array_equal(values[..., :real], expected_values)
     np.testing.assert_array_equal(ids[..., :real], expected_ids)
     assert (values[..., real:] == -np.inf).all()
-    assert count == 1 or size == 1 or (expected_values[..., 0] == expected_values[..., 1]).sum() >= 12
+    assert (
+        count == 1
+        or size == 1
+        or (expected_values[..., 0] == expected_values[..., 1]).sum() >= 12
+    )
 
 
 def test_the_best_may_all_lie_in_one_block_or_each_in_another():
     scores = np.zeros((1, 2, 6400), "float32")
     scores[0, 0, 3200:3208] = np.arange(8) + 1
     scores[0, 1, 63::800] = [3, 3, 1, 2, 2, 4, 3, 9]
-    values, ids = (np.asarray(part)[0].tolist() for part in top_tokens(ops.convert_to_tensor(scores), 8))
-    assert ids == [list(range(3207, 3199, -1)), [63 + 800 * place for place in (7, 5, 0, 1, 6, 3, 4, 2)]]
+    values, ids = (
+        np.asarray(part)[0].tolist()
+        for part in top_tokens(ops.convert_to_tensor(scores), 8)
+    )
+    assert ids == [
+        list(range(3207, 3199, -1)),
+        [63 + 800 * place for place in (7, 5, 0, 1, 6, 3, 4, 2)],
+    ]
     assert values == [[8, 7, 6, 5, 4, 3, 2, 1], [9, 4, 3, 3, 3, 2, 2, 1]]
 
 
@@ -45,7 +68,12 @@ def test_the_best_may_all_lie_in_one_block_or_each_in_another():
 def test_in_a_graph_for_any_batch(jit_compile):
     scores = np.random.default_rng(0).integers(0, 50, (5, 3, 16000)).astype("float32")
     signature = [tf.TensorSpec([None, 3, 16000], tf.float32)]
-    compiled = tf.function(lambda scores: top_tokens(scores, 8), input_signature=signature, autograph=False, jit_compile=jit_compile)
+    compiled = tf.function(
+        lambda scores: top_tokens(scores, 8),
+        input_signature=signature,
+        autograph=False,
+        jit_compile=jit_compile,
+    )
     for batch in (1, 5):
         values, ids = compiled(scores[:batch])
         expected_values, expected_ids = by_sorting(scores[:batch], 8)

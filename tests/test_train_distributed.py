@@ -27,13 +27,26 @@ from precis.pipelines.train import train
 def one_device(records_folder, tmp_path_factory) -> Path:
     """A training without dropout on one device, in batches of six rows."""
     output = tmp_path_factory.mktemp("one_device")
-    run_to_end(records_folder, output, network=network_config(dropout=0.0, **ONE_BUCKET), batch_tokens=SIX_ROWS)
+    run_to_end(
+        records_folder,
+        output,
+        network=network_config(dropout=0.0, **ONE_BUCKET),
+        batch_tokens=SIX_ROWS,
+    )
     return output
 
 
-@pytest.mark.parametrize("pieces", [3, 4])  # six rows are cut evenly, and filled up with padding
+@pytest.mark.parametrize(
+    "pieces", [3, 4]
+)  # six rows are cut evenly, and filled up with padding
 def test_pieces_change_nothing(records_folder, one_device, tmp_path, pieces):
-    run_to_end(records_folder, tmp_path, network=network_config(dropout=0.0, **ONE_BUCKET), batch_tokens=SIX_ROWS, accumulate=pieces)
+    run_to_end(
+        records_folder,
+        tmp_path,
+        network=network_config(dropout=0.0, **ONE_BUCKET),
+        batch_tokens=SIX_ROWS,
+        accumulate=pieces,
+    )
     assert losses(tmp_path) == pytest.approx(losses(one_device), abs=1e-5)
     assert len(set(losses(tmp_path))) == 12
 
@@ -59,8 +72,12 @@ run_to_end(records, output + "/dropout", strategy="mirrored", steps=3, **setting
 def test_two_devices_change_nothing(records_folder, one_device, tmp_path):
     in_process(TWO_DEVICES, records_folder, tmp_path)
     assert losses(tmp_path / "two") == pytest.approx(losses(one_device), abs=1e-5)
-    assert losses(tmp_path / "pieces", 3) == pytest.approx(losses(one_device)[:3], abs=1e-5)
-    assert [row["tokens"] for row in reports(tmp_path / "two")] == [row["tokens"] for row in reports(one_device)]
+    assert losses(tmp_path / "pieces", 3) == pytest.approx(
+        losses(one_device)[:3], abs=1e-5
+    )
+    assert [row["tokens"] for row in reports(tmp_path / "two")] == [
+        row["tokens"] for row in reports(one_device)
+    ]
     # With dropout, loss scaling, uneven rests and a validation:
     assert np.isfinite(losses(tmp_path / "dropout", 3)).all()
     assert load_bundle(str(tmp_path / "dropout")).network.config == network_config()
@@ -68,12 +85,22 @@ def test_two_devices_change_nothing(records_folder, one_device, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_change_nothing(records_folder, tmp_path):
-    flags = {"dropout": 0, "batch_tokens": SIX_ROWS, **ONE_BUCKET, "validation_steps": 6, "validation_documents": 2}
+    flags = {
+        "dropout": 0,
+        "batch_tokens": SIX_ROWS,
+        **ONE_BUCKET,
+        "validation_steps": 6,
+        "validation_documents": 2,
+    }
     cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}
     workers = [
         start_command(
-            train_flags(records_folder, tmp_path / "two", **flags, strategy="multiworker"),
-            TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}}),
+            train_flags(
+                records_folder, tmp_path / "two", **flags, strategy="multiworker"
+            ),
+            TF_CONFIG=json.dumps(
+                {"cluster": cluster, "task": {"type": "worker", "index": index}}
+            ),
         )
         for index in range(2)
     ]
@@ -82,9 +109,22 @@ def test_two_processes_change_nothing(records_folder, tmp_path):
     finally:
         for worker in workers:
             worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], printed[0][1][-2000:] + printed[1][1][-2000:]
-    train(records=records_folder, output=str(tmp_path / "one"), network="tiny", warmup_steps=10, steps=12, strategy="one", **flags)
+    assert [worker.returncode for worker in workers] == [0, 0], (
+        printed[0][1][-2000:] + printed[1][1][-2000:]
+    )
+    train(
+        records=records_folder,
+        output=str(tmp_path / "one"),
+        network="tiny",
+        warmup_steps=10,
+        steps=12,
+        strategy="one",
+        **flags,
+    )
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-5)
-    assert "of step" in printed[0][0] and load_bundle(str(tmp_path / "two")).model_id in printed[0][0]  # the chief wrote the bundle
+    assert (
+        "of step" in printed[0][0]
+        and load_bundle(str(tmp_path / "two")).model_id in printed[0][0]
+    )  # the chief wrote the bundle
     assert checkpoints(tmp_path / "two")[-1] == "step-00000012"
     assert len(list((tmp_path / "two/training/tensorboard").iterdir())) == 1

@@ -1,18 +1,46 @@
 """Training of every kind of network: resumed exactly, in pieces the same, and able to learn."""
 
 import pytest
-from small_training import VOCABULARY, assert_same_training, losses, make_trainer, network_config, run_to_end, stop_at
+from small_training import (
+    VOCABULARY,
+    assert_same_training,
+    losses,
+    make_trainer,
+    network_config,
+    run_to_end,
+    stop_at,
+)
 
 from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig
 
-SHAPE = {"vocabulary_size": VOCABULARY, "pad_id": 0, "width": 16, "dropout": 0.1, "max_source_tokens": 192, "max_target_tokens": 48}
+SHAPE = {
+    "vocabulary_size": VOCABULARY,
+    "pad_id": 0,
+    "width": 16,
+    "dropout": 0.1,
+    "max_source_tokens": 192,
+    "max_target_tokens": 48,
+}
 NETWORKS = {
     "coverage_and_gate": network_config(coverage=True, convolutional_gate=True),
-    "like_t5": network_config(positions="relative", norm_first=True, rms_norm=True, biases=False, gated_feed_forward=True, pointer=False),
+    "like_t5": network_config(
+        positions="relative",
+        norm_first=True,
+        rms_norm=True,
+        biases=False,
+        gated_feed_forward=True,
+        pointer=False,
+    ),
     "decoder_only": DecoderOnlyConfig(**SHAPE, feed_forward=32, heads=2, layers=2),
     "gru": RecurrentConfig(**SHAPE, encoder_layers=1, decoder_layers=1),
     "lstm": RecurrentConfig(
-        **SHAPE, encoder_layers=2, decoder_layers=2, cell="lstm", attention="bahdanau", input_feeding=False, convolutional_gate=True
+        **SHAPE,
+        encoder_layers=2,
+        decoder_layers=2,
+        cell="lstm",
+        attention="bahdanau",
+        input_feeding=False,
+        convolutional_gate=True,
     ),
 }
 
@@ -35,13 +63,28 @@ def test_pieces_change_no_loss(records_folder, tmp_path, name):
 
     network = dataclasses.replace(NETWORKS[name], dropout=0.0)
     for pieces in (1, 3):
-        run_to_end(records_folder, tmp_path / str(pieces), network=network, steps=4, accumulate=pieces)
-    assert losses(tmp_path / "1", 4) == pytest.approx(losses(tmp_path / "3", 4), rel=1e-5)
+        run_to_end(
+            records_folder,
+            tmp_path / str(pieces),
+            network=network,
+            steps=4,
+            accumulate=pieces,
+        )
+    assert losses(tmp_path / "1", 4) == pytest.approx(
+        losses(tmp_path / "3", 4), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_learns(records_folder, tmp_path, name):
     """A pass is about ten steps, and its batches are of different length: only passes can be compared."""
-    run_to_end(records_folder, tmp_path, network=NETWORKS[name], steps=30, learning_rate=0.01, warmup_steps=10)
+    run_to_end(
+        records_folder,
+        tmp_path,
+        network=NETWORKS[name],
+        steps=30,
+        learning_rate=0.01,
+        warmup_steps=10,
+    )
     found = losses(tmp_path, 30)
     assert sum(found[-10:]) < sum(found[:10]) - 2.5

@@ -11,17 +11,33 @@ import tensorflow as tf
 
 from precis.model.errors import DataError, UsageError
 from precis.model.record import load_dataset
-from precis.model.training.data import Limits, SpecialIds, bucket_rows, check_shards, distributed_batches, epoch_batches, length_buckets
+from precis.model.training.data import (
+    Limits,
+    SpecialIds,
+    bucket_rows,
+    check_shards,
+    distributed_batches,
+    epoch_batches,
+    length_buckets,
+)
 from precis.model.training.strategy import make_strategy
 
 STAGING = "nothing is copied here"
 IDS = SpecialIds(pad=0, start=2, end=3)
-LIMITS = Limits(max_source_tokens=192, max_target_tokens=48, batch_tokens=1500, pieces=1, fixed_shapes=False)
+LIMITS = Limits(
+    max_source_tokens=192,
+    max_target_tokens=48,
+    batch_tokens=1500,
+    pieces=1,
+    fixed_shapes=False,
+)
 
 
 @pytest.fixture(scope="module")
 def shards(records_folder) -> list[str]:
-    return check_shards(records_folder, load_dataset(records_folder), "train", staging=STAGING)
+    return check_shards(
+        records_folder, load_dataset(records_folder), "train", staging=STAGING
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +47,29 @@ def records(shards) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
     for number, path in enumerate(shards):
         for serialised in tf.data.TFRecordDataset(path).as_numpy_iterator():
             feature = tf.train.Example.FromString(serialised).features.feature
-            rows.append((tuple(feature["source"].int64_list.value), tuple(feature["target"].int64_list.value), number))
+            rows.append(
+                (
+                    tuple(feature["source"].int64_list.value),
+                    tuple(feature["target"].int64_list.value),
+                    number,
+                )
+            )
     assert len(rows) == 60 and len(set(rows)) == 60
     return rows
 
 
-def batches_of(shards, *, limits=LIMITS, seed=1, epoch=0, shuffle_documents=100, take=-1) -> list[dict[str, np.ndarray]]:
-    batches = epoch_batches(shards, limits=limits, ids=IDS, seed=seed, epoch=epoch, shuffle_documents=shuffle_documents, take=take)
+def batches_of(
+    shards, *, limits=LIMITS, seed=1, epoch=0, shuffle_documents=100, take=-1
+) -> list[dict[str, np.ndarray]]:
+    batches = epoch_batches(
+        shards,
+        limits=limits,
+        ids=IDS,
+        seed=seed,
+        epoch=epoch,
+        shuffle_documents=shuffle_documents,
+        take=take,
+    )
     return list(batches.as_numpy_iterator())
 
 
@@ -45,27 +77,47 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """Source, target and shard number of each row that is no padding, in order; the framing of the targets is checked and taken off."""
     rows = []
     for batch in batches:
-        for source, target, expected, shard in zip(batch["source"], batch["target"], batch["expected"], batch["shard"], strict=True):
+        for source, target, expected, shard in zip(
+            batch["source"],
+            batch["target"],
+            batch["expected"],
+            batch["shard"],
+            strict=True,
+        ):
             if shard == -1:
                 assert not source.any() and not target.any() and not expected.any()
                 continue
             target, expected = target[target != IDS.pad], expected[expected != IDS.pad]
             assert target[0] == IDS.start and expected[-1] == IDS.end
             assert target[1:].tolist() == expected[:-1].tolist()
-            rows.append((tuple(source[source != IDS.pad].tolist()), tuple(target[1:].tolist()), int(shard)))
+            rows.append(
+                (
+                    tuple(source[source != IDS.pad].tolist()),
+                    tuple(target[1:].tolist()),
+                    int(shard),
+                )
+            )
     return rows
 
 
 def same(batches, others) -> bool:
     return len(batches) == len(others) and all(
-        np.array_equal(batch[name], other[name]) for batch, other in zip(batches, others, strict=True) for name in batch
+        np.array_equal(batch[name], other[name])
+        for batch, other in zip(batches, others, strict=True)
+        for name in batch
     )
 
 
 @pytest.mark.parametrize("shuffle_documents", [0, 7, 100])
 @pytest.mark.parametrize("pieces", [1, 4])
-def test_every_record_comes_once_with_the_number_of_its_shard(shards, records, shuffle_documents, pieces):
-    batches = batches_of(shards, shuffle_documents=shuffle_documents, limits=LIMITS._replace(pieces=pieces))
+def test_every_record_comes_once_with_the_number_of_its_shard(
+    shards, records, shuffle_documents, pieces
+):
+    batches = batches_of(
+        shards,
+        shuffle_documents=shuffle_documents,
+        limits=LIMITS._replace(pieces=pieces),
+    )
     assert sorted(rows_of(batches)) == sorted(records)
     assert all(len(batch["source"]) % pieces == 0 for batch in batches)
 
@@ -75,16 +127,22 @@ def test_the_order_depends_on_the_seed_and_the_epoch(shards):
     assert same(first, batches_of(shards, seed=1, epoch=0))
     for seed, epoch in ((1, 1), (2, 0), (11, 0)):
         assert rows_of(batches_of(shards, seed=seed, epoch=epoch)) != rows_of(first)
-    assert rows_of(batches_of(shards, seed=1, epoch=10)) != rows_of(batches_of(shards, seed=11, epoch=0))
+    assert rows_of(batches_of(shards, seed=1, epoch=10)) != rows_of(
+        batches_of(shards, seed=11, epoch=0)
+    )
 
 
 def test_a_second_pass_over_one_dataset_is_the_same(shards):
-    batches = epoch_batches(shards, limits=LIMITS, ids=IDS, seed=1, epoch=0, shuffle_documents=100)
+    batches = epoch_batches(
+        shards, limits=LIMITS, ids=IDS, seed=1, epoch=0, shuffle_documents=100
+    )
     assert same(list(batches.as_numpy_iterator()), list(batches.as_numpy_iterator()))
 
 
 def test_take_without_shuffling_is_the_beginning_of_the_files(shards, records):
-    assert sorted(rows_of(batches_of(shards, shuffle_documents=0, take=30))) == sorted(records[:30])
+    assert sorted(rows_of(batches_of(shards, shuffle_documents=0, take=30))) == sorted(
+        records[:30]
+    )
 
 
 def test_skip_goes_on_with_the_next_batch(shards):
@@ -92,8 +150,15 @@ def test_skip_goes_on_with_the_next_batch(shards):
     assert len(every) > 4
     order = {"ids": IDS, "seed": 5, "epoch": 3, "shuffle_documents": 100}
     for skip in (0, 3, len(every)):
-        rest = list(distributed_batches(make_strategy("one"), shards, limits=LIMITS, skip=skip, **order))
-        assert same([{name: rows.numpy() for name, rows in batch.items()} for batch in rest], every[skip:])
+        rest = list(
+            distributed_batches(
+                make_strategy("one"), shards, limits=LIMITS, skip=skip, **order
+            )
+        )
+        assert same(
+            [{name: rows.numpy() for name, rows in batch.items()} for batch in rest],
+            every[skip:],
+        )
 
 
 def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
@@ -102,7 +167,11 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
     for batch in batches_of(shards):
         height, width = batch["source"].shape
         longest_target = int((batch["target"] != IDS.pad).sum(axis=1).max())
-        assert batch["target"].shape == batch["expected"].shape == (height, min(-(-longest_target // 8) * 8, 49))
+        assert (
+            batch["target"].shape
+            == batch["expected"].shape
+            == (height, min(-(-longest_target // 8) * 8, 49))
+        )
         assert height * (width + batch["target"].shape[1]) <= LIMITS.batch_tokens
         shorter = max([bucket for bucket in buckets if bucket < width], default=0)
         lengths = (batch["source"] != IDS.pad).sum(axis=1)
@@ -111,7 +180,9 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
     assert len(heights) > 4
     for bucket, found in heights.items():
         full = 1500 // (bucket + 49)
-        assert all(height == full for height in found[:-1]) and 1 <= found[-1] <= full  # only the last is a rest
+        assert (
+            all(height == full for height in found[:-1]) and 1 <= found[-1] <= full
+        )  # only the last is a rest
 
 
 def test_length_buckets():
@@ -121,9 +192,14 @@ def test_length_buckets():
     assert length_buckets(33) == [32, 33]
 
 
-@pytest.mark.parametrize(("bucket", "pieces", "rows"), [(51, 1, 15), (51, 4, 15), (51, 16, 15), (5000, 1, 1), (5000, 3, 1)])
+@pytest.mark.parametrize(
+    ("bucket", "pieces", "rows"),
+    [(51, 1, 15), (51, 4, 15), (51, 16, 15), (5000, 1, 1), (5000, 3, 1)],
+)
 def test_rows_of_a_batch(bucket, pieces, rows):
-    assert bucket_rows(bucket, LIMITS._replace(pieces=pieces)) == rows  # 1500 // (51 + 48 + 1) = 15
+    assert (
+        bucket_rows(bucket, LIMITS._replace(pieces=pieces)) == rows
+    )  # 1500 // (51 + 48 + 1) = 15
 
 
 @pytest.mark.parametrize("pieces", [3, 8])
@@ -131,7 +207,17 @@ def test_batches_hold_the_same_documents_whatever_the_pieces(shards, pieces):
     def documents(limits):
         batches = batches_of(shards, limits=limits)
         assert all(batch["source"].shape[0] % limits.pieces == 0 for batch in batches)
-        return [sorted(map(tuple, np.asarray(batch["source"])[np.asarray(batch["shard"]) >= 0].tolist())) for batch in batches]
+        return [
+            sorted(
+                map(
+                    tuple,
+                    np.asarray(batch["source"])[
+                        np.asarray(batch["shard"]) >= 0
+                    ].tolist(),
+                )
+            )
+            for batch in batches
+        ]
 
     assert documents(LIMITS._replace(pieces=pieces)) == documents(LIMITS)
 
@@ -141,54 +227,87 @@ def test_fixed_shapes_are_one_shape_a_bucket(shards, records):
     assert sorted(rows_of(batches)) == sorted(records)
     shapes: dict[int, set[tuple]] = {}
     for batch in batches:
-        shapes.setdefault(batch["source"].shape[1], set()).add((batch["source"].shape[0], batch["target"].shape))
+        shapes.setdefault(batch["source"].shape[1], set()).add(
+            (batch["source"].shape[0], batch["target"].shape)
+        )
     for bucket, found in shapes.items():
         height = -(-(1500 // (bucket + 49)) // 2) * 2
         assert found == {(height, (height, 49))}
 
 
 def test_long_sequences_are_cut(shards, records):
-    batches = batches_of(shards, limits=LIMITS._replace(max_source_tokens=24, max_target_tokens=13))
-    assert sorted(rows_of(batches)) == sorted((source[:24], target[:13], shard) for source, target, shard in records)
+    batches = batches_of(
+        shards, limits=LIMITS._replace(max_source_tokens=24, max_target_tokens=13)
+    )
+    assert sorted(rows_of(batches)) == sorted(
+        (source[:24], target[:13], shard) for source, target, shard in records
+    )
     assert {batch["source"].shape[1] for batch in batches} == {24}
-    assert {batch["target"].shape[1] for batch in batches} == {14}  # no wider than the network's positions
+    assert {batch["target"].shape[1] for batch in batches} == {
+        14
+    }  # no wider than the network's positions
 
 
 def test_special_tokens_that_end_a_source_stay_when_it_is_cut(shards, records):
-    found = rows_of(batches_of(shards, limits=LIMITS._replace(max_source_tokens=24, source_end_tokens=2)))
-    assert sorted(found) == sorted((source if len(source) <= 24 else source[:22] + source[-2:], *rest) for source, *rest in records)
+    found = rows_of(
+        batches_of(
+            shards, limits=LIMITS._replace(max_source_tokens=24, source_end_tokens=2)
+        )
+    )
+    assert sorted(found) == sorted(
+        (source if len(source) <= 24 else source[:22] + source[-2:], *rest)
+        for source, *rest in records
+    )
     assert any(len(source) < 24 for source, _, _ in found)
 
 
 def test_sources_are_filled_up_with_an_id_of_their_own(shards, records):
     limits = LIMITS._replace(pieces=4, fixed_shapes=True)
     order = {"limits": limits, "seed": 1, "epoch": 0, "shuffle_documents": 100}
-    plain, filled = (list(epoch_batches(shards, ids=ids, **order).as_numpy_iterator()) for ids in (IDS, IDS._replace(source_pad=7000)))
+    plain, filled = (
+        list(epoch_batches(shards, ids=ids, **order).as_numpy_iterator())
+        for ids in (IDS, IDS._replace(source_pad=7000))
+    )
     padding = 0
     for batch, other in zip(plain, filled, strict=True):
-        assert all(np.array_equal(batch[name], other[name]) for name in ("target", "expected", "shard"))
+        assert all(
+            np.array_equal(batch[name], other[name])
+            for name in ("target", "expected", "shard")
+        )
         assert batch["source"].max() < 7000 and 0 not in other["source"]
-        assert np.array_equal(np.where(other["source"] == 7000, 0, other["source"]), batch["source"])
+        assert np.array_equal(
+            np.where(other["source"] == 7000, 0, other["source"]), batch["source"]
+        )
         padding += int((other["shard"] == -1).sum())
     assert padding > 0  # whole rows are filled up too
 
 
 def test_an_unknown_split_is_refused(records_folder):
-    with pytest.raises(UsageError, match="there is no split 'test' in these records; they have train, validation"):
-        check_shards(records_folder, load_dataset(records_folder), "test", staging=STAGING)
+    with pytest.raises(
+        UsageError,
+        match="there is no split 'test' in these records; they have train, validation",
+    ):
+        check_shards(
+            records_folder, load_dataset(records_folder), "test", staging=STAGING
+        )
 
 
 def test_a_split_without_records_is_refused(records_folder):
     info = load_dataset(records_folder)
     empty = dataclasses.replace(info, splits={**info.splits, "train": ()})
-    with pytest.raises(DataError, match="the split 'train' holds no records; prepare a larger corpus"):
+    with pytest.raises(
+        DataError, match="the split 'train' holds no records; prepare a larger corpus"
+    ):
         check_shards(records_folder, empty, "train", staging=STAGING)
 
 
 def test_a_missing_shard_is_refused(copy_records, tmp_path):
     folder = copy_records(tmp_path / "records")
     (Path(folder) / "train-00001-of-00003.tfrecord").unlink()
-    with pytest.raises(DataError, match=r"train-00001-of-00003.tfrecord: the shard is missing; run the same `precis prepare`"):
+    with pytest.raises(
+        DataError,
+        match=r"train-00001-of-00003.tfrecord: the shard is missing; run the same `precis prepare`",
+    ):
         check_shards(folder, load_dataset(folder), "train", staging=STAGING)
 
 
@@ -198,9 +317,14 @@ def test_a_damaged_shard_is_refused(copy_records, tmp_path):
     content = bytearray(shard.read_bytes())
     content[200] ^= 1
     shard.write_bytes(content)
-    with pytest.raises(DataError, match=r"train-00002-of-00003.tfrecord: the checksum differs from dataset.json's"):
+    with pytest.raises(
+        DataError,
+        match=r"train-00002-of-00003.tfrecord: the checksum differs from dataset.json's",
+    ):
         check_shards(folder, load_dataset(folder), "train", staging=STAGING)
-    assert check_shards(folder, load_dataset(folder), "validation", staging=STAGING) == [f"{folder}/validation-00000-of-00001.tfrecord"]
+    assert check_shards(
+        folder, load_dataset(folder), "validation", staging=STAGING
+    ) == [f"{folder}/validation-00000-of-00001.tfrecord"]
 
 
 def test_shards_on_an_object_store_are_copied_here(records_folder, records, tmp_path):
@@ -212,5 +336,8 @@ def test_shards_on_an_object_store_are_copied_here(records_folder, records, tmp_
     assert len(paths) == 3 and all(Path(path).parent == staging for path in paths)
     assert sorted(rows_of(batches_of(paths))) == sorted(records)
     remote.pipe(f"{folder}/train-00000-of-00003.tfrecord", b"damaged")
-    with pytest.raises(DataError, match=rf"{folder}/train-00000-of-00003.tfrecord: the checksum differs"):
+    with pytest.raises(
+        DataError,
+        match=rf"{folder}/train-00000-of-00003.tfrecord: the checksum differs",
+    ):
         check_shards(folder, load_dataset(folder), "train", staging=str(tmp_path))

@@ -13,13 +13,22 @@ from precis.model.network.build import build_encoder, build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
 from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
 from precis.model.tokenizers import Tokenizers, load_tokenizers
-from precis.model.training.start import Start, initialise, start_from_bundle, start_with_encoder, with_word_vectors
+from precis.model.training.start import (
+    Start,
+    initialise,
+    start_from_bundle,
+    start_with_encoder,
+    with_word_vectors,
+)
 from tests.plain_network import scramble
 
 
 def values(network):
     """The weights by path, without the network's name."""
-    return {weight.path.split("/", 1)[1]: np.asarray(weight.numpy()) for weight in network.weights}
+    return {
+        weight.path.split("/", 1)[1]: np.asarray(weight.numpy())
+        for weight in network.weights
+    }
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +42,39 @@ def trained(tokenizers, tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("trained"))
     network = build_network(network_config(positions="learned"))
     scramble(network, seed=3)
-    save_bundle(folder, network=network, tokenizer=tokenizers.target, provenance={}, task_prefixes=["summarize: "])
+    save_bundle(
+        folder,
+        network=network,
+        tokenizer=tokenizers.target,
+        provenance={},
+        task_prefixes=["summarize: "],
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def encoder_bundle(tokenizers, tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("encoder"))
-    shape = {"width": 12, "heads": 3, "feed_forward": 20, "encoder_layers": 2, "max_source_tokens": 64, "positions": "learned"}
-    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizers.source.vocabulary_size, pad_id=0, embedding_norm=True, **shape))
+    shape = {
+        "width": 12,
+        "heads": 3,
+        "feed_forward": 20,
+        "encoder_layers": 2,
+        "max_source_tokens": 64,
+        "positions": "learned",
+    }
+    encoder = build_encoder(
+        EncoderConfig(
+            vocabulary_size=tokenizers.source.vocabulary_size,
+            pad_id=0,
+            embedding_norm=True,
+            **shape,
+        )
+    )
     scramble(encoder, seed=4)
-    save_encoder_bundle(folder, encoder=encoder, tokenizer=tokenizers.source, provenance={})
+    save_encoder_bundle(
+        folder, encoder=encoder, tokenizer=tokenizers.source, provenance={}
+    )
     return folder
 
 
@@ -51,14 +82,22 @@ def encoder_bundle(tokenizers, tmp_path_factory) -> str:
 
 
 def test_a_network_begins_with_the_weights_of_its_bundle(trained, tokenizers):
-    config, start = start_from_bundle(trained, tokenizers, dropout=0.3, max_source_tokens=40, max_target_tokens=48)
-    assert config == network_config(positions="learned", dropout=0.3, max_source_tokens=40)
+    config, start = start_from_bundle(
+        trained, tokenizers, dropout=0.3, max_source_tokens=40, max_target_tokens=48
+    )
+    assert config == network_config(
+        positions="learned", dropout=0.3, max_source_tokens=40
+    )
     network = build_network(config, seed=1)
-    assert initialise(network, start, tokenizers.source) == {"init_from": load_bundle(trained).model_id}
+    assert initialise(network, start, tokenizers.source) == {
+        "init_from": load_bundle(trained).model_id
+    }
     before, after = values(load_bundle(trained).network), values(network)
     assert after["source_input/positions"].shape == (40, 16)
     before["source_input/positions"] = before["source_input/positions"][:40]
-    assert before.keys() == after.keys() and all((before[path] == after[path]).all() for path in before)
+    assert before.keys() == after.keys() and all(
+        (before[path] == after[path]).all() for path in before
+    )
 
 
 def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
@@ -68,77 +107,132 @@ def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
     (added,) = values(network).keys() - values(load_bundle(trained).network).keys()
     assert added == "pointer/coverage_weight" and values(network)[added] == 0.0
     source = np.array([[7, 8, 9]], "int32")
-    np.testing.assert_array_equal(network(source, source), load_bundle(trained).network(source, source))
+    np.testing.assert_array_equal(
+        network(source, source), load_bundle(trained).network(source, source)
+    )
 
 
 def test_another_vocabulary_is_refused(trained):
     other = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    words = (
-        r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' \(\w{12}, 6 pieces\); prepare the records with --tokenizer"
-    )
+    words = r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' \(\w{12}, 6 pieces\); prepare the records with --tokenizer"
     with pytest.raises(UsageError, match=words):
         start_from_bundle(trained, Tokenizers(other, other))
 
 
 def test_more_positions_than_were_learned_are_refused(trained, tokenizers):
-    with pytest.raises(UsageError, match="--max_source_tokens 193 is more than the 192 positions that .* has learned; set it to 192"):
+    with pytest.raises(
+        UsageError,
+        match="--max_source_tokens 193 is more than the 192 positions that .* has learned; set it to 192",
+    ):
         start_from_bundle(trained, tokenizers, max_source_tokens=193)
 
 
 def test_coverage_needs_a_pointer(tokenizers, tmp_path):
-    save_bundle(str(tmp_path), network=build_network(network_config(pointer=False)), tokenizer=tokenizers.target, provenance={})
+    save_bundle(
+        str(tmp_path),
+        network=build_network(network_config(pointer=False)),
+        tokenizer=tokenizers.target,
+        provenance={},
+    )
     with pytest.raises(
-        UsageError, match="coverage is what the pointer has read so far, so it needs one; leave --no-pointer or --coverage out"
+        UsageError,
+        match="coverage is what the pointer has read so far, so it needs one; leave --no-pointer or --coverage out",
     ):
         start_from_bundle(str(tmp_path), tokenizers, coverage=True)
 
 
-def test_a_training_goes_on_from_a_bundle(records_folder, tokenizers, trained, tmp_path):
+def test_a_training_goes_on_from_a_bundle(
+    records_folder, tokenizers, trained, tmp_path
+):
     config, start = start_from_bundle(trained, tokenizers)
-    trainer = make_trainer(records_folder, tmp_path / "one", network=config, start=start, steps=2)
+    trainer = make_trainer(
+        records_folder, tmp_path / "one", network=config, start=start, steps=2
+    )
     first = values(trainer.network)
-    assert (first["embedding/table"] == values(load_bundle(trained).network)["embedding/table"]).all()
+    assert (
+        first["embedding/table"]
+        == values(load_bundle(trained).network)["embedding/table"]
+    ).all()
     trainer.run(lambda: False)
     trainer.export()
     assert load_bundle(str(tmp_path / "one")).model_id != load_bundle(trained).model_id
     assert open_bundle(str(tmp_path / "one")).config == config
     # Another beginning is another training.
     other = dataclasses.replace(start, identity={"init_from": "0" * 16})
-    with pytest.raises(UsageError, match="belongs to a training with other records or settings"):
-        make_trainer(records_folder, tmp_path / "one", network=config, start=other, steps=2)
+    with pytest.raises(
+        UsageError, match="belongs to a training with other records or settings"
+    ):
+        make_trainer(
+            records_folder, tmp_path / "one", network=config, start=other, steps=2
+        )
 
 
 # --encoder
 
 
 def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
-    decoder = StackConfig(vocabulary_size=tokenizers.target.vocabulary_size, pad_id=0, width=8, heads=2, feed_forward=10)
-    config, start = start_with_encoder(
-        encoder_bundle, tokenizers, decoder, max_source_tokens=50, decoder_layers=3, tied_output=False, max_target_tokens=9
+    decoder = StackConfig(
+        vocabulary_size=tokenizers.target.vocabulary_size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=10,
     )
-    assert (config.width, config.decoder.width, config.decoder_layers, config.max_source_tokens) == (12, 8, 3, 50)
-    assert config.encoder == dataclasses.replace(config.encoder, encoder_layers=2, embedding_norm=True, positions="learned")
+    config, start = start_with_encoder(
+        encoder_bundle,
+        tokenizers,
+        decoder,
+        max_source_tokens=50,
+        decoder_layers=3,
+        tied_output=False,
+        max_target_tokens=9,
+    )
+    assert (
+        config.width,
+        config.decoder.width,
+        config.decoder_layers,
+        config.max_source_tokens,
+    ) == (12, 8, 3, 50)
+    assert config.encoder == dataclasses.replace(
+        config.encoder, encoder_layers=2, embedding_norm=True, positions="learned"
+    )
     assert not config.pointer and not config.shared_embedding
     network = build_network(config)
     assert initialise(network, start, tokenizers.source).keys() == {"encoder"}
     own = values(network)
     for path, value in start.weights.items():
         assert (own[path] == value[: len(own[path])]).all(), path
-    assert own["source_input/positions"].shape == (50, 12) and own["target_embedding/table"].shape[1] == 8
-    assert {path.split("/")[0] for path in start.weights} == {"embedding", "source_input", "encoder_0", "encoder_1"}
+    assert (
+        own["source_input/positions"].shape == (50, 12)
+        and own["target_embedding/table"].shape[1] == 8
+    )
+    assert {path.split("/")[0] for path in start.weights} == {
+        "embedding",
+        "source_input",
+        "encoder_0",
+        "encoder_1",
+    }
 
 
 def test_a_longer_source_than_the_encoder_reads_is_cut(encoder_bundle, tokenizers):
-    decoder = StackConfig(vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10)
-    config, _ = start_with_encoder(encoder_bundle, tokenizers, decoder, max_source_tokens=500, decoder_layers=1)
+    decoder = StackConfig(
+        vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10
+    )
+    config, _ = start_with_encoder(
+        encoder_bundle, tokenizers, decoder, max_source_tokens=500, decoder_layers=1
+    )
     assert config.max_source_tokens == 64
 
 
 def test_sources_of_another_tokenizer_are_refused(encoder_bundle, tokenizers):
     other = Tokenizers(Tokenizer([*RESERVED_TOKENS, "▁a"]), tokenizers.target)
-    decoder = StackConfig(vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10)
+    decoder = StackConfig(
+        vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10
+    )
     with pytest.raises(UsageError, match="prepare the records with --source_tokenizer"):
-        start_with_encoder(encoder_bundle, other, decoder, max_source_tokens=50, decoder_layers=1)
+        start_with_encoder(
+            encoder_bundle, other, decoder, max_source_tokens=50, decoder_layers=1
+        )
 
 
 def moved(before, after):
@@ -146,28 +240,80 @@ def moved(before, after):
     return {path: np.abs(after[path] - before[path]).max() for path in before}
 
 
-@pytest.mark.parametrize("rates", [{}, {"encoder_learning_rate": 1e-4}, {"encoder_warmup_steps": 1000}, {"freeze_encoder": True}])
-def test_the_encoder_learns_at_its_own_rate(records_folder, tokenizers, encoder_bundle, tmp_path, rates):
+@pytest.mark.parametrize(
+    "rates",
+    [
+        {},
+        {"encoder_learning_rate": 1e-4},
+        {"encoder_warmup_steps": 1000},
+        {"freeze_encoder": True},
+    ],
+)
+def test_the_encoder_learns_at_its_own_rate(
+    records_folder, tokenizers, encoder_bundle, tmp_path, rates
+):
     """The first step of Adam moves a weight by the rate, whatever its gradient: up to epsilon."""
-    decoder = StackConfig(vocabulary_size=tokenizers.target.vocabulary_size, pad_id=0, width=8, heads=2, feed_forward=10)
-    config, start = start_with_encoder(encoder_bundle, tokenizers, decoder, max_source_tokens=50, decoder_layers=1, max_target_tokens=48)
-    settings = {"steps": 1, "learning_rate": 1e-2, "warmup_steps": 10, "clip_norm": 0.0, **rates}
-    trainer = make_trainer(records_folder, tmp_path, network=config, start=start, **settings)
+    decoder = StackConfig(
+        vocabulary_size=tokenizers.target.vocabulary_size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=10,
+    )
+    config, start = start_with_encoder(
+        encoder_bundle,
+        tokenizers,
+        decoder,
+        max_source_tokens=50,
+        decoder_layers=1,
+        max_target_tokens=48,
+    )
+    settings = {
+        "steps": 1,
+        "learning_rate": 1e-2,
+        "warmup_steps": 10,
+        "clip_norm": 0.0,
+        **rates,
+    }
+    trainer = make_trainer(
+        records_folder, tmp_path, network=config, start=start, **settings
+    )
     before = values(trainer.network)
     trainer.run(lambda: False)
     distance = moved(before, values(trainer.network))
-    expected = {"encoder_learning_rate": 1e-5, "encoder_warmup_steps": 1e-5, "freeze_encoder": 0.0}.get(next(iter(rates), ""), 1e-3)
-    for path in ("encoder_0/attention/query/kernel", "encoder_1/feed_forward/inner/kernel", "embedding/table"):
-        np.testing.assert_allclose(distance[path], expected, rtol=1e-2, atol=1e-9, err_msg=path)
+    expected = {
+        "encoder_learning_rate": 1e-5,
+        "encoder_warmup_steps": 1e-5,
+        "freeze_encoder": 0.0,
+    }.get(next(iter(rates), ""), 1e-3)
+    for path in (
+        "encoder_0/attention/query/kernel",
+        "encoder_1/feed_forward/inner/kernel",
+        "embedding/table",
+    ):
+        np.testing.assert_allclose(
+            distance[path], expected, rtol=1e-2, atol=1e-9, err_msg=path
+        )
     for path in ("decoder_0/cross_attention/query/kernel", "target_embedding/table"):
         np.testing.assert_allclose(distance[path], 1e-3, rtol=1e-2, err_msg=path)
 
 
-def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tokenizers, tmp_path):
+def test_a_network_without_an_encoder_has_none_to_freeze(
+    records_folder, tokenizers, tmp_path
+):
     config = DecoderOnlyConfig(
-        vocabulary_size=tokenizers.target.vocabulary_size, pad_id=0, width=8, heads=2, feed_forward=10, layers=1, max_target_tokens=48
+        vocabulary_size=tokenizers.target.vocabulary_size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=10,
+        layers=1,
+        max_target_tokens=48,
     )
-    with pytest.raises(UsageError, match="--freeze_encoder is about an encoder, and this network has none of its own; leave it out"):
+    with pytest.raises(
+        UsageError,
+        match="--freeze_encoder is about an encoder, and this network has none of its own; leave it out",
+    ):
         make_trainer(records_folder, tmp_path, network=config, freeze_encoder=True)
 
 
@@ -177,7 +323,9 @@ def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tokeniz
 def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
     words = [word for word in tokenizers.source.words if word]
     path = tmp_path / "vectors.txt"
-    path.write_text(f"2 16\n{words[5]} {' '.join(map(str, range(16)))}\nnowhere {' '.join(['1'] * 16)}\n")
+    path.write_text(
+        f"2 16\n{words[5]} {' '.join(map(str, range(16)))}\nnowhere {' '.join(['1'] * 16)}\n"
+    )
     start = with_word_vectors(Start(), str(path))
     network = build_network(network_config())
     before = values(network)["embedding/table"]
@@ -187,18 +335,28 @@ def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
     assert tokenizers.source.words[row] == words[5]
     np.testing.assert_allclose(after[row] / after[row, 1], range(16), rtol=1e-5)
     share = f"1 of {len(words)} words have a vector"
-    assert facts["word_vectors_found"].startswith(share) and len(facts["word_vectors"]) == 64
+    assert (
+        facts["word_vectors_found"].startswith(share)
+        and len(facts["word_vectors"]) == 64
+    )
     assert f"word vectors: {share}" in capsys.readouterr().err
 
 
 def test_word_vectors_of_nowhere_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="--word_vectors .*none.txt: there is no such file; name one in Word2Vec's text or binary format"):
+    with pytest.raises(
+        UsageError,
+        match="--word_vectors .*none.txt: there is no such file; name one in Word2Vec's text or binary format",
+    ):
         with_word_vectors(Start(), str(tmp_path / "none.txt"))
 
 
-def test_word_vectors_do_not_replace_what_a_bundle_brings(tokenizers, trained, tmp_path):
+def test_word_vectors_do_not_replace_what_a_bundle_brings(
+    tokenizers, trained, tmp_path
+):
     _, start = start_from_bundle(trained, tokenizers)
-    with pytest.raises(UsageError, match="a bundle brings its own; leave one of the two out"):
+    with pytest.raises(
+        UsageError, match="a bundle brings its own; leave one of the two out"
+    ):
         with_word_vectors(start, str(tmp_path))
 
 
@@ -208,19 +366,41 @@ def test_word_vectors_do_not_replace_what_a_bundle_brings(tokenizers, trained, t
 def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path):
     from safetensors.numpy import load_file
 
-    result = run_to_end(records_folder, tmp_path, average_checkpoints=2, keep_checkpoints=3)
+    result = run_to_end(
+        records_folder, tmp_path, average_checkpoints=2, keep_checkpoints=3
+    )
     assert result.step == 12
-    states = [load_file(tmp_path / f"training/checkpoints/step-{step:08d}/state.safetensors") for step in (8, 12)]
-    by_path = [{name.split("/", 2)[2]: value for name, value in state.items() if "/transformer/" in name} for state in states]
+    states = [
+        load_file(tmp_path / f"training/checkpoints/step-{step:08d}/state.safetensors")
+        for step in (8, 12)
+    ]
+    by_path = [
+        {
+            name.split("/", 2)[2]: value
+            for name, value in state.items()
+            if "/transformer/" in name
+        }
+        for state in states
+    ]
     own = values(load_bundle(str(tmp_path)).network)
     assert own.keys() <= by_path[0].keys()
     for path, value in own.items():
-        np.testing.assert_allclose(value, (by_path[0][path].astype("float64") + by_path[1][path]) / 2, rtol=1e-6, err_msg=path)
+        np.testing.assert_allclose(
+            value,
+            (by_path[0][path].astype("float64") + by_path[1][path]) / 2,
+            rtol=1e-6,
+            err_msg=path,
+        )
     assert not (own["embedding/table"] == by_path[1]["embedding/table"]).all()
 
 
 def test_a_mean_is_validated(records_folder, tmp_path, capsys):
-    settings = {"average_checkpoints": 2, "validation_steps": 6, "validation_documents": 4, "checkpoint_steps": 6}
+    settings = {
+        "average_checkpoints": 2,
+        "validation_steps": 6,
+        "validation_documents": 4,
+        "checkpoint_steps": 6,
+    }
     result = run_to_end(records_folder, tmp_path, **settings)
     assert "mean of the last 2 checkpoints: validation loss" in capsys.readouterr().err
     assert result.validation["loss"] > 0
@@ -231,19 +411,32 @@ def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_pa
     trainer.run(lambda: False)
     assert (trainer.position.epoch, trainer.position.batch) == (2, 0)
     steps = trainer.position.step
-    kept = sorted(path.name for path in (tmp_path / "training" / "checkpoints").iterdir())
+    kept = sorted(
+        path.name for path in (tmp_path / "training" / "checkpoints").iterdir()
+    )
     assert len(kept) == 2 and kept[1] == f"step-{steps:08d}" and steps % 2 == 0
     again = make_trainer(records_folder, tmp_path, epochs=2, checkpoint_steps=10_000)
     again.run(lambda: False)
     assert again.position.step == steps
 
 
-def test_a_training_ends_when_validation_finds_nothing_better(records_folder, tmp_path, monkeypatch):
+def test_a_training_ends_when_validation_finds_nothing_better(
+    records_folder, tmp_path, monkeypatch
+):
     from precis.model.training.validation import Validation, Validator
 
     scores = iter([0.2, 0.5, 0.4, 0.5, 0.1, 0.9])
-    monkeypatch.setattr(Validator, "__call__", lambda self: Validation(1.0, 0.5, {"rouge2": next(scores)}))
-    settings = {"validation_steps": 2, "patience": 2, "steps": 12, "checkpoint_steps": 2}
+    monkeypatch.setattr(
+        Validator,
+        "__call__",
+        lambda self: Validation(1.0, 0.5, {"rouge2": next(scores)}),
+    )
+    settings = {
+        "validation_steps": 2,
+        "patience": 2,
+        "steps": 12,
+        "checkpoint_steps": 2,
+    }
     trainer = make_trainer(records_folder, tmp_path, **settings)
     trainer.run(lambda: False)
     assert (trainer.position.step, trainer.position.best_step) == (8, 4)
@@ -255,10 +448,22 @@ def test_a_training_ends_when_validation_finds_nothing_better(records_folder, tm
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"average_checkpoints": 4}, "--average_checkpoints 4 needs as many; set --keep_checkpoints 4"),
-        ({"patience": 1}, "--patience counts validations, and --validation_steps 0 makes none"),
-        ({"freeze_encoder": True, "encoder_learning_rate": 0.1}, "--freeze_encoder leaves the encoder as it is, so it has no rate"),
-        ({"coverage_weight": -1.0}, "--coverage_weight must not be negative, but is -1.0"),
+        (
+            {"average_checkpoints": 4},
+            "--average_checkpoints 4 needs as many; set --keep_checkpoints 4",
+        ),
+        (
+            {"patience": 1},
+            "--patience counts validations, and --validation_steps 0 makes none",
+        ),
+        (
+            {"freeze_encoder": True, "encoder_learning_rate": 0.1},
+            "--freeze_encoder leaves the encoder as it is, so it has no rate",
+        ),
+        (
+            {"coverage_weight": -1.0},
+            "--coverage_weight must not be negative, but is -1.0",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, words):

@@ -29,7 +29,16 @@ def counts() -> Counter[str]:
 
 
 def test_words_by_hand():
-    assert count_words(["He paid $4.5m.\nHe paid."]) == {"▁He": 2, "▁paid": 2, "▁": 1, "$": 1, "4": 1, ".": 3, "5m": 1, "▁␤": 1}
+    assert count_words(["He paid $4.5m.\nHe paid."]) == {
+        "▁He": 2,
+        "▁paid": 2,
+        "▁": 1,
+        "$": 1,
+        "4": 1,
+        ".": 3,
+        "5m": 1,
+        "▁␤": 1,
+    }
     assert count_words(["HE ÉTÉ he"], lower_case=True) == {"▁he": 2, "▁été": 1}
     assert count_words([""]) == {}
 
@@ -37,17 +46,30 @@ def test_words_by_hand():
 def awkward_text() -> str:
     """Every ASCII character beside every kind of neighbour, and marks, symbols and scripts that news holds."""
     chance = random.Random(3)
-    characters = [*ASCII, *"  \n", *"“”‘’–—…€£°é×½©™漢字\u3400\ufa0e\U00020000\U0002a700\U0002f800かなΩжش\u0e01한🙂\u0301"]
-    return " ".join("".join(chance.choices(characters, k=40)) for _ in range(400)) + " co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"
+    characters = [
+        *ASCII,
+        *"  \n",
+        *"“”‘’–—…€£°é×½©™漢字\u3400\ufa0e\U00020000\U0002a700\U0002f800かなΩжش\u0e01한🙂\u0301",
+    ]
+    return (
+        " ".join("".join(chance.choices(characters, k=40)) for _ in range(400))
+        + " co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"
+    )
 
 
 def test_words_are_those_of_tensorflow_text():
     """The independent route: with no pieces but "x", each word of the real tokenizer is one unknown token with its offsets."""
     text = " ".join(awkward_text().split())
     visible = make_spaces_visible(text).encode()
-    tokenizer = tensorflow_text.FastWordpieceTokenizer(["[UNK]", "x"], token_out_type=tf.int32, max_bytes_per_word=1000)
+    tokenizer = tensorflow_text.FastWordpieceTokenizer(
+        ["[UNK]", "x"], token_out_type=tf.int32, max_bytes_per_word=1000
+    )
     _, starts, ends = tokenizer.tokenize_with_offsets([visible])
-    pairs = zip(starts.flat_values.numpy().tolist(), ends.flat_values.numpy().tolist(), strict=True)
+    pairs = zip(
+        starts.flat_values.numpy().tolist(),
+        ends.flat_values.numpy().tolist(),
+        strict=True,
+    )
     expected = Counter(visible[start:end].decode() for start, end in pairs)
     assert len(expected) > 2000
     assert count_words([text]) == expected
@@ -61,7 +83,9 @@ def test_counting_apart_and_merging_is_counting_together(counts):
 
 
 def test_the_vocabulary_does_not_depend_on_the_order_of_counting(counts, monkeypatch):
-    monkeypatch.setattr(vocabulary_module, "_MAX_WORDS", 30)  # Cuts between words that are equally frequent.
+    monkeypatch.setattr(
+        vocabulary_module, "_MAX_WORDS", 30
+    )  # Cuts between words that are equally frequent.
     counts = merge_counts([counts, counts])
     vocabulary = learn(counts, size=220)
     shuffled = list(counts.items())
@@ -82,7 +106,9 @@ def test_the_vocabulary_begins_with_what_every_text_needs(counts):
     vocabulary = learn(counts, size=400, reserved=[*RESERVED_TOKENS, "[MASK]"])
     assert vocabulary[:7] == [*RESERVED_TOKENS, "[MASK]", "▁", "▁␤"]
     going_on = [f"##{character}" for character in ASCII if character.isalnum()]
-    assert set(ASCII) | set(going_on) <= set(vocabulary[: 7 + len(ASCII) + len(going_on)])
+    assert set(ASCII) | set(going_on) <= set(
+        vocabulary[: 7 + len(ASCII) + len(going_on)]
+    )
     assert len(set(vocabulary)) == len(vocabulary)
 
 
@@ -100,20 +126,34 @@ def test_a_frequent_line_break_is_no_second_piece():
 def test_frequent_words_become_pieces(counts):
     vocabulary = learn(counts, size=400)
     assert {"▁The", "▁the", "▁bridge", "▁mayor", "▁walked"} <= set(vocabulary)
-    assert vocabulary.index("▁bridge") < vocabulary.index("▁walked")  # five times, three times
+    assert vocabulary.index("▁bridge") < vocabulary.index(
+        "▁walked"
+    )  # five times, three times
 
 
 def test_size_is_a_maximum_that_a_large_corpus_reaches():
     chance = random.Random(5)
-    words = ["".join(chance.choices("abcdefghij", k=chance.randint(2, 7))) for _ in range(3000)]
-    counts = count_words([" ".join(words), " ".join(words[:1000]), " ".join(words[:300])])
-    assert [len(learn(counts, size=size)) for size in (170, 300, 1000)] == [170, 300, 1000]
+    words = [
+        "".join(chance.choices("abcdefghij", k=chance.randint(2, 7)))
+        for _ in range(3000)
+    ]
+    counts = count_words(
+        [" ".join(words), " ".join(words[:1000]), " ".join(words[:300])]
+    )
+    assert [len(learn(counts, size=size)) for size in (170, 300, 1000)] == [
+        170,
+        300,
+        1000,
+    ]
     assert len(learn(count_words(TEXTS), size=5000)) < 400
 
 
 def test_ordinary_text_is_never_unknown(counts):
     tokenizer = Tokenizer(learn(counts, size=200))
-    texts = [f"{ASCII} {ASCII[::-1]}\nzebra QUIZ", " ".join(f"{one}{ASCII}" for one in ASCII)]
+    texts = [
+        f"{ASCII} {ASCII[::-1]}\nzebra QUIZ",
+        " ".join(f"{one}{ASCII}" for one in ASCII),
+    ]
     encoded = tokenizer.encode(texts)
     assert all(tokenizer.unknown_id not in tokens for tokens in encoded)
     assert tokenizer.decode(encoded) == texts
@@ -130,37 +170,58 @@ def test_rare_characters_do_not_crowd_out_words():
     scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
     vocabulary = learn(count_words([*TEXTS, *TEXTS, scripts, "жж ж"]), size=400)
     assert {"ж", "##ж", "▁bridge", "▁mayor"} <= set(vocabulary)
-    assert sum(piece.removeprefix("##") in scripts.split() for piece in vocabulary) <= 100
+    assert (
+        sum(piece.removeprefix("##") in scripts.split() for piece in vocabulary) <= 100
+    )
 
 
 def test_a_lower_case_vocabulary_has_no_capitals():
     vocabulary = learn(count_words(TEXTS, lower_case=True), size=300, lower_case=True)
-    assert not [piece for piece in vocabulary if piece != piece.lower() and piece not in RESERVED_TOKENS]
+    assert not [
+        piece
+        for piece in vocabulary
+        if piece != piece.lower() and piece not in RESERVED_TOKENS
+    ]
     assert "▁the" in vocabulary
 
 
 def test_too_small_a_size_is_refused(counts):
     # 4 reserved, "▁" and "▁␤", 94 characters, 62 of them again as the inside of words.
-    with pytest.raises(UsageError, match="a vocabulary of 161 pieces cannot hold the reserved tokens and ASCII; ask for at least 162"):
+    with pytest.raises(
+        UsageError,
+        match="a vocabulary of 161 pieces cannot hold the reserved tokens and ASCII; ask for at least 162",
+    ):
         learn(counts, size=161)
     assert len(learn(counts, size=162)) == 162
 
 
-@pytest.mark.parametrize("reserved", [["[UNK]", "[PAD]", "[START]", "[END]"], [*RESERVED_TOKENS, "[PAD]"]])
+@pytest.mark.parametrize(
+    "reserved", [["[UNK]", "[PAD]", "[START]", "[END]"], [*RESERVED_TOKENS, "[PAD]"]]
+)
 def test_wrong_reserved_tokens_are_refused(counts, reserved):
-    with pytest.raises(UsageError, match=r"reserved tokens must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they are \["):
+    with pytest.raises(
+        UsageError,
+        match=r"reserved tokens must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they are \[",
+    ):
         learn(counts, size=300, reserved=reserved)
 
 
 @pytest.mark.parametrize("nothing", [{}, {"▁a": 0}])
 def test_no_words_are_refused(nothing):
-    with pytest.raises(DataError, match="there are no words to learn a vocabulary from"):
+    with pytest.raises(
+        DataError, match="there are no words to learn a vocabulary from"
+    ):
         learn(nothing, size=300)
 
 
 def test_counting_needs_no_tensorflow():
     program = "import sys; from model.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_counts_cut_in_parts_teach_the_same(monkeypatch):
@@ -168,4 +229,6 @@ def test_counts_cut_in_parts_teach_the_same(monkeypatch):
     counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
     assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}
     parts = [{"a": 5, "c": 1, "e": 2}, {"b": 9, "d": 5}]
-    assert most_frequent(merge_counts(map(most_frequent, parts))) == most_frequent(counts)
+    assert most_frequent(merge_counts(map(most_frequent, parts))) == most_frequent(
+        counts
+    )

@@ -12,7 +12,10 @@ from keras import ops
 from tests.small_network import PAD, VOCABULARY
 
 # Three documents, all of different length.
-SOURCE = np.array([[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9], [10, PAD, PAD, PAD, PAD, PAD]], "int32")
+SOURCE = np.array(
+    [[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9], [10, PAD, PAD, PAD, PAD, PAD]],
+    "int32",
+)
 STEPS = 9
 ROOMS = (2, 5, STEPS)
 
@@ -53,47 +56,77 @@ def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
 def reorder(cache: Any, parents: Any) -> Any:
     """As a search does: all that belongs to a hypothesis goes along, nothing else does."""
     batch, beams = parents.shape
-    places = ops.reshape(ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,))
+    places = ops.reshape(
+        ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,)
+    )
 
     def choose(part: Any) -> Any:
         inner = ops.shape(part)[2:]
-        return ops.reshape(ops.take(ops.reshape(part, (-1, *inner)), places, axis=0), (-1, beams, *inner))
+        return ops.reshape(
+            ops.take(ops.reshape(part, (-1, *inner)), places, axis=0),
+            (-1, beams, *inner),
+        )
 
     return cache._replace(beams=keras.tree.map_structure(choose, cache.beams))
 
 
-def walk_steps(network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS) -> np.ndarray:
+def walk_steps(
+    network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS
+) -> np.ndarray:
     """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache is full, room is made up to the next."""
     steps, made = walk.tokens.shape[2], []
     cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
     for index in range(steps):
         if index in rooms:
-            cache = network.grow(cache, written=index, more=rooms[rooms.index(index) + 1] - index)
-        logits, cache = network.step(ops.convert_to_tensor(walk.tokens[:, :, index]), cache, ops.convert_to_tensor(index, "int32"))
+            cache = network.grow(
+                cache, written=index, more=rooms[rooms.index(index) + 1] - index
+            )
+        logits, cache = network.step(
+            ops.convert_to_tensor(walk.tokens[:, :, index]),
+            cache,
+            ops.convert_to_tensor(index, "int32"),
+        )
         assert keras.backend.standardize_dtype(logits.dtype) == "float32"
         made.append(np.asarray(logits))
         cache = reorder(cache, walk.parents[:, :, index])
     return normalised(np.stack(made, axis=2))
 
 
-def compiled_walk(network: Any, *, beams: int, rooms: Sequence[int] = ROOMS) -> Callable[..., Any]:
+def compiled_walk(
+    network: Any, *, beams: int, rooms: Sequence[int] = ROOMS
+) -> Callable[..., Any]:
     """All steps in one graph, a loop for each room, as a search makes them; source, tokens and parents of any number of documents."""
     size = network.target_embedding.vocabulary_size
 
     def walk_all(source: Any, tokens: Any, parents: Any) -> Any:
         def advance(index: Any, logits: Any, cache: Any) -> tuple[Any, ...]:
             made, cache = network.step(tf.gather(tokens, index, axis=2), cache, index)
-            return index + 1, logits.write(index, made), reorder(cache, tf.gather(parents, index, axis=2))
+            return (
+                index + 1,
+                logits.write(index, made),
+                reorder(cache, tf.gather(parents, index, axis=2)),
+            )
 
         cache = network.start(network.encode(source), beams, rooms[0])
-        state = (tf.constant(0), tf.TensorArray(tf.float32, STEPS, element_shape=[None, beams, size]), cache)
+        state = (
+            tf.constant(0),
+            tf.TensorArray(tf.float32, STEPS, element_shape=[None, beams, size]),
+            cache,
+        )
         for begin, end in zip((0, *rooms), rooms, strict=False):
             index, logits, cache = state
-            cache = network.grow(cache, written=begin, more=end - begin) if begin else cache
-            state = ops.while_loop(lambda index, *_, end=end: index < end, advance, (index, logits, cache))
+            cache = (
+                network.grow(cache, written=begin, more=end - begin) if begin else cache
+            )
+            state = ops.while_loop(
+                lambda index, *_, end=end: index < end, advance, (index, logits, cache)
+            )
         return tf.nn.log_softmax(tf.transpose(state[1].stack(), [1, 2, 0, 3]))
 
-    signature = [tf.TensorSpec([None, None], tf.int32), *[tf.TensorSpec([None, beams, STEPS], tf.int32)] * 2]
+    signature = [
+        tf.TensorSpec([None, None], tf.int32),
+        *[tf.TensorSpec([None, beams, STEPS], tf.int32)] * 2,
+    ]
     return tf.function(walk_all, input_signature=signature, autograph=False)
 
 
@@ -105,16 +138,28 @@ def normalised(logits: Any) -> np.ndarray:
 def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
     """The same [B, K, T, V] from the call, every history a row of its own."""
     documents, beams, steps = walk.tokens.shape
-    logits = np.asarray(network(np.repeat(source, beams * steps, axis=0), walk.histories.reshape(-1, steps)))
+    logits = np.asarray(
+        network(
+            np.repeat(source, beams * steps, axis=0), walk.histories.reshape(-1, steps)
+        )
+    )
     logits = logits.reshape(documents, beams, steps, steps, -1)
-    return normalised(np.stack([logits[:, :, step, step] for step in range(steps)], axis=2))
+    return normalised(
+        np.stack([logits[:, :, step, step] for step in range(steps)], axis=2)
+    )
 
 
-def every_summary(start_id: int, live: Sequence[int], length: int) -> tuple[np.ndarray, dict[tuple[int, ...], int]]:
+def every_summary(
+    start_id: int, live: Sequence[int], length: int
+) -> tuple[np.ndarray, dict[tuple[int, ...], int]]:
     """All that can be read before `length` tokens are written, int32 [N, T], start token first; and of each beginning a row that holds it.
 
     The teacher-forced call of these rows says at once what a search may ask.
     """
     written = list(itertools.product(live, repeat=length - 1))
-    rows = {tokens[:count]: row for row, tokens in enumerate(written) for count in range(length)}
+    rows = {
+        tokens[:count]: row
+        for row, tokens in enumerate(written)
+        for count in range(length)
+    }
     return np.array([(start_id, *tokens) for tokens in written], "int32"), rows

@@ -52,7 +52,9 @@ def padded_length(lengths: Sequence[int], limit: int) -> int:
     return min(limit, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
 
 
-def batches_by_length(lengths: Sequence[int], *, beams: int, limit: int) -> list[list[int]]:
+def batches_by_length(
+    lengths: Sequence[int], *, beams: int, limit: int
+) -> list[list[int]]:
     """Positions of documents in batches of similar length, those of the longest documents first.
 
     A batch is as many documents as fit BATCH_BEAM_TOKENS when each is padded. All batches are about the same work; the longest documents
@@ -66,14 +68,18 @@ def batches_by_length(lengths: Sequence[int], *, beams: int, limit: int) -> list
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     batches: list[list[int]] = []
     while order:
-        fitting = BATCH_BEAM_TOKENS // (beams * padded_length([lengths[order[0]]], limit))
+        fitting = BATCH_BEAM_TOKENS // (
+            beams * padded_length([lengths[order[0]]], limit)
+        )
         size = max(1, min(MAX_BATCH_HYPOTHESES // beams, fitting))
         batches.append(order[:size])
         order = order[size:]
     return batches
 
 
-def in_order(batches: Sequence[Sequence[int]], searched: Sequence[Searched]) -> list[list[Found]]:
+def in_order(
+    batches: Sequence[Sequence[int]], searched: Sequence[Searched]
+) -> list[list[Found]]:
     """The hypotheses of each document, in the order of the documents."""
     found: list[list[Found]] = [[] for _ in range(sum(map(len, batches)))]
     for rows, batch in zip(batches, searched, strict=True):

@@ -38,7 +38,10 @@ class BulkSummarizer:
         contents = open_bundle(search.bundle)
         check_model(search, contents.model_id)
         check_coverage(search.config, has_pointer=contents.config.pointer)
-        self.source_tokenizer, self.max_source_tokens = contents.source_tokenizer, contents.config.max_source_tokens
+        self.source_tokenizer, self.max_source_tokens = (
+            contents.source_tokenizer,
+            contents.config.max_source_tokens,
+        )
         self.tokenizer = contents.tokenizer
         self._search, self._processes = search, processes
         self._lock = threading.Lock()
@@ -48,7 +51,9 @@ class BulkSummarizer:
     def batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
         """Positions of the documents of a window, batch after batch."""
         lengths = [min(len(source), self.max_source_tokens) for source in sources]
-        return batches_by_length(lengths, beams=self._search.config.beam_width, limit=self.max_source_tokens)
+        return batches_by_length(
+            lengths, beams=self._search.config.beam_width, limit=self.max_source_tokens
+        )
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
         """Whether a window is work enough for processes of its own."""
@@ -61,7 +66,10 @@ class BulkSummarizer:
           sources: int32 [S] each, as the tokenizer gives them; cut at what the network reads.
           in_processes: whether to search in further processes.
         """
-        cut = [self.source_tokenizer.cut(source, self.max_source_tokens) for source in sources]
+        cut = [
+            self.source_tokenizer.cut(source, self.max_source_tokens)
+            for source in sources
+        ]
         return Window(self, cut, self.batches(cut), in_processes=in_processes)
 
     def search_here(self, sources: list[np.ndarray]) -> Searched:
@@ -79,10 +87,19 @@ class Window:
       searched: the batches, once `summaries` was called.
     """
 
-    def __init__(self, bulk: BulkSummarizer, sources: list[np.ndarray], batches: list[list[int]], *, in_processes: bool) -> None:
+    def __init__(
+        self,
+        bulk: BulkSummarizer,
+        sources: list[np.ndarray],
+        batches: list[list[int]],
+        *,
+        in_processes: bool,
+    ) -> None:
         self._bulk, self._batches = bulk, batches
         self._sources = [[sources[row] for row in rows] for rows in batches]
-        self._futures: list[Future[Searched]] = [bulk.pool.submit(batch) for batch in self._sources] if in_processes else []
+        self._futures: list[Future[Searched]] = (
+            [bulk.pool.submit(batch) for batch in self._sources] if in_processes else []
+        )
         self.searched: list[Searched] = []
 
     def summaries(self) -> list[list[Summary]]:
@@ -92,7 +109,10 @@ class Window:
           PrecisError: the search failed.
         """
         self.searched = list(self._results())
-        return [distinct_summaries(ranked, self._bulk.tokenizer) for ranked in in_order(self._batches, self.searched)]
+        return [
+            distinct_summaries(ranked, self._bulk.tokenizer)
+            for ranked in in_order(self._batches, self.searched)
+        ]
 
     def _results(self) -> Iterator[Searched]:
         if self._futures:

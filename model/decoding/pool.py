@@ -53,7 +53,11 @@ def load_searcher(search: Search) -> "Searcher":
 
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search, bundle.model_id)
-    return Searcher(bundle.network, config=search.config, special=special_tokens(bundle.tokenizer, bundle.special))
+    return Searcher(
+        bundle.network,
+        config=search.config,
+        special=special_tokens(bundle.tokenizer, bundle.special),
+    )
 
 
 def check_model(search: Search, found: str) -> None:
@@ -75,7 +79,11 @@ def count_processes(asked: int) -> int:
 
     if tf.config.list_physical_devices("GPU") or tf.config.list_physical_devices("TPU"):
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def refuse_within_import() -> None:
@@ -108,8 +116,15 @@ class SearchPool:
         """
         with self._lock:
             if self._executor is None:
-                context = multiprocessing.get_context("spawn")  # A forked TensorFlow does not work.
-                self._executor = ProcessPoolExecutor(self._processes, context, initializer=_start, initargs=(self._search,))
+                context = multiprocessing.get_context(
+                    "spawn"
+                )  # A forked TensorFlow does not work.
+                self._executor = ProcessPoolExecutor(
+                    self._processes,
+                    context,
+                    initializer=_start,
+                    initargs=(self._search,),
+                )
             try:
                 return self._executor.submit(_search, list(sources))
             except BrokenProcessPool as error:
@@ -137,7 +152,9 @@ class SearchPool:
         """One user less."""
         with self._lock:
             self._users -= 1
-            executor, self._executor = (self._executor, None) if self._users == 0 else (None, self._executor)
+            executor, self._executor = (
+                (self._executor, None) if self._users == 0 else (None, self._executor)
+            )
         if executor is not None:
             executor.shutdown(cancel_futures=True)
 
@@ -150,12 +167,16 @@ class SearchPool:
         )
 
 
-_process: dict[str, Any] = {}  # Of a search process, written once when it starts: its searcher, or why it has none.
+_process: dict[
+    str, Any
+] = {}  # Of a search process, written once when it starts: its searcher, or why it has none.
 
 
 def _start(search: Search) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, and that one says what happens.
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the parent too, and that one says what happens.
     try:
         import_tensorflow()
         import tensorflow as tf

@@ -14,7 +14,9 @@ LOWEST_SCORE = -1e9
 class Network(Protocol):
     """What a search needs of a network; shapes and meaning stand in `model.network`."""
 
-    def start(self, memory: Any, beams: int, length: int, **counts_coverage: bool) -> Any: ...
+    def start(
+        self, memory: Any, beams: int, length: int, **counts_coverage: bool
+    ) -> Any: ...
 
     def grow(self, cache: Any, *, written: Any, more: int) -> Any: ...
 
@@ -64,10 +66,20 @@ def length_penalty(length: Any, config: DecodingConfig) -> Any:
     length = ops.cast(length, "float32")
     if config.length_penalty_form == "none":
         return ops.ones_like(length)
-    return ops.power((5.0 + length) / 6.0 if config.length_penalty_form == "wu" else length, config.length_penalty)
+    return ops.power(
+        (5.0 + length) / 6.0 if config.length_penalty_form == "wu" else length,
+        config.length_penalty,
+    )
 
 
-def score_next(logits: Any, tokens: Any, index: Any, *, config: DecodingConfig, special: DecodingTokens) -> Scores:
+def score_next(
+    logits: Any,
+    tokens: Any,
+    index: Any,
+    *,
+    config: DecodingConfig,
+    special: DecodingTokens,
+) -> Scores:
     """Applies the rules to the logits of the next token.
 
     Args:
@@ -86,25 +98,42 @@ def score_next(logits: Any, tokens: Any, index: Any, *, config: DecodingConfig, 
     return _force(Scores(logits, norm), index, config, special)
 
 
-def _forbidden(tokens: Any, index: Any, config: DecodingConfig, special: DecodingTokens) -> tuple[Any, Any] | None:
+def _forbidden(
+    tokens: Any, index: Any, config: DecodingConfig, special: DecodingTokens
+) -> tuple[Any, Any] | None:
     """Places of the logits that must not win, int32 [N, 3], and what they are lowered to [N]: infinity where a place is free after all."""
     batch, beams = ops.shape(tokens)[:2]
     ids, values = [], []  # [B, K, M] each
     if special.suppressed:
         shape = (batch, beams, len(special.suppressed))
-        ids.append(ops.broadcast_to(ops.convert_to_tensor(special.suppressed, dtype="int32"), shape))
+        ids.append(
+            ops.broadcast_to(
+                ops.convert_to_tensor(special.suppressed, dtype="int32"), shape
+            )
+        )
         values.append(ops.full(shape, LOWEST_SCORE, dtype="float32"))
     if config.min_summary_tokens:
         ids.append(ops.full((batch, beams, 1), special.end_id, dtype="int32"))
-        lowered = ops.where(index < config.min_summary_tokens, LOWEST_SCORE, float("inf"))
+        lowered = ops.where(
+            index < config.min_summary_tokens, LOWEST_SCORE, float("inf")
+        )
         values.append(ops.broadcast_to(ops.cast(lowered, "float32"), (batch, beams, 1)))
     if config.no_repeat_ngram:
         ids.append(tokens)
-        values.append(ops.where(completes_ngram(tokens, index, config.no_repeat_ngram), LOWEST_SCORE, float("inf")))
+        values.append(
+            ops.where(
+                completes_ngram(tokens, index, config.no_repeat_ngram),
+                LOWEST_SCORE,
+                float("inf"),
+            )
+        )
     if not ids:
         return None
     all_ids = ops.concatenate(ids, axis=-1)
-    return places(all_ids), ops.reshape(ops.concatenate([ops.cast(value, "float32") for value in values], axis=-1), (-1,))
+    return places(all_ids), ops.reshape(
+        ops.concatenate([ops.cast(value, "float32") for value in values], axis=-1),
+        (-1,),
+    )
 
 
 def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
@@ -124,20 +153,28 @@ def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
     """
     at = ops.arange(ops.shape(tokens)[2])
     # same[..., j]: the n - 1 tokens before place j are the last n - 1 tokens.
-    same = ops.broadcast_to(ops.logical_and(at >= order - 1, at <= index), ops.shape(tokens))
+    same = ops.broadcast_to(
+        ops.logical_and(at >= order - 1, at <= index), ops.shape(tokens)
+    )
     for back in range(1, order):
-        recent = ops.take(tokens, ops.maximum(index + 1 - back, 0), axis=2)[..., None]  # [B, K, 1]
+        recent = ops.take(tokens, ops.maximum(index + 1 - back, 0), axis=2)[
+            ..., None
+        ]  # [B, K, 1]
         same = ops.logical_and(same, ops.equal(ops.roll(tokens, back, axis=2), recent))
     return same
 
 
-def _penalise_repetition(logits: Any, norm: Any, tokens: Any, index: Any, config: DecodingConfig) -> Any:
+def _penalise_repetition(
+    logits: Any, norm: Any, tokens: Any, index: Any, config: DecodingConfig
+) -> Any:
     """Penalises the tokens that stand there already, the start token too (Keskar et al. 2019, section 4.1).
 
     Their log-probabilities are multiplied, as in the beam search of Hugging Face, or their logits, as in its greedy search.
     """
     penalty = config.repetition_penalty
-    written = ops.broadcast_to(ops.arange(ops.shape(tokens)[2]) <= index, ops.shape(tokens))
+    written = ops.broadcast_to(
+        ops.arange(ops.shape(tokens)[2]) <= index, ops.shape(tokens)
+    )
     before = ops.take_along_axis(logits, tokens, axis=-1)
     if config.repetition_penalty_form == "logits":
         penalised = ops.where(before < 0, before * penalty, before / penalty)
@@ -145,12 +182,23 @@ def _penalise_repetition(logits: Any, norm: Any, tokens: Any, index: Any, config
         penalised = (before - norm) * penalty + norm
     # A token that occurs twice is penalised once: the same value is written twice.
     reduction, free = ("min", float("inf")) if penalty > 1 else ("max", -float("inf"))
-    return ops.scatter_update(logits, places(tokens), ops.reshape(ops.where(written, penalised, free), (-1,)), reduction=reduction)
+    return ops.scatter_update(
+        logits,
+        places(tokens),
+        ops.reshape(ops.where(written, penalised, free), (-1,)),
+        reduction=reduction,
+    )
 
 
-def _force(scores: Scores, index: Any, config: DecodingConfig, special: DecodingTokens) -> Scores:
+def _force(
+    scores: Scores, index: Any, config: DecodingConfig, special: DecodingTokens
+) -> Scores:
     """Leaves one token, with log-probability 0, where the prefix or the last token stands."""
-    forced = {config.max_summary_tokens - 1: special.last_id} if special.last_id is not None else {}
+    forced = (
+        {config.max_summary_tokens - 1: special.last_id}
+        if special.last_id is not None
+        else {}
+    )
     forced |= dict(enumerate(special.prefix))
     if not forced:
         return scores
@@ -159,6 +207,9 @@ def _force(scores: Scores, index: Any, config: DecodingConfig, special: Decoding
     token = ops.take(ops.convert_to_tensor(by_index, dtype="int32"), index)
 
     def one() -> Any:
-        return ops.broadcast_to(ops.where(ops.arange(size) == token, scores.norm, LOWEST_SCORE), ops.shape(scores.logits))
+        return ops.broadcast_to(
+            ops.where(ops.arange(size) == token, scores.norm, LOWEST_SCORE),
+            ops.shape(scores.logits),
+        )
 
     return scores._replace(logits=ops.cond(token >= 0, one, lambda: scores.logits))

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from precis.model.decoding.batches import Found, Searched, batches_by_length, in_order, padded_length
+from precis.model.decoding.batches import (
+    Found,
+    Searched,
+    batches_by_length,
+    in_order,
+    padded_length,
+)
 from precis.model.decoding.beam import beam_search
 from precis.model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
 from precis.model.decoding.greedy import greedy_search
@@ -27,13 +33,23 @@ class Searcher:
         log_probs float32 [B, N], margins float32 [B, N], NaN where no hypothesis is behind.
     """
 
-    def __init__(self, network: Generator, *, config: DecodingConfig, special: DecodingTokens) -> None:
+    def __init__(
+        self, network: Generator, *, config: DecodingConfig, special: DecodingTokens
+    ) -> None:
         check_coverage(config, has_pointer=network.config.pointer)
         limit = min(config.max_summary_tokens, network.config.max_target_tokens)
-        self.config = dataclasses.replace(config, max_summary_tokens=limit, min_summary_tokens=min(config.min_summary_tokens, limit - 1))
+        self.config = dataclasses.replace(
+            config,
+            max_summary_tokens=limit,
+            min_summary_tokens=min(config.min_summary_tokens, limit - 1),
+        )
         self.special, self.max_source_tokens = special, network.config.max_source_tokens
         self._network, self._pad_id = network, network.config.pad_id
-        self.search_batch = tf.function(self._search_batch, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
+        self.search_batch = tf.function(
+            self._search_batch,
+            input_signature=[tf.TensorSpec([None, None], tf.int32)],
+            autograph=False,
+        )
 
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Found]]:
         """The n best hypotheses of each document, in the order of the documents; fewer where fewer can be written.
@@ -42,23 +58,46 @@ class Searcher:
           sources: int32 [S] each; what is longer than the network's source length is cut.
         """
         cut = [source[: self.max_source_tokens] for source in sources]
-        batches = batches_by_length([len(source) for source in cut], beams=self.config.beam_width, limit=self.max_source_tokens)
-        return in_order(batches, [self.search_together([cut[row] for row in rows]) for rows in batches])
+        batches = batches_by_length(
+            [len(source) for source in cut],
+            beams=self.config.beam_width,
+            limit=self.max_source_tokens,
+        )
+        return in_order(
+            batches,
+            [self.search_together([cut[row] for row in rows]) for rows in batches],
+        )
 
     def search_together(self, sources: Sequence[np.ndarray]) -> Searched:
         """Searches documents as one batch; none is longer than the network's source length."""
         started, lengths = time.monotonic(), [len(source) for source in sources]
-        padded = np.full((len(sources), padded_length(lengths, self.max_source_tokens)), self._pad_id, "int32")
+        padded = np.full(
+            (len(sources), padded_length(lengths, self.max_source_tokens)),
+            self._pad_id,
+            "int32",
+        )
         for row, source in enumerate(sources):
             padded[row, : len(source)] = source
-        tokens, scores, is_one, log_probs, margins = (part.numpy().tolist() for part in self.search_batch(tf.constant(padded)))
+        tokens, scores, is_one, log_probs, margins = (
+            part.numpy().tolist() for part in self.search_batch(tf.constant(padded))
+        )
         ranked = zip(is_one, tokens, scores, log_probs, margins, strict=True)
-        found = [[self._found(*one) for is_one, *one in zip(*parts, strict=True) if is_one] for parts in ranked]
+        found = [
+            [self._found(*one) for is_one, *one in zip(*parts, strict=True) if is_one]
+            for parts in ranked
+        ]
         return Searched(found, sum(lengths), padded.size, started, time.monotonic())
 
-    def _found(self, tokens: list[int], score: float, log_prob: float, margin: float) -> Found:
+    def _found(
+        self, tokens: list[int], score: float, log_prob: float, margin: float
+    ) -> Found:
         end = self.special.end_id
-        return Found(tokens[: tokens.index(end) + 1] if end in tokens else tokens, score, log_prob, None if math.isnan(margin) else margin)
+        return Found(
+            tokens[: tokens.index(end) + 1] if end in tokens else tokens,
+            score,
+            log_prob,
+            None if math.isnan(margin) else margin,
+        )
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
         batch, memory = tf.shape(source)[0], self._network.encode(source)
@@ -66,11 +105,16 @@ class Searcher:
         if self.config.beam_width == 1:
             found = greedy_search(self._network, memory, **arguments)
         else:
-            coverage = self._network.coverage_penalty if self.config.coverage_penalty else None
+            coverage = (
+                self._network.coverage_penalty if self.config.coverage_penalty else None
+            )
             found = beam_search(self._network, memory, **arguments, coverage=coverage)
         # Behind the last hypothesis there is none, and nothing behind one that cannot be.
         next_scores = tf.pad(found.scores[:, 1:], [[0, 0], [0, 1]])
         is_next = tf.pad(is_possible(found.log_probs[:, 1:]), [[0, 0], [0, 1]])
         margins = tf.where(is_next, found.scores - next_scores, float("nan"))
         is_one = is_possible(found.log_probs)
-        return tuple(part[:, : self.config.n_best] for part in (found.tokens, found.scores, is_one, found.log_probs, margins))
+        return tuple(
+            part[:, : self.config.n_best]
+            for part in (found.tokens, found.scores, is_one, found.log_probs, margins)
+        )

@@ -55,8 +55,14 @@ class Summarizer:
         Without `special`, the tokenizer is one of our own and says itself what the special tokens are. Without a source tokenizer it cuts
         the sources too.
         """
-        self.network, self.tokenizer, self.source_tokenizer = network, tokenizer, source_tokenizer or tokenizer
-        self.searcher = Searcher(network, config=config, special=special_tokens(tokenizer, special))
+        self.network, self.tokenizer, self.source_tokenizer = (
+            network,
+            tokenizer,
+            source_tokenizer or tokenizer,
+        )
+        self.searcher = Searcher(
+            network, config=config, special=special_tokens(tokenizer, special)
+        )
         self.max_source_tokens = self.searcher.max_source_tokens
 
     def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
@@ -65,23 +71,45 @@ class Summarizer:
         Args:
           sources: int32 [S] each; what is longer than the network's source length is cut.
         """
-        cut = [self.source_tokenizer.cut(source, self.max_source_tokens) for source in sources]
-        return [distinct_summaries(ranked, self.tokenizer) for ranked in self.searcher.search(cut)]
+        cut = [
+            self.source_tokenizer.cut(source, self.max_source_tokens)
+            for source in sources
+        ]
+        return [
+            distinct_summaries(ranked, self.tokenizer)
+            for ranked in self.searcher.search(cut)
+        ]
 
 
-def distinct_summaries(ranked: Sequence[Found], tokenizer: Tokenizer | ForeignTokenizer) -> list[Summary]:
+def distinct_summaries(
+    ranked: Sequence[Found], tokenizer: Tokenizer | ForeignTokenizer
+) -> list[Summary]:
     """The summaries of one document, best first, without those that differ from a better one in white space only."""
     texts = tokenizer.decode([found.tokens for found in ranked])
     distinct: dict[str, Found] = {}
     for text, found in zip(texts, ranked, strict=True):
         distinct.setdefault(normalise(text), found)
-    return [Summary(text, found.score, found.log_prob / max(1, len(found.tokens)), found.margin) for text, found in distinct.items()]
+    return [
+        Summary(
+            text, found.score, found.log_prob / max(1, len(found.tokens)), found.margin
+        )
+        for text, found in distinct.items()
+    ]
 
 
-def special_tokens(tokenizer: Tokenizer | ForeignTokenizer, stated: DecodingTokens | None = None) -> DecodingTokens:
+def special_tokens(
+    tokenizer: Tokenizer | ForeignTokenizer, stated: DecodingTokens | None = None
+) -> DecodingTokens:
     """The ids that a search needs: those a bundle states, or those of our own tokenizer: padding, unknown and start are never written."""
     if stated is not None:
         return stated
     tokenizer = cast(Tokenizer, tokenizer)
-    suppressed = tuple(sorted({tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id}))
-    return DecodingTokens(start_id=tokenizer.start_id, end_id=tokenizer.end_id, pad_id=tokenizer.pad_id, suppressed=suppressed)
+    suppressed = tuple(
+        sorted({tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id})
+    )
+    return DecodingTokens(
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+        pad_id=tokenizer.pad_id,
+        suppressed=suppressed,
+    )

@@ -24,7 +24,9 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
     batch, beams = ops.shape(scores)[:2]
     size = scores.shape[-1]
     if size < count:
-        scores = ops.pad(scores, [[0, 0], [0, 0], [0, count - size]], constant_values=-math.inf)
+        scores = ops.pad(
+            scores, [[0, 0], [0, 0], [0, count - size]], constant_values=-math.inf
+        )
         size = count
     block = _block_size(size)
     if size // block < 2 * count:
@@ -35,14 +37,22 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
     # In the order of the vocabulary, so that equals stay in that of their ids.
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # [B * K, count]
     rows = ops.arange(batch * beams, dtype="int32")[:, None] * (size // block) + best
-    held = ops.take(ops.reshape(blocks, (-1, block)), rows, axis=0)  # [B * K, count, block]
-    values, places = ops.top_k(ops.reshape(held, (batch * beams, count * block)), k=count)
+    held = ops.take(
+        ops.reshape(blocks, (-1, block)), rows, axis=0
+    )  # [B * K, count, block]
+    values, places = ops.top_k(
+        ops.reshape(held, (batch * beams, count * block)), k=count
+    )
     places = ops.cast(places, "int32")
     ids = ops.take_along_axis(best, places // block, axis=-1) * block + places % block
-    return ops.reshape(values, (batch, beams, count)), ops.reshape(ids, (batch, beams, count))
+    return ops.reshape(values, (batch, beams, count)), ops.reshape(
+        ids, (batch, beams, count)
+    )
 
 
 def _block_size(size: int) -> int:
     """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is near."""
-    divisors = [block for block in range(BLOCK // 4, 4 * BLOCK + 1) if size % block == 0]
+    divisors = [
+        block for block in range(BLOCK // 4, 4 * BLOCK + 1) if size % block == 0
+    ]
     return min(divisors, key=lambda block: abs(math.log(block / BLOCK)), default=size)

@@ -30,13 +30,47 @@ _FIRST = "|".join(
         r"tell us (?:what you think|in the (?:comments|sound off))\b",
     ]
 )
-_LAST = "|".join([r"\bcontributed to this (?:article|report|story)(?: from [\w ,]{1,40})?\W*$", r"[,!-] ?click here\W*$"])
+_LAST = "|".join(
+    [
+        r"\bcontributed to this (?:article|report|story)(?: from [\w ,]{1,40})?\W*$",
+        r"[,!-] ?click here\W*$",
+    ]
+)
 _BOILERPLATE = re.compile(rf"\W*?(?:(?<!\w)(?:{_FIRST})|.*(?:{_LAST}))", re.DOTALL)
 # Every pattern needs one of these; they are looked for first, as that is much the faster.
 _HINTS = (
-    *("scroll down", "click here", "facebook", "twitter", "instagram", "google", "youtube", "pinterest", "snapchat", "read more", "»"),
-    *("to a friend", "all rights", "copyright", "©", "share your", "subscribe", "sign up", "continues below", "advertisement", "sponsored"),
-    *("accepting comments", "for confidential", "ireport", "tell us", "contributed to this"),
+    *(
+        "scroll down",
+        "click here",
+        "facebook",
+        "twitter",
+        "instagram",
+        "google",
+        "youtube",
+        "pinterest",
+        "snapchat",
+        "read more",
+        "»",
+    ),
+    *(
+        "to a friend",
+        "all rights",
+        "copyright",
+        "©",
+        "share your",
+        "subscribe",
+        "sign up",
+        "continues below",
+        "advertisement",
+        "sponsored",
+    ),
+    *(
+        "accepting comments",
+        "for confidential",
+        "ireport",
+        "tell us",
+        "contributed to this",
+    ),
 )
 
 

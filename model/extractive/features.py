@@ -15,9 +15,37 @@ from precis.model.extractive.terms import Terms, find_terms
 # In the order of the columns; further right follow their logarithms, log(1 + x).
 NAMES = (
     *("position", "from_end", "relative_position", "sentences"),
-    *("words", "relative_words", "words_before", "words_after", "document_words", "lead_words", "previous_words", "next_words"),
-    *("terms", "term_share", "new_terms", "term_frequency", "mean_term_frequency", "term_weight", "mean_term_weight"),
-    *("centroid", "degree", "forward", "backward", "repeats", "repeated", "first", "lead", "previous", "next"),
+    *(
+        "words",
+        "relative_words",
+        "words_before",
+        "words_after",
+        "document_words",
+        "lead_words",
+        "previous_words",
+        "next_words",
+    ),
+    *(
+        "terms",
+        "term_share",
+        "new_terms",
+        "term_frequency",
+        "mean_term_frequency",
+        "term_weight",
+        "mean_term_weight",
+    ),
+    *(
+        "centroid",
+        "degree",
+        "forward",
+        "backward",
+        "repeats",
+        "repeated",
+        "first",
+        "lead",
+        "previous",
+        "next",
+    ),
     *(
         "digits",
         "commas",
@@ -37,7 +65,9 @@ _LEAD = 3
 _COMPARED = 250  # each sentence is compared with so many, the first ones, at most
 _SAID = re.compile(r"\b(?:said|says|say|told|added|adds|asked)\b")
 _PERSONAL = re.compile(r"\b(?:i|we|you|my|our|your|me|us)\b")
-_PRONOUN = re.compile(r"\W*(?:he|she|it|they|this|that|these|those|his|her|their|its|but|and|however|so|i|we|you)\b")
+_PRONOUN = re.compile(
+    r"\W*(?:he|she|it|they|this|that|these|those|his|her|their|its|but|and|however|so|i|we|you)\b"
+)
 _QUOTE = re.compile("``|''|[\"“”]")
 _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
@@ -48,8 +78,13 @@ def features(sentences: Sequence[str]) -> np.ndarray:
     if not sentences:
         return np.zeros((0, COUNT), np.float32)
     terms = find_terms(sentences)
-    words = np.maximum(np.bincount(terms.rows, minlength=len(sentences)), 1).astype(np.float64)
-    columns = np.stack([*_places(words), *_contents(terms, words), *_surfaces(sentences, words)], axis=1)
+    words = np.maximum(np.bincount(terms.rows, minlength=len(sentences)), 1).astype(
+        np.float64
+    )
+    columns = np.stack(
+        [*_places(words), *_contents(terms, words), *_surfaces(sentences, words)],
+        axis=1,
+    )
     return np.concatenate([columns, np.log1p(columns)], axis=1).astype(np.float32)
 
 
@@ -62,7 +97,14 @@ def _places(words: np.ndarray) -> list[np.ndarray]:
     same = np.ones(count)
     return [
         *(place, count - 1 - place, place / count, count * same),
-        *(words, words / words.mean(), before, total - before - words, total * same, words[:_LEAD].sum() * same),
+        *(
+            words,
+            words / words.mean(),
+            before,
+            total - before - words,
+            total * same,
+            words[:_LEAD].sum() * same,
+        ),
         *(np.append(0.0, words[:-1]), np.append(words[1:], 0.0)),
     ]
 
@@ -76,12 +118,20 @@ def _contents(terms: Terms, words: np.ndarray) -> list[np.ndarray]:
         return np.bincount(rows, values, count)
 
     is_new = np.zeros(len(rows))
-    is_new[np.unique(columns, return_index=True)[1]] = 1.0  # cells are in the order of the sentences
-    frequency = over_sentence(counts * terms.frequencies[columns]) / max(terms.frequencies.max(initial=1), 1)
+    is_new[np.unique(columns, return_index=True)[1]] = (
+        1.0  # cells are in the order of the sentences
+    )
+    frequency = over_sentence(counts * terms.frequencies[columns]) / max(
+        terms.frequencies.max(initial=1), 1
+    )
     weight = np.sqrt(over_sentence((counts * terms.idf[columns]) ** 2))
     lengths = np.maximum(terms.lengths, 1)
     return [
-        *(terms.lengths.astype(np.float64), terms.lengths / words, over_sentence(is_new)),
+        *(
+            terms.lengths.astype(np.float64),
+            terms.lengths / words,
+            over_sentence(is_new),
+        ),
         *(frequency, frequency / lengths, weight, weight / lengths),
         *_similarities(terms),
     ]
@@ -94,16 +144,27 @@ def _similarities(terms: Terms) -> list[np.ndarray]:
     """
     rows, columns, counts = terms.cells
     count = terms.sentences
-    unit = scipy.sparse.csr_array((terms.unit_values, (rows, columns)), shape=(count, max(terms.vocabulary, 1)))
+    unit = scipy.sparse.csr_array(
+        (terms.unit_values, (rows, columns)), shape=(count, max(terms.vocabulary, 1))
+    )
     cosines = (unit @ unit[:_COMPARED].T).toarray()  # [N, M]
     known = cosines.shape[1]
     np.fill_diagonal(cosines, 0.0)
     place = np.arange(count)[:, None]
     others = np.arange(known)[None, :]
-    behind, before = np.where(others > place, cosines, 0.0), np.where(others < place, cosines, 0.0)
-    centroid = np.bincount(columns, counts * terms.idf[columns], max(terms.vocabulary, 1))
+    behind, before = (
+        np.where(others > place, cosines, 0.0),
+        np.where(others < place, cosines, 0.0),
+    )
+    centroid = np.bincount(
+        columns, counts * terms.idf[columns], max(terms.vocabulary, 1)
+    )
     centroid = centroid / (np.linalg.norm(centroid) or 1.0)
-    neighbour = np.array(np.sum(unit[:-1].multiply(unit[1:]), axis=1)).reshape(-1) if count > 1 else np.zeros(0)
+    neighbour = (
+        np.array(np.sum(unit[:-1].multiply(unit[1:]), axis=1)).reshape(-1)
+        if count > 1
+        else np.zeros(0)
+    )
     return [
         unit @ centroid,
         cosines.mean(axis=1),

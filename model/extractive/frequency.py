@@ -48,7 +48,9 @@ def luhn(sentences: Sequence[str]) -> np.ndarray:
     if not len(places):
         return scores
     rows = terms.rows[places]
-    begins = np.flatnonzero(np.append(True, (np.diff(places) > _GAP_WORDS + 1) | (np.diff(rows) > 0)))
+    begins = np.flatnonzero(
+        np.append(True, (np.diff(places) > _GAP_WORDS + 1) | (np.diff(rows) > 0))
+    )
     ends = np.append(begins[1:], len(places)) - 1
     densities = (ends - begins + 1.0) ** 2 / (places[ends] - places[begins] + 1)
     np.maximum.at(scores, rows[begins], densities)
@@ -66,11 +68,20 @@ def sumbasic(sentences: Sequence[str]) -> np.ndarray:
     rows, columns, counts = terms.cells
     matrix = terms.matrix(counts)
     lengths = np.maximum(terms.lengths, 1)
-    holders = np.split(rows, np.cumsum(terms.sentence_frequencies)[:-1])  # of each term, the sentences that hold it
-    of_row = np.split(np.argsort(rows, kind="stable"), np.cumsum(np.bincount(rows, minlength=terms.sentences))[:-1])
+    holders = np.split(
+        rows, np.cumsum(terms.sentence_frequencies)[:-1]
+    )  # of each term, the sentences that hold it
+    of_row = np.split(
+        np.argsort(rows, kind="stable"),
+        np.cumsum(np.bincount(rows, minlength=terms.sentences))[:-1],
+    )
     waiting = terms.sentence_frequencies.copy()  # how many of them are not taken
-    logarithms = np.log(terms.frequencies / max(len(terms.terms), 1))  # squaring doubles them exactly: equal words stay equal
-    firsts = np.zeros(terms.vocabulary, np.int64)  # where each term stands for the first time
+    logarithms = np.log(
+        terms.frequencies / max(len(terms.terms), 1)
+    )  # squaring doubles them exactly: equal words stay equal
+    firsts = np.zeros(
+        terms.vocabulary, np.int64
+    )  # where each term stands for the first time
     firsts[terms.terms[::-1]] = np.arange(len(terms.terms))[::-1]
     by_place = np.argsort(firsts)
     scores = np.zeros(terms.sentences)
@@ -79,11 +90,18 @@ def sumbasic(sentences: Sequence[str]) -> np.ndarray:
             candidates = holders[by_place[np.argmax(logarithms[by_place])]]
             candidates = candidates[scores[candidates] == 0.0]
             averages = matrix[candidates] @ np.exp(logarithms) / lengths[candidates]
-            taken = candidates[np.flatnonzero(averages >= averages.max() * (1 - _ALIKE))[0]]
+            taken = candidates[
+                np.flatnonzero(averages >= averages.max() * (1 - _ALIKE))[0]
+            ]
             scores[taken] = terms.sentences - rank
             cells = of_row[taken]
             used = columns[cells]
-            logarithms[used] = np.maximum(logarithms[used] * np.exp2(np.minimum(counts[cells], 64)), _LEAST_LOGARITHM)
+            logarithms[used] = np.maximum(
+                logarithms[used] * np.exp2(np.minimum(counts[cells], 64)),
+                _LEAST_LOGARITHM,
+            )
             waiting[used] -= 1
-            logarithms[used[waiting[used] == 0]] = -np.inf  # in no sentence that can still be taken
+            logarithms[
+                used[waiting[used] == 0]
+            ] = -np.inf  # in no sentence that can still be taken
     return scores

@@ -13,7 +13,10 @@ from precis.model.extractive.terms import Terms, find_terms
 from precis.model.extractive.threads import one_thread
 
 _DAMPING = 0.85  # share of the walk that follows edges; both papers and Brin and Page (1998) take it
-_TOLERANCE, _MOST_STEPS = 1e-13, 250  # 0.85^250 is below 1e-17: a walk has always settled by then
+_TOLERANCE, _MOST_STEPS = (
+    1e-13,
+    250,
+)  # 0.85^250 is below 1e-17: a walk has always settled by then
 _LENGTHS_AT_ONCE = 32
 _BACKWARD, _FORWARD = -1.0, 2.0
 
@@ -43,7 +46,9 @@ def textrank(sentences: Sequence[str]) -> np.ndarray:
     counts = terms.cells[2]
     logarithms = np.log(np.maximum(terms.lengths, 1))
     if not terms.is_small:
-        return _walk_by_steps(_shared_words(terms, terms.matrix(counts), logarithms), terms.sentences)
+        return _walk_by_steps(
+            _shared_words(terms, terms.matrix(counts), logarithms), terms.sentences
+        )
     edges = terms.products(counts)
     lengths = np.add.outer(logarithms, logarithms)
     lengths[lengths == 0.0] = 1.0
@@ -60,7 +65,9 @@ def pacsum(sentences: Sequence[str]) -> np.ndarray:
     in the paper; they were chosen on CNN/DailyMail training articles.
     """
     terms = find_terms(sentences)
-    rows, columns, _ = terms.cells  # by term, and for a term from the first sentence to the last
+    rows, columns, _ = (
+        terms.cells
+    )  # by term, and for a term from the first sentence to the last
     values = terms.unit_values
     if not len(values):
         return np.zeros(terms.sentences)
@@ -68,7 +75,9 @@ def pacsum(sentences: Sequence[str]) -> np.ndarray:
     upto = np.cumsum(values)
     before = upto - values - (np.cumsum(totals) - totals)[columns]
     after = totals[columns] - before - values
-    return np.bincount(rows, values * (_BACKWARD * before + _FORWARD * after), terms.sentences)
+    return np.bincount(
+        rows, values * (_BACKWARD * before + _FORWARD * after), terms.sentences
+    )
 
 
 def _walk(edges: np.ndarray) -> np.ndarray:
@@ -89,11 +98,15 @@ def _walk(edges: np.ndarray) -> np.ndarray:
     system *= -_DAMPING
     system.flat[:: count + 1] += degrees
     with one_thread(count**3):
-        _, solution, _ = dposv(system.T, np.full(count, (1.0 - _DAMPING) / count), overwrite_a=True)
+        _, solution, _ = dposv(
+            system.T, np.full(count, (1.0 - _DAMPING) / count), overwrite_a=True
+        )
     return degrees * solution
 
 
-def _walk_by_steps(multiply: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
+def _walk_by_steps(
+    multiply: Callable[[np.ndarray], np.ndarray], count: int
+) -> np.ndarray:
     """As `_walk`, step by step until nothing moves, for `multiply` the product of the edges with a vector [N]."""
     outwards = _DAMPING * _inverse(multiply(np.ones(count)))
     shares = np.full(count, 1.0 / count)
@@ -105,7 +118,9 @@ def _walk_by_steps(multiply: Callable[[np.ndarray], np.ndarray], count: int) -> 
     return shares
 
 
-def _shared_words(terms: Terms, counts: "np.ndarray", logarithms: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def _shared_words(
+    terms: Terms, counts: "np.ndarray", logarithms: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
     """The product of TextRank's edges with a vector [N].
 
     The weight of an edge depends on its ends by two lengths, and a document has few different ones, L. So the sum over all other sentences
@@ -119,11 +134,17 @@ def _shared_words(terms: Terms, counts: "np.ndarray", logarithms: np.ndarray) ->
     def multiply(x: np.ndarray) -> np.ndarray:
         y = -to_itself * x
         for first in range(0, len(lengths), _LENGTHS_AT_ONCE):
-            here = np.flatnonzero((of_length >= first) & (of_length < first + _LENGTHS_AT_ONCE))
-            columns = np.zeros((terms.sentences, min(_LENGTHS_AT_ONCE, len(lengths) - first)))
+            here = np.flatnonzero(
+                (of_length >= first) & (of_length < first + _LENGTHS_AT_ONCE)
+            )
+            columns = np.zeros(
+                (terms.sentences, min(_LENGTHS_AT_ONCE, len(lengths) - first))
+            )
             columns[here, of_length[here] - first] = x[here]
             shared = counts @ (counts.T @ columns)  # [N, up to 32]
-            y += np.einsum("nl,nl->n", shared, weights[of_length, first : first + columns.shape[1]])
+            y += np.einsum(
+                "nl,nl->n", shared, weights[of_length, first : first + columns.shape[1]]
+            )
         return y
 
     return multiply

@@ -28,7 +28,11 @@ def lsa(sentences: Sequence[str]) -> np.ndarray:
     np.maximum.at(highest, rows, counts)
     values = _SMOOTHING + (1 - _SMOOTHING) * counts / highest[rows]
     with one_thread():
-        squares, vectors = _topics(terms.products(values)) if terms.is_small else _topics_by_iteration(terms.matrix(values))
+        squares, vectors = (
+            _topics(terms.products(values))
+            if terms.is_small
+            else _topics_by_iteration(terms.matrix(values))
+        )
         kept = squares >= _LEAST_SHARE**2 * squares.max()
         return np.sqrt(vectors[:, kept] ** 2 @ squares[kept])
 
@@ -43,13 +47,17 @@ def _topics(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return squares[-_MOST_DIMENSIONS:], vectors[:, -_MOST_DIMENSIONS:]
 
 
-def _topics_by_iteration(matrix: scipy.sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+def _topics_by_iteration(
+    matrix: scipy.sparse.csr_array,
+) -> tuple[np.ndarray, np.ndarray]:
     """As `_topics`, for the matrix itself where it is too large to compare all rows.
 
     Orthogonal iteration: a few more directions than are asked for are multiplied by the matrix and made orthogonal, over and over.
     Memory is that of the directions, [N + V, 80].
     """
-    start = np.random.default_rng(0).standard_normal((matrix.shape[1], _MOST_DIMENSIONS + _SPARE_DIMENSIONS))
+    start = np.random.default_rng(0).standard_normal(
+        (matrix.shape[1], _MOST_DIMENSIONS + _SPARE_DIMENSIONS)
+    )
     directions, _ = np.linalg.qr(matrix @ start)  # [N, R]
     for _ in range(_ROUNDS):
         directions, _ = np.linalg.qr(matrix @ (matrix.T @ directions))

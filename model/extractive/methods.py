@@ -24,7 +24,9 @@ def lead(sentences: Sequence[str]) -> np.ndarray:
 
 def random(sentences: Sequence[str]) -> np.ndarray:
     """Numbers between 0 and 1, drawn with the sha256 of the text as the seed: the lower baseline, the same in every run."""
-    digest = hashlib.sha256("\n".join(sentences).encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(
+        "\n".join(sentences).encode("utf-8", "surrogatepass")
+    ).digest()
     draw = random_numbers.Random(int.from_bytes(digest, "big")).random
     return np.array([draw() for _ in sentences], np.float64)
 

@@ -45,15 +45,21 @@ class _Counts(NamedTuple):
 
     def gains(self, sentences: int) -> np.ndarray:
         """How many n-grams more the summary would share with the reference, for each sentence; float64 [N]."""
-        return np.bincount(self.rows, np.minimum(self.counts, self.left[self.grams]), sentences)
+        return np.bincount(
+            self.rows, np.minimum(self.counts, self.left[self.grams]), sentences
+        )
 
     def take(self, sentence: int) -> None:
         """Takes a sentence into the summary."""
         own = np.flatnonzero(self.rows == sentence)
-        self.left[self.grams[own]] -= np.minimum(self.counts[own], self.left[self.grams[own]])  # each n-gram stands there once
+        self.left[self.grams[own]] -= np.minimum(
+            self.counts[own], self.left[self.grams[own]]
+        )  # each n-gram stands there once
 
 
-def oracle_sentences(sentences: Sequence[str], reference: str, max_sentences: int) -> list[Pick]:
+def oracle_sentences(
+    sentences: Sequence[str], reference: str, max_sentences: int
+) -> list[Pick]:
     """The oracle of a document, in the order in which the search takes the sentences; of equal ones it takes the earlier.
 
     Pairs of words count within a sentence, not across the break between two, which is all that ROUGE-2 of the joined text has besides.
@@ -66,7 +72,10 @@ def oracle_sentences(sentences: Sequence[str], reference: str, max_sentences: in
     tokens = [tokenize(sentence) for sentence in sentences]
     target = tokenize(reference)
     kinds = [_count(tokens, target), _count(list(map(_pairs, tokens)), _pairs(target))]
-    lengths = np.array([[len(own) for own in tokens], [max(len(own) - 1, 0) for own in tokens]], np.float64)  # [2, N]
+    lengths = np.array(
+        [[len(own) for own in tokens], [max(len(own) - 1, 0) for own in tokens]],
+        np.float64,
+    )  # [2, N]
     totals = np.array([[kind.total] for kind in kinds], np.float64)
     hits, length = np.zeros((2, 1)), np.zeros((2, 1))  # of the sentences that are taken
     picks: list[Pick] = []
@@ -74,7 +83,11 @@ def oracle_sentences(sentences: Sequence[str], reference: str, max_sentences: in
     is_open = np.ones(len(sentences), bool)
     while len(picks) < max_sentences and is_open.any():
         gains = np.stack([kind.gains(len(sentences)) for kind in kinds])
-        values = np.where(is_open, (2 * (hits + gains) / (length + lengths + totals)).sum(axis=0), -1.0)  # [N]
+        values = np.where(
+            is_open,
+            (2 * (hits + gains) / (length + lengths + totals)).sum(axis=0),
+            -1.0,
+        )  # [N]
         place = int(np.argmax(values > values.max() - _LEAST_GAIN))
         if values[place] < best + _LEAST_GAIN:
             break
@@ -91,10 +104,25 @@ def _pairs(tokens: Sequence[str]) -> list[tuple[str, str]]:
     return list(itertools.pairwise(tokens))
 
 
-def _count(sentences: Sequence[Sequence[object]], reference: Sequence[object]) -> _Counts:
+def _count(
+    sentences: Sequence[Sequence[object]], reference: Sequence[object]
+) -> _Counts:
     """Counts the n-grams of the reference in each sentence."""
     numbers = {gram: number for number, gram in enumerate(dict.fromkeys(reference))}
-    left = np.array(list(Counter(reference).values()), np.int64)  # in the order of `numbers`
-    cells = Counter((row, numbers[gram]) for row, grams in enumerate(sentences) for gram in grams if gram in numbers)
+    left = np.array(
+        list(Counter(reference).values()), np.int64
+    )  # in the order of `numbers`
+    cells = Counter(
+        (row, numbers[gram])
+        for row, grams in enumerate(sentences)
+        for gram in grams
+        if gram in numbers
+    )
     rows, grams = np.array(list(cells), np.int64).reshape(-1, 2).T
-    return _Counts(left, rows, grams, np.array(list(cells.values()), np.int64), max(len(reference), 1))
+    return _Counts(
+        left,
+        rows,
+        grams,
+        np.array(list(cells.values()), np.int64),
+        max(len(reference), 1),
+    )

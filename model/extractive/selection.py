@@ -24,7 +24,11 @@ class Extract(NamedTuple):
 
 
 def extract(
-    sentences: Sequence[Sentence], scores: np.ndarray, *, selection: SelectionConfig, skip_boilerplate: bool = True
+    sentences: Sequence[Sentence],
+    scores: np.ndarray,
+    *,
+    selection: SelectionConfig,
+    skip_boilerplate: bool = True,
 ) -> list[Extract]:
     """The extractive summary of a document, in document order.
 
@@ -38,12 +42,23 @@ def extract(
       ValueError: not one finite score a sentence.
     """
     texts = [sentence.text for sentence in sentences]
-    chosen = select(texts, scores, selection=selection, skip_boilerplate=skip_boilerplate)
+    chosen = select(
+        texts, scores, selection=selection, skip_boilerplate=skip_boilerplate
+    )
     ranks = {index: rank for rank, index in enumerate(chosen, start=1)}
-    return [Extract(ranks[index], float(scores[index]), sentences[index]) for index in sorted(ranks)]
+    return [
+        Extract(ranks[index], float(scores[index]), sentences[index])
+        for index in sorted(ranks)
+    ]
 
 
-def select(sentences: Sequence[str], scores: np.ndarray, *, selection: SelectionConfig, skip_boilerplate: bool = True) -> list[int]:
+def select(
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    *,
+    selection: SelectionConfig,
+    skip_boilerplate: bool = True,
+) -> list[int]:
     """The positions of the sentences to take, the first choice first; the arguments are those of `extract`.
 
     Of equal scores the earlier sentence is the better one, and scores that differ by less than a billionth of the largest are equal. Which
@@ -54,13 +69,19 @@ def select(sentences: Sequence[str], scores: np.ndarray, *, selection: Selection
     """
     scores = np.asarray(scores, np.float64)
     if scores.shape != (len(sentences),):
-        raise ValueError(f"{len(sentences)} sentences need one score each, not scores of shape {scores.shape}")
+        raise ValueError(
+            f"{len(sentences)} sentences need one score each, not scores of shape {scores.shape}"
+        )
     largest = np.abs(scores).max(initial=0.0)
     if not np.isfinite(largest):
-        raise ValueError(f"the score of sentence {int(np.argmin(np.isfinite(scores)))} is not a finite number; no order can be made of it")
+        raise ValueError(
+            f"the score of sentence {int(np.argmin(np.isfinite(scores)))} is not a finite number; no order can be made of it"
+        )
     scores = np.round(scores / (largest or 1.0), _DIGITS)
     take = _take_diverse if selection.redundancy == "mmr" else _take_best
-    chosen = take(sentences, scores, selection, is_boilerplate if skip_boilerplate else _never)
+    chosen = take(
+        sentences, scores, selection, is_boilerplate if skip_boilerplate else _never
+    )
     if not chosen and skip_boilerplate and all(map(is_boilerplate, sentences)):
         return take(sentences, scores, selection, _never)
     return chosen
@@ -70,7 +91,12 @@ def _never(sentence: str) -> bool:
     return False
 
 
-def _take_best(sentences: Sequence[str], scores: np.ndarray, selection: SelectionConfig, skips: Callable[[str], bool]) -> list[int]:
+def _take_best(
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    selection: SelectionConfig,
+    skips: Callable[[str], bool],
+) -> list[int]:
     """The best sentences that fit; with trigram blocking (Paulus et al. 2018) none that shares three words in a row with one before.
 
     As in Liu and Lapata (2019), what is blocked does not come back, even if fewer sentences are left than were asked for.
@@ -86,8 +112,12 @@ def _take_best(sentences: Sequence[str], scores: np.ndarray, selection: Selectio
             continue
         if blocks or selection.max_words:
             own = words(sentences[index])
-            trigrams = set(zip(own, own[1:], own[2:], strict=False)) if blocks else set()
-            if (selection.max_words and len(own) > words_left) or not seen.isdisjoint(trigrams):
+            trigrams = (
+                set(zip(own, own[1:], own[2:], strict=False)) if blocks else set()
+            )
+            if (selection.max_words and len(own) > words_left) or not seen.isdisjoint(
+                trigrams
+            ):
                 continue
             seen |= trigrams
             words_left -= len(own)
@@ -95,7 +125,12 @@ def _take_best(sentences: Sequence[str], scores: np.ndarray, selection: Selectio
     return chosen
 
 
-def _take_diverse(sentences: Sequence[str], scores: np.ndarray, selection: SelectionConfig, skips: Callable[[str], bool]) -> list[int]:
+def _take_diverse(
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    selection: SelectionConfig,
+    skips: Callable[[str], bool],
+) -> list[int]:
     """Maximal marginal relevance (Carbonell and Goldstein 1998): lambda x relevance - (1 - lambda) x similarity to what is chosen.
 
     Relevance is the score, scaled so that the best and the worst are 1 apart; similarity the highest cosine of tf-idf vectors with a
@@ -111,7 +146,9 @@ def _take_diverse(sentences: Sequence[str], scores: np.ndarray, selection: Selec
     chosen: list[int] = []
     words_left = selection.max_words
     while len(chosen) < selection.sentences and is_open.any():
-        marginal = selection.mmr_lambda * relevance - (1 - selection.mmr_lambda) * similarity
+        marginal = (
+            selection.mmr_lambda * relevance - (1 - selection.mmr_lambda) * similarity
+        )
         index = int(np.argmax(np.where(is_open, np.round(marginal, _DIGITS), -np.inf)))
         is_open[index] = False
         length = len(words(sentences[index])) if selection.max_words else 0
@@ -126,4 +163,8 @@ def _take_diverse(sentences: Sequence[str], scores: np.ndarray, selection: Selec
 
 def _row(vectors: "np.ndarray | scipy.sparse.csr_array", index: int) -> np.ndarray:
     """One row of a plain or sparse matrix [N, V], float64 [V]."""
-    return vectors[index] if isinstance(vectors, np.ndarray) else vectors[[index]].toarray()[0]
+    return (
+        vectors[index]
+        if isinstance(vectors, np.ndarray)
+        else vectors[[index]].toarray()[0]
+    )

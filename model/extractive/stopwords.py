@@ -38,4 +38,22 @@ very
 STOP_WORDS = frozenset(_SNOWBALL.split())
 
 # What tokenised text leaves of contractions and possessives (`do n't`, `she 's`), and of brackets (`-lrb-`). Not of the list above.
-TOKENISED_FRAGMENTS = frozenset(["s", "t", "d", "m", "ll", "re", "ve", "n't", "ca", "wo", "sha", "lrb", "rrb", "lsb", "rsb"])
+TOKENISED_FRAGMENTS = frozenset(
+    [
+        "s",
+        "t",
+        "d",
+        "m",
+        "ll",
+        "re",
+        "ve",
+        "n't",
+        "ca",
+        "wo",
+        "sha",
+        "lrb",
+        "rrb",
+        "lsb",
+        "rsb",
+    ]
+)

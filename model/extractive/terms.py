@@ -86,7 +86,10 @@ class Terms:
     @property
     def is_small(self) -> bool:
         """Whether matrices are plain, and sentences may be compared each with each."""
-        return self.sentences <= _SMALL_SENTENCES and self.sentences * self.vocabulary <= _SMALL_CELLS
+        return (
+            self.sentences <= _SMALL_SENTENCES
+            and self.sentences * self.vocabulary <= _SMALL_CELLS
+        )
 
     def matrix(self, values: np.ndarray) -> "np.ndarray | scipy.sparse.csr_array":
         """The values of the cells as float64 [N, V]: a plain matrix for a small document, else a sparse one."""
@@ -95,7 +98,9 @@ class Terms:
             full = np.zeros((self.sentences, self.vocabulary))
             full[rows, terms] = values
             return full
-        return scipy.sparse.csr_array((values, (rows, terms)), shape=(self.sentences, self.vocabulary))
+        return scipy.sparse.csr_array(
+            (values, (rows, terms)), shape=(self.sentences, self.vocabulary)
+        )
 
     def products(self, values: np.ndarray) -> np.ndarray:
         """The inner products of sentences, each with each, by the values of their cells; float64 [N, N]. For small documents.
@@ -111,8 +116,12 @@ class Terms:
         step = max(1, NEVER_SPLIT // max(self.sentences, 1) ** 2)
         products = shared[:, :step] @ shared[:, :step].T
         for first in range(step, shared.shape[1], step):
-            products += shared[:, first : first + step] @ shared[:, first : first + step].T
-        products.flat[:: self.sentences + 1] = np.bincount(rows, values * values, self.sentences)
+            products += (
+                shared[:, first : first + step] @ shared[:, first : first + step].T
+            )
+        products.flat[:: self.sentences + 1] = np.bincount(
+            rows, values * values, self.sentences
+        )
         return products
 
 
@@ -184,4 +193,6 @@ def _term(word: str) -> bytes:
     """
     if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
         return _NO_TERM
-    return hashlib.blake2b(stem(word.removesuffix("'s")).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return hashlib.blake2b(
+        stem(word.removesuffix("'s")).encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()

@@ -6,7 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import threadpoolctl
 
-NEVER_SPLIT = 1 << 18  # multiplications of a product that OpenBLAS keeps in one thread: 4 x 65,536
+NEVER_SPLIT = (
+    1 << 18
+)  # multiplications of a product that OpenBLAS keeps in one thread: 4 x 65,536
 
 
 def one_thread(multiplications: float = math.inf) -> AbstractContextManager[object]:
@@ -16,7 +18,11 @@ def one_thread(multiplications: float = math.inf) -> AbstractContextManager[obje
     the eigenvectors of 29 sentences take 30 ms instead of 0.06. Entering and leaving take 12 microseconds, which are saved
     where there are so few multiplications that BLAS does not split them up.
     """
-    return _controller().limit(limits=1, user_api="blas") if multiplications > NEVER_SPLIT else nullcontext()
+    return (
+        _controller().limit(limits=1, user_api="blas")
+        if multiplications > NEVER_SPLIT
+        else nullcontext()
+    )
 
 
 @functools.cache

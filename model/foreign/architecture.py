@@ -8,7 +8,13 @@ from precis.model.errors import DataError
 from precis.model.network.config import EncoderConfig, TransformerConfig
 
 # The last part of a weight's path, and what it is called in a checkpoint.
-_LEAVES = {"kernel": "weight", "gamma": "weight", "scale": "weight", "bias": "bias", "beta": "bias"}
+_LEAVES = {
+    "kernel": "weight",
+    "gamma": "weight",
+    "scale": "weight",
+    "bias": "bias",
+    "beta": "bias",
+}
 # What the activations are called in config.json and here.
 _ACTIVATIONS = {
     "gelu": "gelu",
@@ -51,10 +57,15 @@ class Architecture(NamedTuple, Generic[Config]):
     older: Mapping[str, str] = {}
 
 
-def attention_names(path: str, name: str, parts: tuple[str, str, str, str]) -> dict[str, str]:
+def attention_names(
+    path: str, name: str, parts: tuple[str, str, str, str]
+) -> dict[str, str]:
     """The names of an attention's linear layers, given those of query, key, value and output below its own."""
     ours = ("query", "key", "value", "output")
-    return {f"{path}/{part}": f"{name}.{theirs}" for part, theirs in zip(ours, parts, strict=True)}
+    return {
+        f"{path}/{part}": f"{name}.{theirs}"
+        for part, theirs in zip(ours, parts, strict=True)
+    }
 
 
 def tensor_name(path: str, architecture: Architecture[Any]) -> str:
@@ -91,5 +102,7 @@ def activation(settings: Mapping[str, Any], field: str) -> str:
     """
     name = settings.get(field, "gelu")
     if name not in _ACTIVATIONS:
-        raise DataError(f"config.json: {field} {name!r} is not one of {', '.join(_ACTIVATIONS)}; it cannot be imported")
+        raise DataError(
+            f"config.json: {field} {name!r} is not one of {', '.join(_ACTIVATIONS)}; it cannot be imported"
+        )
     return _ACTIVATIONS[name]

@@ -9,7 +9,12 @@ from precis.model.network.config import StackConfig, TransformerConfig
 
 def bart_config(settings: Mapping[str, Any]) -> TransformerConfig:
     """The network that a config.json describes."""
-    return sized_config(settings, pad_id=settings.get("pad_token_id", 1), positions="learned", embedding_norm=True)
+    return sized_config(
+        settings,
+        pad_id=settings.get("pad_token_id", 1),
+        positions="learned",
+        embedding_norm=True,
+    )
 
 
 def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
@@ -19,7 +24,10 @@ def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
       settings: config.json.
       **kind: the fields of `StackConfig` that set one architecture apart from the other.
     """
-    is_tied, positions = settings.get("tie_word_embeddings", True), settings["max_position_embeddings"]
+    is_tied, positions = (
+        settings.get("tie_word_embeddings", True),
+        settings["max_position_embeddings"],
+    )
     stack = {
         "vocabulary_size": settings["vocab_size"],
         "width": settings["d_model"],
@@ -31,7 +39,11 @@ def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
         **kind,
     }
     encoder, decoder = (
-        {"feed_forward": settings[f"{side}_ffn_dim"], "heads": settings[f"{side}_attention_heads"]} for side in ("encoder", "decoder")
+        {
+            "feed_forward": settings[f"{side}_ffn_dim"],
+            "heads": settings[f"{side}_attention_heads"],
+        }
+        for side in ("encoder", "decoder")
     )
     return TransformerConfig(
         **stack,
@@ -64,16 +76,25 @@ BART = Architecture(
         "encoder_#/feed_forward_residual/norm": "encoder.layers.#.final_layer_norm",
         "target_input/positions": "decoder.embed_positions.weight",
         "target_input/norm": "decoder.layernorm_embedding",
-        **attention_names("decoder_#/self_attention", "decoder.layers.#.self_attn", _PARTS),
+        **attention_names(
+            "decoder_#/self_attention", "decoder.layers.#.self_attn", _PARTS
+        ),
         "decoder_#/self_residual/norm": "decoder.layers.#.self_attn_layer_norm",
-        **attention_names("decoder_#/cross_attention", "decoder.layers.#.encoder_attn", _PARTS),
+        **attention_names(
+            "decoder_#/cross_attention", "decoder.layers.#.encoder_attn", _PARTS
+        ),
         "decoder_#/cross_residual/norm": "decoder.layers.#.encoder_attn_layer_norm",
         "decoder_#/feed_forward/inner": "decoder.layers.#.fc1",
         "decoder_#/feed_forward/outer": "decoder.layers.#.fc2",
         "decoder_#/feed_forward_residual/norm": "decoder.layers.#.final_layer_norm",
     },
     prefix="model.",
-    embedding=("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"),
+    embedding=(
+        "shared.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    ),
     optional=("final_logits_bias",),
     ignored=("encoder.version", "decoder.version"),
     first_position=2,

@@ -14,12 +14,20 @@ from precis.model.network.config import EncoderConfig
 _ROBERTA_PAD = 1
 
 
-def bert_config(settings: Mapping[str, Any], *, activation_field: str = "hidden_act") -> EncoderConfig:
+def bert_config(
+    settings: Mapping[str, Any], *, activation_field: str = "hidden_act"
+) -> EncoderConfig:
     """The encoder that a config.json describes."""
-    if (positions := settings.get("position_embedding_type") or "absolute") != "absolute":
-        raise DataError(f"config.json: position_embedding_type is {positions!r}, and only absolute positions can be imported")
+    if (
+        positions := settings.get("position_embedding_type") or "absolute"
+    ) != "absolute":
+        raise DataError(
+            f"config.json: position_embedding_type is {positions!r}, and only absolute positions can be imported"
+        )
     if settings.get("is_decoder"):
-        raise DataError("config.json: is_decoder is true, and only an encoder can be imported; take a checkpoint of one")
+        raise DataError(
+            "config.json: is_decoder is true, and only an encoder can be imported; take a checkpoint of one"
+        )
     return EncoderConfig(
         vocabulary_size=settings["vocab_size"],
         pad_id=settings.get("pad_token_id", 0),
@@ -40,9 +48,17 @@ def bert_config(settings: Mapping[str, Any], *, activation_field: str = "hidden_
 def roberta_config(settings: Mapping[str, Any]) -> EncoderConfig:
     """The same for RoBERTa, whose first position is the one behind the id of the padding."""
     if (pad := settings.get("pad_token_id", _ROBERTA_PAD)) != _ROBERTA_PAD:
-        raise DataError(f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with {_ROBERTA_PAD} can be imported")
+        raise DataError(
+            f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with {_ROBERTA_PAD} can be imported"
+        )
     rows = settings["max_position_embeddings"]
-    return bert_config({"pad_token_id": pad, **settings, "max_position_embeddings": rows - _ROBERTA_PAD - 1})
+    return bert_config(
+        {
+            "pad_token_id": pad,
+            **settings,
+            "max_position_embeddings": rows - _ROBERTA_PAD - 1,
+        }
+    )
 
 
 def distilbert_config(settings: Mapping[str, Any]) -> EncoderConfig:
@@ -59,7 +75,14 @@ def distilbert_config(settings: Mapping[str, Any]) -> EncoderConfig:
 
 
 # Heads for tasks, and what is not trained.
-_HEADS = ("pooler.", "cls.", "classifier.", "qa_outputs.", "lm_head.", "embeddings.position_ids")
+_HEADS = (
+    "pooler.",
+    "cls.",
+    "classifier.",
+    "qa_outputs.",
+    "lm_head.",
+    "embeddings.position_ids",
+)
 
 BERT = Architecture(
     network=bert_config,
@@ -78,11 +101,15 @@ BERT = Architecture(
     },
     prefix="bert.",
     ignored=_HEADS,
-    added={"embeddings.position_embeddings.weight": "embeddings.token_type_embeddings.weight"},
+    added={
+        "embeddings.position_embeddings.weight": "embeddings.token_type_embeddings.weight"
+    },
     older={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
 )
 
-ROBERTA = BERT._replace(network=roberta_config, prefix="roberta.", first_position=_ROBERTA_PAD + 1)
+ROBERTA = BERT._replace(
+    network=roberta_config, prefix="roberta.", first_position=_ROBERTA_PAD + 1
+)
 
 DISTILBERT = Architecture(
     network=distilbert_config,
@@ -100,5 +127,11 @@ DISTILBERT = Architecture(
         "encoder_#/feed_forward_residual/norm": "transformer.layer.#.output_layer_norm",
     },
     prefix="distilbert.",
-    ignored=(*_HEADS, "pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector."),
+    ignored=(
+        *_HEADS,
+        "pre_classifier.",
+        "vocab_transform.",
+        "vocab_layer_norm.",
+        "vocab_projector.",
+    ),
 )

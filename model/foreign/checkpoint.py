@@ -28,8 +28,17 @@ if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be
 
 CONFIG_FILE, GENERATION_FILE = "config.json", "generation_config.json"
 # By model_type: what writes summaries, and what only reads.
-ENCODER_DECODERS: Mapping[str, Architecture[TransformerConfig]] = {"bart": BART, "mt5": MT5, "pegasus": PEGASUS, "t5": T5}
-ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {"bert": BERT, "distilbert": DISTILBERT, "roberta": ROBERTA}
+ENCODER_DECODERS: Mapping[str, Architecture[TransformerConfig]] = {
+    "bart": BART,
+    "mt5": MT5,
+    "pegasus": PEGASUS,
+    "t5": T5,
+}
+ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {
+    "bert": BERT,
+    "distilbert": DISTILBERT,
+    "roberta": ROBERTA,
+}
 
 
 class Checkpoint(NamedTuple):
@@ -47,7 +56,9 @@ class Checkpoint(NamedTuple):
     task_prefix: str
 
 
-def read_settings(folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)) -> dict[str, Any]:
+def read_settings(
+    folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)
+) -> dict[str, Any]:
     """The config.json of a checkpoint that can be imported; of a preset, what it would be.
 
     Args:
@@ -59,19 +70,27 @@ def read_settings(folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *
       DataError: config.json is damaged.
     """
     if not files.exists(folder):
-        raise UsageError(f"{folder}: there is no such folder; name one that a checkpoint was downloaded to")
+        raise UsageError(
+            f"{folder}: there is no such folder; name one that a checkpoint was downloaded to"
+        )
     if not files.exists(files.join(folder, CONFIG_FILE)):
-        raise UsageError(f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name the folder that holds {CONFIG_FILE} and the weights")
+        raise UsageError(
+            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name the folder that holds {CONFIG_FILE} and the weights"
+        )
     settings = _read_object(files.join(folder, CONFIG_FILE))
     if is_preset(settings):
         with _naming(folder):
             settings = preset_settings(settings)
     if (kind := settings.get("model_type")) not in among:
-        raise UsageError(f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(among)}; take such a checkpoint")
+        raise UsageError(
+            f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(among)}; take such a checkpoint"
+        )
     return settings
 
 
-def load_checkpoint(folder: str, *, precision: str = "float32", max_source_tokens: int = 0) -> Checkpoint:
+def load_checkpoint(
+    folder: str, *, precision: str = "float32", max_source_tokens: int = 0
+) -> Checkpoint:
     """Reads the network of a checkpoint that writes, and its generation settings; its tokenizer is not needed.
 
     Args:
@@ -84,7 +103,10 @@ def load_checkpoint(folder: str, *, precision: str = "float32", max_source_token
       DataError: a file is damaged, a tensor missing, unexpected or of another shape, or a setting not supported.
     """
     settings = read_settings(folder, among=ENCODER_DECODERS)
-    architecture, path = ENCODER_DECODERS[settings["model_type"]], files.join(folder, GENERATION_FILE)
+    architecture, path = (
+        ENCODER_DECODERS[settings["model_type"]],
+        files.join(folder, GENERATION_FILE),
+    )
     generation = _read_object(path) if files.exists(path) else None
     with _naming(folder):
         if settings.get("is_encoder_decoder") is False:
@@ -108,7 +130,9 @@ def load_checkpoint(folder: str, *, precision: str = "float32", max_source_token
     return Checkpoint(network, decoding, special, task_prefix)
 
 
-def load_encoder(folder: str, *, precision: str = "float32", max_source_tokens: int = 0) -> "Encoder":
+def load_encoder(
+    folder: str, *, precision: str = "float32", max_source_tokens: int = 0
+) -> "Encoder":
     """Reads the encoder of a checkpoint of the BERT type; its tokenizer is not needed.
 
     Args:
@@ -130,14 +154,20 @@ def load_encoder(folder: str, *, precision: str = "float32", max_source_tokens: 
     return encoder
 
 
-def _network_config(settings: Mapping[str, Any], architecture: Architecture[Config]) -> Config:
+def _network_config(
+    settings: Mapping[str, Any], architecture: Architecture[Config]
+) -> Config:
     try:
         return architecture.network(settings)
     except KeyError as error:
-        raise DataError(f"{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again") from error
+        raise DataError(
+            f"{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again"
+        ) from error
 
 
-def _read(folder: str, config: Config, architecture: Architecture[Config], asked: int) -> tuple[Config, dict[str, Tensor]]:
+def _read(
+    folder: str, config: Config, architecture: Architecture[Config], asked: int
+) -> tuple[Config, dict[str, Tensor]]:
     """The configuration with the source length that is asked for, if any, and the tensors that fit it by their names of today."""
     learned = config.max_source_tokens if config.positions == "learned" else None
     if learned and asked > learned:
@@ -149,7 +179,9 @@ def _read(folder: str, config: Config, architecture: Architecture[Config], asked
     if is_preset(_read_object(files.join(folder, CONFIG_FILE))):
         with _naming(folder):
             tensors = preset_tensors(tensors, config, architecture)
-    found = {current_name(name, architecture): tensor for name, tensor in tensors.items()}
+    found = {
+        current_name(name, architecture): tensor for name, tensor in tensors.items()
+    }
     if not asked:
         return config, found
     if learned:
@@ -157,7 +189,11 @@ def _read(folder: str, config: Config, architecture: Architecture[Config], asked
     return dataclasses.replace(config, max_source_tokens=asked), found
 
 
-def _with_output(config: TransformerConfig, tensors: dict[str, Tensor], architecture: Architecture[Any]) -> TransformerConfig:
+def _with_output(
+    config: TransformerConfig,
+    tensors: dict[str, Tensor],
+    architecture: Architecture[Any],
+) -> TransformerConfig:
     """The configuration with an output layer where the tensors hold one; the embedding table is put under one name."""
     is_tied = join_embedding(tensors, architecture, is_tied=config.tied_output)
     if is_tied == config.tied_output:
@@ -168,7 +204,9 @@ def _with_output(config: TransformerConfig, tensors: dict[str, Tensor], architec
             f"{output} differs from the embedding table, and {CONFIG_FILE} scales the output as where they are one; if it was trained "
             "apart, say so there: tie_word_embeddings false"
         )
-    return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)  # the output layer has a bias already
+    return dataclasses.replace(
+        config, tied_output=is_tied, logits_bias=False
+    )  # the output layer has a bias already
 
 
 @contextlib.contextmanager
@@ -184,7 +222,9 @@ def _read_object(path: str) -> dict[str, Any]:
     try:
         content = files.read_json(path)
     except ValueError as error:
-        raise DataError(f"{path}: not JSON ({error}); download the checkpoint again") from error
+        raise DataError(
+            f"{path}: not JSON ({error}); download the checkpoint again"
+        ) from error
     if not isinstance(content, dict):
         raise DataError(f"{path}: no JSON object; download the checkpoint again")
     return content

@@ -7,7 +7,9 @@ from typing import Any
 from precis.model.errors import DataError
 
 
-def byte_level_bpe(vocabulary_content: bytes, merges_content: bytes, settings: Mapping[str, Any]) -> str:
+def byte_level_bpe(
+    vocabulary_content: bytes, merges_content: bytes, settings: Mapping[str, Any]
+) -> str:
     """The definition of the tokenizer of RoBERTa and BART (Radford et al. 2019, section 2.2).
 
     Args:
@@ -19,21 +21,50 @@ def byte_level_bpe(vocabulary_content: bytes, merges_content: bytes, settings: M
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-    vocabulary, lines = json.loads(vocabulary_content), merges_content.decode().splitlines()
-    merges = [(first, second) for first, _, second in (line.partition(" ") for line in lines if line and not line.startswith("#version"))]
+    vocabulary, lines = (
+        json.loads(vocabulary_content),
+        merges_content.decode().splitlines(),
+    )
+    merges = [
+        (first, second)
+        for first, _, second in (
+            line.partition(" ")
+            for line in lines
+            if line and not line.startswith("#version")
+        )
+    ]
     tokens = {token: piece for piece, token in vocabulary.items()}
     first, last = settings.get("bos_token_id", 0), settings.get("eos_token_id", 2)
     try:
-        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, continuing_subword_prefix="", end_of_word_suffix=""))
+        tokenizer = Tokenizer(
+            models.BPE(
+                vocab=vocabulary,
+                merges=merges,
+                continuing_subword_prefix="",
+                end_of_word_suffix="",
+            )
+        )
     except Exception as error:  # the library raises no narrower one
-        raise DataError(f"no vocabulary for the merges of merges.txt ({error}); download both again") from error
+        raise DataError(
+            f"no vocabulary for the merges of merges.txt ({error}); download both again"
+        ) from error
     for token in (first, last):
         if token not in tokens:
-            raise DataError(f"it holds no token {token}, which config.json puts around a text; download both again")
+            raise DataError(
+                f"it holds no token {token}, which config.json puts around a text; download both again"
+            )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.RobertaProcessing((tokens[last], last), (tokens[first], first), add_prefix_space=False)
-    special = {tokens[first], tokens[last], tokens.get(settings.get("pad_token_id", 1)), "<unk>", "<mask>"} & vocabulary.keys()
+    tokenizer.post_processor = processors.RobertaProcessing(
+        (tokens[last], last), (tokens[first], first), add_prefix_space=False
+    )
+    special = {
+        tokens[first],
+        tokens[last],
+        tokens.get(settings.get("pad_token_id", 1)),
+        "<unk>",
+        "<mask>",
+    } & vocabulary.keys()
     tokenizer.add_special_tokens(sorted(special))
     return tokenizer.to_str()
 
@@ -48,27 +79,49 @@ def word_pieces(content: bytes, settings: Mapping[str, Any]) -> str:
     Raises:
       DataError: a special token is missing.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+    )
 
     lines = content.decode().removesuffix("\n").split("\n")
     vocabulary = {piece.rstrip("\r"): token for token, piece in enumerate(lines)}
-    special = {name: _token(settings.get(f"{name}_token"), f"[{name.upper()}]") for name in ("unk", "sep", "pad", "cls", "mask")}
+    special = {
+        name: _token(settings.get(f"{name}_token"), f"[{name.upper()}]")
+        for name in ("unk", "sep", "pad", "cls", "mask")
+    }
     for name in ("unk", "sep", "cls"):
         if special[name] not in vocabulary:
-            raise DataError(f"it does not hold {special[name]}, the {name}_token of tokenizer_config.json; download both again")
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk"], max_input_chars_per_word=100))
+            raise DataError(
+                f"it does not hold {special[name]}, the {name}_token of tokenizer_config.json; download both again"
+            )
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            vocabulary, unk_token=special["unk"], max_input_chars_per_word=100
+        )
+    )
     normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
         strip_accents=settings.get("strip_accents"),
         lowercase=settings.get("do_lower_case", True),
     )
     folding = [normalizers.Replace("ß", "ss"), normalizers.Replace("ς", "σ")]
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizer, *folding]) if settings.get("fold_case") else normalizer
+    tokenizer.normalizer = (
+        normalizers.Sequence([normalizers.NFKC(), normalizer, *folding])
+        if settings.get("fold_case")
+        else normalizer
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     sep, cls = ((special[name], vocabulary[special[name]]) for name in ("sep", "cls"))
     tokenizer.post_processor = processors.BertProcessing(sep, cls)
-    tokenizer.add_special_tokens([token for token in special.values() if token in vocabulary])
+    tokenizer.add_special_tokens(
+        [token for token in special.values() if token in vocabulary]
+    )
     return tokenizer.to_str()
 
 

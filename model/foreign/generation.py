@@ -47,7 +47,9 @@ def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def read_generation(settings: Mapping[str, Any], generation: Mapping[str, Any] | None) -> tuple[DecodingConfig, DecodingTokens]:
+def read_generation(
+    settings: Mapping[str, Any], generation: Mapping[str, Any] | None
+) -> tuple[DecodingConfig, DecodingTokens]:
     """What transformers does with a checkpoint that is to summarize if it is told nothing more.
 
     Args:
@@ -59,7 +61,11 @@ def read_generation(settings: Mapping[str, Any], generation: Mapping[str, Any] |
       DataError: a setting that no search here has, or that contradicts another.
     """
     general = settings if generation is None else generation
-    own = {name: value for name, value in {**general, **task_settings(settings)}.items() if value is not None}
+    own = {
+        name: value
+        for name, value in {**general, **task_settings(settings)}.items()
+        if value is not None
+    }
     for name, neutral in UNSUPPORTED.items():
         if own.get(name) and own[name] != neutral:
             raise DataError(
@@ -70,8 +76,16 @@ def read_generation(settings: Mapping[str, Any], generation: Mapping[str, Any] |
         raise DataError(
             f"early_stopping is {early!r} and must be one of {', '.join(map(str, EARLY_STOPPING))}; correct generation_config.json"
         )
-    longest = own["max_new_tokens"] if "max_new_tokens" in own else own.get("max_length", DEFAULT_NEW_TOKENS + 1) - 1
-    shortest = own["min_new_tokens"] if "min_new_tokens" in own else own.get("min_length", 0) - 1
+    longest = (
+        own["max_new_tokens"]
+        if "max_new_tokens" in own
+        else own.get("max_length", DEFAULT_NEW_TOKENS + 1) - 1
+    )
+    shortest = (
+        own["min_new_tokens"]
+        if "min_new_tokens" in own
+        else own.get("min_length", 0) - 1
+    )
     try:
         decoding = DecodingConfig(
             beam_width=width,
@@ -82,23 +96,38 @@ def read_generation(settings: Mapping[str, Any], generation: Mapping[str, Any] |
             max_summary_tokens=longest,
             no_repeat_ngram=own.get("no_repeat_ngram_size", 0),
             repetition_penalty=float(own.get("repetition_penalty", 1.0)),
-            repetition_penalty_form="logits" if width == 1 else "log_probs",  # greedy search is told before the softmax
+            repetition_penalty_form="logits"
+            if width == 1
+            else "log_probs",  # greedy search is told before the softmax
             early_stopping=EARLY_STOPPING[early],
             unfinished="compete",
         )
     except UsageError as error:
-        raise DataError(f"the generation settings cannot be: {error}; correct generation_config.json") from error
+        raise DataError(
+            f"the generation settings cannot be: {error}; correct generation_config.json"
+        ) from error
     return decoding, _special_tokens(settings, own)
 
 
-def _special_tokens(settings: Mapping[str, Any], own: Mapping[str, Any]) -> DecodingTokens:
-    both = {**{name: value for name, value in settings.items() if value is not None}, **own}
+def _special_tokens(
+    settings: Mapping[str, Any], own: Mapping[str, Any]
+) -> DecodingTokens:
+    both = {
+        **{name: value for name, value in settings.items() if value is not None},
+        **own,
+    }
     start = both.get("decoder_start_token_id", both.get("bos_token_id"))
-    needed = {"decoder_start_token_id": start, "eos_token_id": _one(both, "eos_token_id"), "pad_token_id": both.get("pad_token_id")}
+    needed = {
+        "decoder_start_token_id": start,
+        "eos_token_id": _one(both, "eos_token_id"),
+        "pad_token_id": both.get("pad_token_id"),
+    }
     for name, token in needed.items():
         if token is None:
             raise DataError(f"{name} is missing; add it to config.json")
-    forced = [_one(own, name) for name in ("forced_bos_token_id", "forced_eos_token_id")]
+    forced = [
+        _one(own, name) for name in ("forced_bos_token_id", "forced_eos_token_id")
+    ]
     suppressed = tuple(own.get("suppress_tokens", ()))
     for token in (*needed.values(), *forced, *suppressed):
         if token is not None and not 0 <= token < settings["vocab_size"]:
@@ -107,7 +136,14 @@ def _special_tokens(settings: Mapping[str, Any], own: Mapping[str, Any]) -> Deco
             )
     start_id, end_id, pad_id = needed.values()
     prefix = () if forced[0] is None else (forced[0],)
-    return DecodingTokens(start_id=start_id, end_id=end_id, pad_id=pad_id, suppressed=suppressed, prefix=prefix, last_id=forced[1])
+    return DecodingTokens(
+        start_id=start_id,
+        end_id=end_id,
+        pad_id=pad_id,
+        suppressed=suppressed,
+        prefix=prefix,
+        last_id=forced[1],
+    )
 
 
 def _one(values: Mapping[str, Any], name: str) -> Any:
@@ -116,5 +152,7 @@ def _one(values: Mapping[str, Any], name: str) -> Any:
     if not isinstance(value, list):
         return value
     if len(value) != 1:
-        raise DataError(f"{name} is {value}, and a search here knows one such token; leave one in generation_config.json")
+        raise DataError(
+            f"{name} is {value}, and a search here knows one such token; leave one in generation_config.json"
+        )
     return value[0]

@@ -21,7 +21,10 @@ from precis.model.foreign.tensors import Tensor
 from precis.model.network.config import EncoderConfig, TransformerConfig
 
 # No preset says how to search, so a network of one is searched as one that was trained here.
-_SEARCH = {"num_beams": DecodingConfig().beam_width, "no_repeat_ngram_size": DecodingConfig().no_repeat_ngram}
+_SEARCH = {
+    "num_beams": DecodingConfig().beam_width,
+    "no_repeat_ngram_size": DecodingConfig().no_repeat_ngram,
+}
 _NEW_TOKENS = DecodingConfig().max_summary_tokens
 
 
@@ -40,13 +43,17 @@ def preset_settings(config: Mapping[str, Any]) -> dict[str, Any]:
       DataError: a field is missing, or has a value that no such checkpoint has.
     """
     name = str(config["registered_name"])
-    backbone = name.rpartition(">")[2]  # in front of it stands keras_hub, or keras_nlp in older presets
+    backbone = name.rpartition(">")[
+        2
+    ]  # in front of it stands keras_hub, or keras_nlp in older presets
     if backbone not in _SETTINGS:
         return {"model_type": name}
     try:
         return _SETTINGS[backbone](config["config"])
     except (KeyError, TypeError) as error:
-        raise DataError(f"config.json: no settings of a {backbone} ({error!r}); save the preset again") from error
+        raise DataError(
+            f"config.json: no settings of a {backbone} ({error!r}); save the preset again"
+        ) from error
 
 
 def _bert(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,8 +73,16 @@ def _bert(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _roberta(config: Mapping[str, Any]) -> dict[str, Any]:
-    rows = config["max_sequence_length"] + 2  # a preset leaves out the two that are never read
-    other = {"model_type": "roberta", "max_position_embeddings": rows, "hidden_act": "gelu", "layer_norm_eps": 1e-5, "pad_token_id": 1}
+    rows = (
+        config["max_sequence_length"] + 2
+    )  # a preset leaves out the two that are never read
+    other = {
+        "model_type": "roberta",
+        "max_position_embeddings": rows,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-5,
+        "pad_token_id": 1,
+    }
     return {**_bert(config), **other}
 
 
@@ -87,7 +102,11 @@ def _distilbert(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bart(config: Mapping[str, Any]) -> dict[str, Any]:
-    layers, heads, inner = config["num_layers"], config["num_heads"], config["intermediate_dim"]
+    layers, heads, inner = (
+        config["num_layers"],
+        config["num_heads"],
+        config["intermediate_dim"],
+    )
     positions = config["max_sequence_length"]
     return {
         "model_type": "bart",
@@ -100,7 +119,13 @@ def _bart(config: Mapping[str, Any]) -> dict[str, Any]:
         "max_position_embeddings": positions,
         "activation_function": "gelu",
         # A target begins with the end token and the start token.
-        **{"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_bos_token_id": 0},
+        **{
+            "bos_token_id": 0,
+            "pad_token_id": 1,
+            "eos_token_id": 2,
+            "decoder_start_token_id": 2,
+            "forced_bos_token_id": 0,
+        },
         **{**_SEARCH, "max_new_tokens": min(_NEW_TOKENS, positions - 1)},
     }
 
@@ -130,7 +155,9 @@ def _t5_activation(activation: Any, *, is_gated: bool) -> str:
     described = activation["config"] if isinstance(activation, dict) else activation
     name = str(described).rpartition(">")[2]
     if name == "gelu" and is_gated:
-        raise DataError("config.json: activation is 'gelu' with a gate, and what T5 has there is its approximation; it cannot be imported")
+        raise DataError(
+            "config.json: activation is 'gelu' with a gate, and what T5 has there is its approximation; it cannot be imported"
+        )
     name = "gelu_new" if name == "gelu_approximate" else name
     return f"gated-{name}" if is_gated else name
 
@@ -161,7 +188,9 @@ def preset_tokenizer_settings(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def preset_tensors(
-    tensors: Mapping[str, Tensor], config: TransformerConfig | EncoderConfig, architecture: Architecture[Any]
+    tensors: Mapping[str, Tensor],
+    config: TransformerConfig | EncoderConfig,
+    architecture: Architecture[Any],
 ) -> dict[str, Tensor]:
     """The tensors of a preset, named and laid out as in a checkpoint of Hugging Face.
 
@@ -177,20 +206,28 @@ def preset_tensors(
     found: dict[str, Tensor] = {}
     for path, tensor in tensors.items():
         match = _PATH.fullmatch(path)
-        layer, number = (match[1].replace("/_", "/"), int(match[2])) if match else (path, 0)
+        layer, number = (
+            (match[1].replace("/_", "/"), int(match[2])) if match else (path, 0)
+        )
         if layer in _NAMES:
             found[f"{_NAMES[layer]}.{('weight', 'bias')[number]}"] = tensor
             continue
         weight = _weight(layers[layer], number) if layer in layers else path
         try:
             numbers = _laid_out(tensor.numbers(), weight, architecture)
-            found[tensor_name(weight, architecture)] = Tensor("F32", numbers.shape, numbers.tobytes())
+            found[tensor_name(weight, architecture)] = Tensor(
+                "F32", numbers.shape, numbers.tobytes()
+            )
         except KeyError:
             found[path] = tensor
         except ValueError as error:
-            raise DataError(f"{path}: {error}, and only floating-point weights are read; save the preset in one") from error
+            raise DataError(
+                f"{path}: {error}, and only floating-point weights are read; save the preset in one"
+            ) from error
     for name in architecture.added.values():  # RoBERTa's vector of the first of two texts, which a preset leaves out, as it is zero
-        found.setdefault(name, Tensor("F32", (1, config.width), bytes(4 * config.width)))
+        found.setdefault(
+            name, Tensor("F32", (1, config.width), bytes(4 * config.width))
+        )
     return found
 
 
@@ -226,17 +263,44 @@ _T5_FEED_FORWARD = {
 
 def _layers(config: TransformerConfig | EncoderConfig) -> dict[str, str]:
     """Path of a layer in a preset -> path of it here, or of its only weight."""
-    encoder, decoder = config.encoder_layers, config.decoder_layers if isinstance(config, TransformerConfig) else 0
+    encoder, decoder = (
+        config.encoder_layers,
+        config.decoder_layers if isinstance(config, TransformerConfig) else 0,
+    )
     attentions = {"self": ("attention", "attention_residual")}
-    both = {"self": ("self_attention", "self_residual"), "cross": ("cross_attention", "cross_residual")}
+    both = {
+        "self": ("self_attention", "self_residual"),
+        "cross": ("cross_attention", "cross_residual"),
+    }
     t5 = "t5_transformer_layer"
     return {
         **_SINGLE,
-        **_numbered("transformer_encoder", "encoder", encoder, {**_attention("{}_attention_layer/{}_dense", attentions), **_FEED_FORWARD}),
-        **_numbered("transformer_decoder", "decoder", decoder, {**_attention("{}_attention_layer/{}_dense", both), **_FEED_FORWARD}),
+        **_numbered(
+            "transformer_encoder",
+            "encoder",
+            encoder,
+            {**_attention("{}_attention_layer/{}_dense", attentions), **_FEED_FORWARD},
+        ),
+        **_numbered(
+            "transformer_decoder",
+            "decoder",
+            decoder,
+            {**_attention("{}_attention_layer/{}_dense", both), **_FEED_FORWARD},
+        ),
         # Those of the decoder go on where those of the encoder end; the first of each has the numbers of the relative positions.
-        **_numbered(t5, "encoder", encoder, {**_attention("{}_attention/{}_projector", attentions), **_T5_FEED_FORWARD}),
-        **_numbered(t5, "decoder", decoder, {**_attention("{}_attention/{}_projector", both), **_T5_FEED_FORWARD}, before=encoder),
+        **_numbered(
+            t5,
+            "encoder",
+            encoder,
+            {**_attention("{}_attention/{}_projector", attentions), **_T5_FEED_FORWARD},
+        ),
+        **_numbered(
+            t5,
+            "decoder",
+            decoder,
+            {**_attention("{}_attention/{}_projector", both), **_T5_FEED_FORWARD},
+            before=encoder,
+        ),
         f"{t5}/self_attention": "encoder_positions/table",
         f"{t5}_{encoder}/self_attention": "decoder_positions/table",
     }
@@ -244,14 +308,33 @@ def _layers(config: TransformerConfig | EncoderConfig) -> dict[str, str]:
 
 def _attention(pattern: str, sides: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """The linear layers and the norm of attentions, there and here."""
-    linear = {pattern.format(side, part): f"{path}/{part}" for side, (path, _) in sides.items() for part in _PARTS}
-    return {**linear, **{f"{side}_attention_layer_norm": f"{path}/norm" for side, (_, path) in sides.items()}}
+    linear = {
+        pattern.format(side, part): f"{path}/{part}"
+        for side, (path, _) in sides.items()
+        for part in _PARTS
+    }
+    return {
+        **linear,
+        **{
+            f"{side}_attention_layer_norm": f"{path}/norm"
+            for side, (_, path) in sides.items()
+        },
+    }
 
 
-def _numbered(theirs: str, ours: str, count: int, parts: Mapping[str, str], *, before: int = 0) -> dict[str, str]:
+def _numbered(
+    theirs: str, ours: str, count: int, parts: Mapping[str, str], *, before: int = 0
+) -> dict[str, str]:
     """The parts of all layers of a kind; theirs are numbered from `before`, and the number 0 is left out."""
-    names = [f"{theirs}_{number}" if number else theirs for number in range(before, before + count)]
-    return {f"{name}/{there}": f"{ours}_{place}/{here}" for place, name in enumerate(names) for there, here in parts.items()}
+    names = [
+        f"{theirs}_{number}" if number else theirs
+        for number in range(before, before + count)
+    ]
+    return {
+        f"{name}/{there}": f"{ours}_{place}/{here}"
+        for place, name in enumerate(names)
+        for there, here in parts.items()
+    }
 
 
 def _weight(layer: str, number: int) -> str:
@@ -259,14 +342,22 @@ def _weight(layer: str, number: int) -> str:
     if layer.endswith("norm"):
         return f"{layer}/{('gamma', 'beta')[number]}"
     if layer.endswith(("/table", "/positions")):
-        return "output_layer/kernel" if number else layer  # of an embedding that is not tied
+        return (
+            "output_layer/kernel" if number else layer
+        )  # of an embedding that is not tied
     return f"{layer}/{('kernel', 'bias')[number]}"
 
 
-def _laid_out(numbers: np.ndarray, weight: str, architecture: Architecture[Any]) -> np.ndarray:
+def _laid_out(
+    numbers: np.ndarray, weight: str, architecture: Architecture[Any]
+) -> np.ndarray:
     """Weights as a checkpoint has them: linear layers [out, in], heads side by side, tables with rows that are never read."""
     if weight.endswith("/kernel"):
-        into = numbers.shape[-1] if weight.endswith("/output/kernel") else numbers.size // len(numbers)
+        into = (
+            numbers.shape[-1]
+            if weight.endswith("/output/kernel")
+            else numbers.size // len(numbers)
+        )
         return np.ascontiguousarray(numbers.reshape(-1, into).T)
     if weight.endswith("/bias"):
         return numbers.reshape(-1)

@@ -9,11 +9,20 @@ from precis.model.network.config import TransformerConfig
 
 def pegasus_config(settings: Mapping[str, Any]) -> TransformerConfig:
     """The network that a config.json describes."""
-    return sized_config(settings, pad_id=settings.get("pad_token_id", 0), positions="sinusoidal_halves", norm_first=True)
+    return sized_config(
+        settings,
+        pad_id=settings.get("pad_token_id", 0),
+        positions="sinusoidal_halves",
+        norm_first=True,
+    )
 
 
 PEGASUS = BART._replace(
     network=pegasus_config,
-    names={**BART.names, "encoder_norm": "encoder.layer_norm", "decoder_norm": "decoder.layer_norm"},
+    names={
+        **BART.names,
+        "encoder_norm": "encoder.layer_norm",
+        "decoder_norm": "decoder.layer_norm",
+    },
     ignored=("encoder.embed_positions.", "decoder.embed_positions."),  # computed here
 )

@@ -44,7 +44,9 @@ class SentencePieceModel(NamedTuple):
     characters: bytes
 
 
-def sentencepiece_definition(content: bytes, model_type: str, settings: Mapping[str, Any]) -> str:
+def sentencepiece_definition(
+    content: bytes, model_type: str, settings: Mapping[str, Any]
+) -> str:
     """The definition of a checkpoint's tokenizer: the ids are those that transformers gives.
 
     Args:
@@ -64,7 +66,9 @@ def sentencepiece_definition(content: bytes, model_type: str, settings: Mapping[
     try:
         return _LAYOUTS[model_type](model, settings).to_str()
     except Exception as error:  # the library raises no narrower one
-        raise DataError(f"the tokenizers library cannot take this model ({error}); download it again") from error
+        raise DataError(
+            f"the tokenizers library cannot take this model ({error}); download it again"
+        ) from error
 
 
 def read_model(content: bytes) -> SentencePieceModel:
@@ -75,17 +79,27 @@ def read_model(content: bytes) -> SentencePieceModel:
     """
     try:
         message = list(_fields(content))
-        fields = {number: dict(_fields(value)) for number, value in message if number in (2, 3)}
+        fields = {
+            number: dict(_fields(value))
+            for number, value in message
+            if number in (2, 3)
+        }
         pieces = tuple(_piece(value) for number, value in message if number == 1)
     except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
-        raise DataError(f"damaged, or no model of SentencePiece ({error!r}); download it again") from error
+        raise DataError(
+            f"damaged, or no model of SentencePiece ({error!r}); download it again"
+        ) from error
     trainer, normalizer = fields.get(2, {}), fields.get(3, {})
     if (kind := trainer.get(3, _UNIGRAM)) != _UNIGRAM:
-        raise DataError(f"its model_type is {kind}, and only Unigram, {_UNIGRAM}, is read; take the checkpoint's tokenizer.json")
+        raise DataError(
+            f"its model_type is {kind}, and only Unigram, {_UNIGRAM}, is read; take the checkpoint's tokenizer.json"
+        )
     texts = {piece.text for piece in pieces}
     for token in (PAD, END):
         if token not in texts:
-            raise DataError(f"it does not hold {token}, which T5 and PEGASUS have; take the checkpoint's own")
+            raise DataError(
+                f"it does not hold {token}, which T5 and PEGASUS have; take the checkpoint's own"
+            )
     return SentencePieceModel(pieces, trainer.get(40, 0), normalizer.get(2, b""))
 
 
@@ -99,7 +113,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
             value, place = _varint(message, place)
             yield number, value
             continue
-        size, place = _varint(message, place) if wire_type == 2 else (_SIZES[wire_type], place)
+        size, place = (
+            _varint(message, place) if wire_type == 2 else (_SIZES[wire_type], place)
+        )
         if place + size > len(message):
             raise ValueError(f"field {number} ends behind byte {len(message)}")
         yield number, message[place : place + size]
@@ -124,20 +140,39 @@ def _piece(message: bytes) -> Piece:
     return Piece(fields[1].decode(), score, fields.get(3, _NORMAL))
 
 
-def _t5(model: SentencePieceModel, settings: Mapping[str, Any], *, extra_ids: int = 100) -> "Tokenizer":
+def _t5(
+    model: SentencePieceModel, settings: Mapping[str, Any], *, extra_ids: int = 100
+) -> "Tokenizer":
     """T5: the marks of what was left out stand behind the pieces, the last first. Symbols of the model are tokens wherever they stand."""
     from tokenizers import AddedToken, normalizers, pre_tokenizers, processors
 
-    extra = [f"<extra_id_{number}>" for number in reversed(range(settings.get("extra_ids", extra_ids)))]
-    tokenizer = _unigram([*_scored(model.pieces), *((token, 0.0) for token in extra)], model.unknown_id)
+    extra = [
+        f"<extra_id_{number}>"
+        for number in reversed(range(settings.get("extra_ids", extra_ids)))
+    ]
+    tokenizer = _unigram(
+        [*_scored(model.pieces), *((token, 0.0) for token in extra)], model.unknown_id
+    )
     if model.characters:
         tokenizer.normalizer = normalizers.Precompiled(model.characters)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), tokenizer.pre_tokenizer])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), tokenizer.pre_tokenizer]
+    )
     control = [piece.text for piece in model.pieces if piece.type == _CONTROL]
-    tokenizer.add_special_tokens([PAD, END, model.pieces[model.unknown_id].text, *control, *extra])
-    tokenizer.add_tokens([AddedToken(piece.text, normalized=False) for piece in model.pieces if piece.type == _USER_DEFINED])
+    tokenizer.add_special_tokens(
+        [PAD, END, model.pieces[model.unknown_id].text, *control, *extra]
+    )
+    tokenizer.add_tokens(
+        [
+            AddedToken(piece.text, normalized=False)
+            for piece in model.pieces
+            if piece.type == _USER_DEFINED
+        ]
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+        single=f"$A {END}",
+        pair=f"$A {END} $B {END}",
+        special_tokens=[(END, tokenizer.token_to_id(END))],
     )
     return tokenizer
 
@@ -153,13 +188,31 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
 
     offset = settings.get("offset", 103)
     unused = [f"<unk_{number}>" for number in range(2, offset)]
-    before = [(PAD, 0.0), (END, 0.0), ("<mask_1>", 0.0), ("<mask_2>", 0.0), *((token, -100.0) for token in unused)]
-    tokenizer = _unigram([*before, *_scored(model.pieces[2:])], model.unknown_id + offset)
-    characters = normalizers.Precompiled(model.characters) if model.characters else normalizers.Replace(Regex(r"\n"), " ")
-    tokenizer.normalizer = normalizers.Sequence([characters, normalizers.Replace(Regex(" {2,}"), " ")])
-    tokenizer.add_special_tokens([*(token for token, _ in before), model.pieces[model.unknown_id].text])
+    before = [
+        (PAD, 0.0),
+        (END, 0.0),
+        ("<mask_1>", 0.0),
+        ("<mask_2>", 0.0),
+        *((token, -100.0) for token in unused),
+    ]
+    tokenizer = _unigram(
+        [*before, *_scored(model.pieces[2:])], model.unknown_id + offset
+    )
+    characters = (
+        normalizers.Precompiled(model.characters)
+        if model.characters
+        else normalizers.Replace(Regex(r"\n"), " ")
+    )
+    tokenizer.normalizer = normalizers.Sequence(
+        [characters, normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    tokenizer.add_special_tokens(
+        [*(token for token, _ in before), model.pieces[model.unknown_id].text]
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", pair=f"$A $B {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+        single=f"$A {END}",
+        pair=f"$A $B {END}",
+        special_tokens=[(END, tokenizer.token_to_id(END))],
     )
     return tokenizer
 
@@ -168,7 +221,9 @@ def _unigram(scored: Sequence[tuple[str, float]], unknown_id: int) -> "Tokenizer
     """What both have in common: the model, and the visible space before a text and for every one within."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    tokenizer = Tokenizer(models.Unigram(list(scored), unk_id=unknown_id, byte_fallback=False))
+    tokenizer = Tokenizer(
+        models.Unigram(list(scored), unk_id=unknown_id, byte_fallback=False)
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     return tokenizer
@@ -178,4 +233,6 @@ def _scored(pieces: Sequence[Piece]) -> list[tuple[str, float]]:
     return [(piece.text, piece.score) for piece in pieces]
 
 
-_LAYOUTS: Mapping[str, Callable[[SentencePieceModel, Mapping[str, Any]], "Tokenizer"]] = {"t5": _t5, "mt5": _mt5, "pegasus": _pegasus}
+_LAYOUTS: Mapping[
+    str, Callable[[SentencePieceModel, Mapping[str, Any]], "Tokenizer"]
+] = {"t5": _t5, "mt5": _mt5, "pegasus": _pegasus}

@@ -47,7 +47,10 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
         relative_buckets=settings.get("relative_attention_num_buckets", 32),
         relative_distance=settings.get("relative_attention_max_distance", 128),
         # What the versions with a gate call gelu is its approximation.
-        activation=activation({"feed_forward_proj": "gelu_new" if gating and name == "gelu" else name}, "feed_forward_proj"),
+        activation=activation(
+            {"feed_forward_proj": "gelu_new" if gating and name == "gelu" else name},
+            "feed_forward_proj",
+        ),
         gated_feed_forward=bool(gating),
         biases=False,
         norm_first=True,
@@ -60,7 +63,9 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
 
 def mt5_config(settings: Mapping[str, Any]) -> TransformerConfig:
     """The same for mT5, which never scales its output."""
-    return t5_config({"feed_forward_proj": "gated-gelu", **settings, "scale_decoder_outputs": False})
+    return t5_config(
+        {"feed_forward_proj": "gated-gelu", **settings, "scale_decoder_outputs": False}
+    )
 
 
 def _feed_forward(side: str, layer: int) -> dict[str, str]:
@@ -82,20 +87,33 @@ T5 = Architecture(
         "embedding/table": "shared.weight",
         "output_layer/kernel": "lm_head.weight",
         "encoder_positions/table": f"encoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
-        **attention_names("encoder_#/attention", "encoder.block.#.layer.0.SelfAttention", _PARTS),
+        **attention_names(
+            "encoder_#/attention", "encoder.block.#.layer.0.SelfAttention", _PARTS
+        ),
         "encoder_#/attention_residual/norm": "encoder.block.#.layer.0.layer_norm",
         **_feed_forward("encoder", 1),
         "encoder_norm": "encoder.final_layer_norm",
         "decoder_positions/table": f"decoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
-        **attention_names("decoder_#/self_attention", "decoder.block.#.layer.0.SelfAttention", _PARTS),
+        **attention_names(
+            "decoder_#/self_attention", "decoder.block.#.layer.0.SelfAttention", _PARTS
+        ),
         "decoder_#/self_residual/norm": "decoder.block.#.layer.0.layer_norm",
-        **attention_names("decoder_#/cross_attention", "decoder.block.#.layer.1.EncDecAttention", _PARTS),
+        **attention_names(
+            "decoder_#/cross_attention",
+            "decoder.block.#.layer.1.EncDecAttention",
+            _PARTS,
+        ),
         "decoder_#/cross_residual/norm": "decoder.block.#.layer.1.layer_norm",
         **_feed_forward("decoder", 2),
         "decoder_norm": "decoder.final_layer_norm",
     },
     prefix="",
-    embedding=("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"),
+    embedding=(
+        "shared.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    ),
     # The first blocks' numbers are every block's; older files repeat them, and hold some for the source that are read nowhere.
     ignored=(
         f"encoder.block.#.layer.#.SelfAttention.{_RELATIVE}",

@@ -33,10 +33,18 @@ class Tensor(NamedTuple):
           ValueError: they are no floating-point numbers of 16, 32 or 64 bits.
         """
         if self.format == "BF16":  # the upper half of a float32
-            return (np.frombuffer(self.content, "<u2").astype("<u4") << 16).view("<f4").reshape(self.shape)
+            return (
+                (np.frombuffer(self.content, "<u2").astype("<u4") << 16)
+                .view("<f4")
+                .reshape(self.shape)
+            )
         if self.format not in _FORMATS:
             raise ValueError(f"its number format is {self.format}")
-        return np.frombuffer(self.content, _FORMATS[self.format]).astype("float32").reshape(self.shape)
+        return (
+            np.frombuffer(self.content, _FORMATS[self.format])
+            .astype("float32")
+            .reshape(self.shape)
+        )
 
 
 def weight_files(folder: str) -> list[str]:
@@ -68,12 +76,22 @@ def _indexed_files(folder: str, index: str) -> list[str]:
     path = files.join(folder, index)
     try:
         places = files.read_json(path)["weight_map"].values()
-        names = sorted({name for place in places for name in ([place] if isinstance(place, str) else place)})
+        names = sorted(
+            {
+                name
+                for place in places
+                for name in ([place] if isinstance(place, str) else place)
+            }
+        )
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise DataError(f"{path}: no index of weights ({error!r}); download the checkpoint again") from error
+        raise DataError(
+            f"{path}: no index of weights ({error!r}); download the checkpoint again"
+        ) from error
     for name in names:
         if not files.exists(files.join(folder, name)):
-            raise DataError(f"{files.join(folder, name)}: missing, and {index} names it; download the checkpoint again")
+            raise DataError(
+                f"{files.join(folder, name)}: missing, and {index} names it; download the checkpoint again"
+            )
     return names
 
 
@@ -86,7 +104,11 @@ def read_tensors(folder: str) -> dict[str, Tensor]:
     """
     tensors: dict[str, Tensor] = {}
     for name in weight_files(folder):
-        tensors.update((_read_hdf5 if name.endswith(".h5") else _read_safetensors)(files.join(folder, name)))
+        tensors.update(
+            (_read_hdf5 if name.endswith(".h5") else _read_safetensors)(
+                files.join(folder, name)
+            )
+        )
     return tensors
 
 
@@ -96,8 +118,13 @@ def _read_safetensors(path: str) -> dict[str, Tensor]:
     try:
         found = deserialize(files.read_bytes(path))
     except SafetensorError as error:
-        raise DataError(f"{path}: damaged ({error}); download the checkpoint again") from error
-    return {key: Tensor(value["dtype"], tuple(value["shape"]), value["data"]) for key, value in found}
+        raise DataError(
+            f"{path}: damaged ({error}); download the checkpoint again"
+        ) from error
+    return {
+        key: Tensor(value["dtype"], tuple(value["shape"]), value["data"])
+        for key, value in found
+    }
 
 
 def _read_hdf5(path: str) -> dict[str, Tensor]:
@@ -108,18 +135,27 @@ def _read_hdf5(path: str) -> dict[str, Tensor]:
     def keep(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        if item.external or item.is_virtual:  # the file would say what else to read on this machine
-            raise DataError(f"{path}: {name} lies in another file, which is not read; save the preset again")
+        if (
+            item.external or item.is_virtual
+        ):  # the file would say what else to read on this machine
+            raise DataError(
+                f"{path}: {name} lies in another file, which is not read; save the preset again"
+            )
         values = np.asarray(item)
         if item.attrs.get("dtype") == "bfloat16":  # HDF5 knows no such numbers
             number_format = "BF16"
         else:
-            number_format = next((key for key, dtype in _FORMATS.items() if values.dtype == dtype), str(values.dtype))
+            number_format = next(
+                (key for key, dtype in _FORMATS.items() if values.dtype == dtype),
+                str(values.dtype),
+            )
         tensors[name] = Tensor(number_format, values.shape, values.tobytes())
 
     try:
         with files.open_read(path) as file, h5py.File(file, "r") as store:
             store.visititems(keep)
     except (OSError, RuntimeError, KeyError, ValueError) as error:
-        raise DataError(f"{path}: damaged ({error}); download the preset again") from error
+        raise DataError(
+            f"{path}: damaged ({error}); download the preset again"
+        ) from error
     return tensors

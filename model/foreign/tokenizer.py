@@ -22,8 +22,16 @@ FORMAT_VERSION = 1
 DEFINITION_FILE = "tokenizers.json"  # in a bundle; the files of a tokenizer of our own have other names
 # In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE, or the one of WordPiece or of SentencePiece, beside
 # which settings may stand.
-TOKENIZER_FILE, VOCABULARY_FILE, MERGES_FILE = "tokenizer.json", "vocab.json", "merges.txt"
-PIECES_FILE, SENTENCEPIECE_FILE, SETTINGS_FILE = "vocab.txt", "spiece.model", "tokenizer_config.json"
+TOKENIZER_FILE, VOCABULARY_FILE, MERGES_FILE = (
+    "tokenizer.json",
+    "vocab.json",
+    "merges.txt",
+)
+PIECES_FILE, SENTENCEPIECE_FILE, SETTINGS_FILE = (
+    "vocab.txt",
+    "spiece.model",
+    "tokenizer_config.json",
+)
 
 
 class ForeignTokenizer:
@@ -60,34 +68,62 @@ class ForeignTokenizer:
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
         """The word or punctuation mark that each id stands for; None for special tokens, parts of words, and ids that are no token."""
-        special = {token for token, added in self._tokenizer.get_added_tokens_decoder().items() if added.special}
-        pieces = {token: piece for piece, token in self._tokenizer.get_vocab(with_added_tokens=True).items() if token not in special}
+        special = {
+            token
+            for token, added in self._tokenizer.get_added_tokens_decoder().items()
+            if added.special
+        }
+        pieces = {
+            token: piece
+            for piece, token in self._tokenizer.get_vocab(
+                with_added_tokens=True
+            ).items()
+            if token not in special
+        }
         definition = json.loads(self._tokenizer.to_str())
         is_bytes = self._is_bytes
         spell = self._tokenizer.decoder.decode if is_bytes else "".join
         marks = {"space": " " if is_bytes else SPACE}
         if definition["model"]["type"] == "WordPiece":
             marks = {"continuation": definition["model"]["continuing_subword_prefix"]}
-        words = {token: _word_of(spell([piece]), **marks) for token, piece in pieces.items()}
+        words = {
+            token: _word_of(spell([piece]), **marks) for token, piece in pieces.items()
+        }
         return tuple(words.get(token) for token in range(self.vocabulary_size))
 
     @functools.cached_property
     def _is_bytes(self) -> bool:
         """Whether pieces are bytes, each written as a letter."""
-        return "ByteLevel" in json.dumps(json.loads(self._tokenizer.to_str())["decoder"])
+        return "ByteLevel" in json.dumps(
+            json.loads(self._tokenizer.to_str())["decoder"]
+        )
 
     def piece(self, token: int) -> str:
         """A token as it is read, with ▁ for a space; nothing for an id that is no token."""
         piece = self._tokenizer.id_to_token(token) or ""
-        return self._tokenizer.decoder.decode([piece]).replace(" ", SPACE).replace("\n", LINE_BREAK) if self._is_bytes else piece
+        return (
+            self._tokenizer.decoder.decode([piece])
+            .replace(" ", SPACE)
+            .replace("\n", LINE_BREAK)
+            if self._is_bytes
+            else piece
+        )
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts, int32 [S] each, with the special tokens that the network expects around them."""
-        return [np.array(encoding.ids, "int32") for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        return [
+            np.array(encoding.ids, "int32")
+            for encoding in self._tokenizer.encode_batch_fast(list(texts))
+        ]
 
     def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts, int32 [S] each, without special tokens around them."""
-        return [np.array(encoding.ids, "int32") for encoding in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [
+            np.array(encoding.ids, "int32")
+            for encoding in self._tokenizer.encode_batch_fast(
+                list(texts), add_special_tokens=False
+            )
+        ]
 
     @functools.cached_property
     def around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -102,11 +138,17 @@ class ForeignTokenizer:
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
         """At most `limit` of the ids of a text, from its beginning, and the special tokens that end it still at the end."""
         kept = min(len(self.around[1]), limit)
-        return ids if len(ids) <= limit else np.concatenate([ids[: limit - kept], ids[len(ids) - kept :]])
+        return (
+            ids
+            if len(ids) <= limit
+            else np.concatenate([ids[: limit - kept], ids[len(ids) - kept :]])
+        )
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids, without special tokens and without ids outside the vocabulary."""
-        return self._tokenizer.decode_batch([[int(token) for token in row] for row in rows], skip_special_tokens=True)
+        return self._tokenizer.decode_batch(
+            [[int(token) for token in row] for row in rows], skip_special_tokens=True
+        )
 
     def save(self, folder: str) -> None:
         """Writes the tokenizer into a folder; equal tokenizers write equal bytes."""
@@ -124,9 +166,13 @@ class ForeignTokenizer:
             content = files.read_json(path)
             version, definition = content["format_version"], content["definition"]
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: damaged ({error!r}); copy the bundle again or import it again") from error
+            raise DataError(
+                f"{path}: damaged ({error!r}); copy the bundle again or import it again"
+            ) from error
         if version != FORMAT_VERSION:
-            raise DataError(f"{path}: format_version is {version} and this precis reads {FORMAT_VERSION}; import the checkpoint again")
+            raise DataError(
+                f"{path}: format_version is {version} and this precis reads {FORMAT_VERSION}; import the checkpoint again"
+            )
         try:
             return cls(json.dumps(definition))
         except DataError as error:
@@ -134,7 +180,10 @@ class ForeignTokenizer:
 
     @functools.cached_property
     def _bytes(self) -> bytes:
-        content = {"format_version": FORMAT_VERSION, "definition": json.loads(self._tokenizer.to_str())}
+        content = {
+            "format_version": FORMAT_VERSION,
+            "definition": json.loads(self._tokenizer.to_str()),
+        }
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
@@ -154,18 +203,40 @@ class _Layout(NamedTuple):
 
 _PRESET = "assets/tokenizer/"  # of keras-hub, whose tokenizer.json is no definition
 _LAYOUTS = (
-    _Layout((f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"), (), lambda found, _, config: byte_level_bpe(found[0], found[1], config)),
-    _Layout((f"{_PRESET}vocabulary.txt",), (TOKENIZER_FILE,), lambda found, own, _: word_pieces(found[0], preset_tokenizer_settings(own))),
+    _Layout(
+        (f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"),
+        (),
+        lambda found, _, config: byte_level_bpe(found[0], found[1], config),
+    ),
+    _Layout(
+        (f"{_PRESET}vocabulary.txt",),
+        (TOKENIZER_FILE,),
+        lambda found, own, _: word_pieces(found[0], preset_tokenizer_settings(own)),
+    ),
     _Layout(
         (f"{_PRESET}vocabulary.spm",),
         (),
-        lambda found, _, config: sentencepiece_definition(found[0], config["model_type"], {"extra_ids": 0}),
+        lambda found, _, config: sentencepiece_definition(
+            found[0], config["model_type"], {"extra_ids": 0}
+        ),
     ),
     _Layout((TOKENIZER_FILE,), (), lambda found, *_: found[0].decode()),
-    _Layout((VOCABULARY_FILE, MERGES_FILE), (), lambda found, _, config: byte_level_bpe(found[0], found[1], config)),
-    _Layout((PIECES_FILE,), (SETTINGS_FILE,), lambda found, own, _: word_pieces(found[0], own)),
     _Layout(
-        (SENTENCEPIECE_FILE,), (SETTINGS_FILE,), lambda found, own, config: sentencepiece_definition(found[0], config["model_type"], own)
+        (VOCABULARY_FILE, MERGES_FILE),
+        (),
+        lambda found, _, config: byte_level_bpe(found[0], found[1], config),
+    ),
+    _Layout(
+        (PIECES_FILE,),
+        (SETTINGS_FILE,),
+        lambda found, own, _: word_pieces(found[0], own),
+    ),
+    _Layout(
+        (SENTENCEPIECE_FILE,),
+        (SETTINGS_FILE,),
+        lambda found, own, config: sentencepiece_definition(
+            found[0], config["model_type"], own
+        ),
     ),
 )
 
@@ -177,7 +248,9 @@ def tokenizer_files(folder: str) -> list[str]:
       UsageError: there are none.
     """
     layout = _layout(folder)
-    others = [name for name in layout.optional if files.exists(files.join(folder, name))]
+    others = [
+        name for name in layout.optional if files.exists(files.join(folder, name))
+    ]
     return [*layout.needed, *others]
 
 
@@ -192,11 +265,17 @@ def read_tokenizer(folder: str, settings: Mapping[str, Any]) -> ForeignTokenizer
       UsageError: there is none.
       DataError: it is damaged, or another network's.
     """
-    layout, paths = _layout(folder), [files.join(folder, name) for name in tokenizer_files(folder)]
+    layout, paths = (
+        _layout(folder),
+        [files.join(folder, name) for name in tokenizer_files(folder)],
+    )
     needed, optional = paths[: len(layout.needed)], paths[len(layout.needed) :]
     path = needed[0]
     try:
-        found, own = [files.read_bytes(name) for name in needed], files.read_json(optional[0]) if optional else {}
+        found, own = (
+            [files.read_bytes(name) for name in needed],
+            files.read_json(optional[0]) if optional else {},
+        )
         tokenizer = ForeignTokenizer(layout.define(found, own, settings))
     except (DataError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error

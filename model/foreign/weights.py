@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # TensorFlow takes seconds to import: tensors that do not fit
     from precis.model.network.transformer import Transformer
 
 
-def join_embedding(found: dict[str, Tensor], architecture: Architecture[Any], *, is_tied: bool) -> bool:
+def join_embedding(
+    found: dict[str, Tensor], architecture: Architecture[Any], *, is_tied: bool
+) -> bool:
     """Finds the embedding table of an encoder-decoder, whichever of its names it stands under, and puts it under the first.
 
     Args:
@@ -29,8 +31,15 @@ def join_embedding(found: dict[str, Tensor], architecture: Architecture[Any], *,
       DataError: there are several tables.
     """
     table, *inputs, output = architecture.embedding
-    is_tied = is_tied and not (output in found and any(found[name] != found[output] for name in (table, *inputs) if name in found))
-    repeats = [name for name in ((*inputs, output) if is_tied else inputs) if name in found]
+    is_tied = is_tied and not (
+        output in found
+        and any(
+            found[name] != found[output] for name in (table, *inputs) if name in found
+        )
+    )
+    repeats = [
+        name for name in ((*inputs, output) if is_tied else inputs) if name in found
+    ]
     if not repeats:
         return is_tied
     first = table if is_tied and table in found else repeats[0]
@@ -44,7 +53,13 @@ def join_embedding(found: dict[str, Tensor], architecture: Architecture[Any], *,
     return is_tied
 
 
-def cut_positions(found: dict[str, Tensor], architecture: Architecture[Any], *, learned: int, kept: int) -> None:
+def cut_positions(
+    found: dict[str, Tensor],
+    architecture: Architecture[Any],
+    *,
+    learned: int,
+    kept: int,
+) -> None:
     """Leaves the first positions of a source's table, if it is stored.
 
     Args:
@@ -53,14 +68,23 @@ def cut_positions(found: dict[str, Tensor], architecture: Architecture[Any], *, 
       learned: the positions that config.json speaks of; a table with another number of them is left as it is, to be refused.
       kept: how many are left.
     """
-    name, skipped = tensor_name("source_input/positions", architecture), architecture.first_position
+    name, skipped = (
+        tensor_name("source_input/positions", architecture),
+        architecture.first_position,
+    )
     if name in found and found[name].shape[:1] == (learned + skipped,):
         tensor, rows = found[name], kept + skipped
         size = len(tensor.content) // tensor.shape[0]
-        found[name] = Tensor(tensor.format, (rows, *tensor.shape[1:]), tensor.content[: rows * size])
+        found[name] = Tensor(
+            tensor.format, (rows, *tensor.shape[1:]), tensor.content[: rows * size]
+        )
 
 
-def assign(network: "Transformer | Encoder", found: Mapping[str, Tensor], architecture: Architecture[Any]) -> None:
+def assign(
+    network: "Transformer | Encoder",
+    found: Mapping[str, Tensor],
+    architecture: Architecture[Any],
+) -> None:
     """Puts every tensor in its place.
 
     Args:
@@ -71,7 +95,10 @@ def assign(network: "Transformer | Encoder", found: Mapping[str, Tensor], archit
     Raises:
       DataError: one is missing, unexpected or of another shape.
     """
-    needed = {weight.path: tensor_name(weight.path.split("/", 1)[1], architecture) for weight in network.weights}
+    needed = {
+        weight.path: tensor_name(weight.path.split("/", 1)[1], architecture)
+        for weight in network.weights
+    }
     _check_names(found, {*needed.values(), *architecture.added.values()}, architecture)
     for weight in network.weights:
         name = needed[weight.path]
@@ -81,10 +108,14 @@ def assign(network: "Transformer | Encoder", found: Mapping[str, Tensor], archit
             weight.assign(np.zeros(weight.shape, "float32"))
 
 
-def _check_names(found: Mapping[str, Tensor], needed: set[str], architecture: Architecture[Any]) -> None:
+def _check_names(
+    found: Mapping[str, Tensor], needed: set[str], architecture: Architecture[Any]
+) -> None:
     """Refuses a checkpoint with other tensors than a network needs."""
     if missing := needed - found.keys() - set(architecture.optional):
-        raise DataError(f"the checkpoint lacks {_listed(missing)}, which config.json asks for; download both again")
+        raise DataError(
+            f"the checkpoint lacks {_listed(missing)}, which config.json asks for; download both again"
+        )
     others = found.keys() - needed - set(architecture.optional)
     if unexpected := [name for name in others if not is_ignored(name, architecture)]:
         raise DataError(
@@ -92,7 +123,9 @@ def _check_names(found: Mapping[str, Tensor], needed: set[str], architecture: Ar
         )
 
 
-def _laid_out(weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]) -> np.ndarray:
+def _laid_out(
+    weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]
+) -> np.ndarray:
     """A tensor as its weight: linear layers are stored [out, in], some position tables begin with rows that are never read."""
     leaf, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
     expected, skipped = shape, 0
@@ -106,14 +139,19 @@ def _laid_out(weight: Any, name: str, found: Mapping[str, Tensor], architecture:
     numbers = _numbers(name, found[name], expected)
     if name in architecture.added:
         other = architecture.added[name]
-        numbers = numbers + _numbers(other, found[other], (found[other].shape[0], *expected[1:]))[0]
+        numbers = (
+            numbers
+            + _numbers(other, found[other], (found[other].shape[0], *expected[1:]))[0]
+        )
     return numbers.T if leaf == "kernel" else numbers[skipped:].reshape(shape)
 
 
 def _numbers(name: str, tensor: Tensor, expected: tuple[int, ...]) -> np.ndarray:
     """A tensor's values, float32, if it has the shape that is expected."""
     if tensor.shape != expected:
-        raise DataError(f"{name} has the shape {list(tensor.shape)}, and config.json asks for {list(expected)}; download both again")
+        raise DataError(
+            f"{name} has the shape {list(tensor.shape)}, and config.json asks for {list(expected)}; download both again"
+        )
     try:
         return tensor.numbers()
     except ValueError as error:

@@ -23,7 +23,9 @@ from precis.model.porter import stem
 from precis.model.text import WORD
 
 MAX_WORDS = 4
-LINKS = frozenset(["of", "for", "and", "the"])  # `the` only behind another: `end of the war`, but not `end the war`
+LINKS = frozenset(
+    ["of", "for", "and", "the"]
+)  # `the` only behind another: `end of the war`, but not `end the war`
 # Too common to be a topic, though no stop words of the Snowball list: modal verbs, adverbs, and by whom it was said.
 _COMMON = frozenset(
     "can will may might must shall also just now well even still yet much many said say says saying told tell added according".split()
@@ -76,13 +78,20 @@ class Candidates(NamedTuple):
     def normalised(self) -> list[str]:
         """The normalised form of every candidate."""
         stems = [self.tokens.stems[index] for index in self.tokens.stem.tolist()]
-        return [" ".join(stems[start : start + length]) for start, length in zip(self.start.tolist(), self.length.tolist(), strict=True)]
+        return [
+            " ".join(stems[start : start + length])
+            for start, length in zip(
+                self.start.tolist(), self.length.tolist(), strict=True
+            )
+        ]
 
     def surface(self, index: int) -> str:
         """A candidate as it is written most often, of equally frequent forms the earliest."""
         length = int(self.length[index])
         starts = self.occurrence[self.candidate == index].tolist()
-        return Counter(" ".join(self.tokens.surface[start : start + length]) for start in starts).most_common(1)[0][0]
+        return Counter(
+            " ".join(self.tokens.surface[start : start + length]) for start in starts
+        ).most_common(1)[0][0]
 
 
 def find_candidates(sentences: Sequence[str]) -> Candidates:
@@ -93,16 +102,37 @@ def find_candidates(sentences: Sequence[str]) -> Candidates:
     breaks = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
     topics = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
     # One number for each word sequence. That of two words is renumbered, so that four words fit into 64 bits.
-    pairs = np.unique(words[:-1] * len(tokens.stems) + words[1:], return_inverse=True)[1]
-    sequences = (words, pairs, pairs[:-1] * len(tokens.stems) + words[2:], pairs[:-2] * (count + 1) + pairs[2:])
+    pairs = np.unique(words[:-1] * len(tokens.stems) + words[1:], return_inverse=True)[
+        1
+    ]
+    sequences = (
+        words,
+        pairs,
+        pairs[:-1] * len(tokens.stems) + words[2:],
+        pairs[:-2] * (count + 1) + pairs[2:],
+    )
     parts: list[tuple[np.ndarray, ...]] = []
     found = 0
     for length, sequence in enumerate(sequences, start=1):
         ends = max(count - length + 1, 0)
-        fits = edge[:ends] & edge[length - 1 :] & (breaks[length:] == breaks[:ends]) & (topics[length:] > topics[:ends])
+        fits = (
+            edge[:ends]
+            & edge[length - 1 :]
+            & (breaks[length:] == breaks[:ends])
+            & (topics[length:] > topics[:ends])
+        )
         occurrence = np.flatnonzero(fits)
-        _, first, candidate = np.unique(sequence[occurrence], return_index=True, return_inverse=True)
-        parts.append((occurrence[first], np.full(len(first), length), occurrence, candidate + found))
+        _, first, candidate = np.unique(
+            sequence[occurrence], return_index=True, return_inverse=True
+        )
+        parts.append(
+            (
+                occurrence[first],
+                np.full(len(first), length),
+                occurrence,
+                candidate + found,
+            )
+        )
         found += len(first)
     return Candidates(tokens, *map(np.concatenate, zip(*parts, strict=True)))
 
@@ -130,16 +160,28 @@ def read_tokens(sentences: Sequence[str]) -> Tokens:
                 stems.append(numbers.setdefault("'s", len(numbers)))
                 kind.append(BREAK)
                 capital.append(False)
-    return Tokens(surface, list(numbers), np.array(stems, np.int64), np.array(kind, np.int8), np.array(capital, bool))
+    return Tokens(
+        surface,
+        list(numbers),
+        np.array(stems, np.int64),
+        np.array(kind, np.int8),
+        np.array(capital, bool),
+    )
 
 
 def normalise_phrase(phrase: str) -> str:
     """The normalised form of one phrase, however it is written."""
-    return " ".join(analyse(token)[1] for token in _TOKEN.findall(_plain(phrase)) if token[0].isalnum())
+    return " ".join(
+        analyse(token)[1]
+        for token in _TOKEN.findall(_plain(phrase))
+        if token[0].isalnum()
+    )
 
 
 def _plain(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
+    return (
+        text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
+    )
 
 
 @functools.lru_cache(maxsize=200_000)

@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle import CONFIG_FILE, FORMAT_VERSION, KEYPHRASES, MANIFEST_FILE, open_files, read_manifest
+from precis.model.bundle import (
+    CONFIG_FILE,
+    FORMAT_VERSION,
+    KEYPHRASES,
+    MANIFEST_FILE,
+    open_files,
+    read_manifest,
+)
 from precis.model.errors import DataError, UsageError
 from precis.model.keyphrases.candidates import find_candidates
 from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
@@ -50,7 +57,9 @@ class Bins(NamedTuple):
     def sizes(self) -> list[int]:
         """The bins of every feature and then of every pair."""
         singles = [len(edges) + 1 for edges in self.edges]
-        return singles + [singles[first] * singles[second] for first, second in self.pairs]
+        return singles + [
+            singles[first] * singles[second] for first, second in self.pairs
+        ]
 
     def columns(self, features: np.ndarray) -> np.ndarray:
         """The column of the bin that each candidate is in, for every feature and pair.
@@ -61,9 +70,14 @@ class Bins(NamedTuple):
         Returns:
           int64 [features + pairs, C], counted through from the first bin of the first feature to the last of the last pair.
         """
-        bins = [np.searchsorted(edges, column, side="right") for edges, column in zip(self.edges, features.T, strict=True)]
+        bins = [
+            np.searchsorted(edges, column, side="right")
+            for edges, column in zip(self.edges, features.T, strict=True)
+        ]
         sizes = self.sizes
-        bins += [bins[first] * sizes[second] + bins[second] for first, second in self.pairs]
+        bins += [
+            bins[first] * sizes[second] + bins[second] for first, second in self.pairs
+        ]
         return np.stack(bins) + np.cumsum([0, *sizes[:-1]])[:, None]
 
 
@@ -90,11 +104,17 @@ class KeyphraseModel:
         """
         candidates = find_candidates(sentences)
         scores = self.probabilities(describe(candidates, self.frequencies))
-        return [Keyphrase(candidates.surface(index), float(scores[index])) for index in best_candidates(candidates, scores, count)]
+        return [
+            Keyphrase(candidates.surface(index), float(scores[index]))
+            for index in best_candidates(candidates, scores, count)
+        ]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """The probability that each candidate is a keyphrase; features float64 [C, features], probabilities float64 [C]."""
-        return 1 / (1 + np.exp(-self.bias - self.weights[self.bins.columns(features)].sum(axis=0)))
+        return 1 / (
+            1
+            + np.exp(-self.bias - self.weights[self.bins.columns(features)].sum(axis=0))
+        )
 
     def save(self, folder: str) -> str:
         """Writes the model as a bundle; files of the same names are replaced.
@@ -105,9 +125,20 @@ class KeyphraseModel:
         files.remove(files.join(folder, MANIFEST_FILE))
         files.write_json(files.join(folder, CONFIG_FILE), self._config())
         files.write_json(files.join(folder, WEIGHTS_FILE), self._weights())
-        checksums = {name: files.sha256_file(files.join(folder, name)) for name in (CONFIG_FILE, WEIGHTS_FILE)}
-        manifest = {"format_version": FORMAT_VERSION, "kind": KEYPHRASES, "model_id": self.model_id, "sha256": checksums}
-        files.write_json(files.join(folder, MANIFEST_FILE), {**manifest, "provenance": self.provenance})
+        checksums = {
+            name: files.sha256_file(files.join(folder, name))
+            for name in (CONFIG_FILE, WEIGHTS_FILE)
+        }
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "kind": KEYPHRASES,
+            "model_id": self.model_id,
+            "sha256": checksums,
+        }
+        files.write_json(
+            files.join(folder, MANIFEST_FILE),
+            {**manifest, "provenance": self.provenance},
+        )
         return self.model_id
 
     @classmethod
@@ -124,15 +155,25 @@ class KeyphraseModel:
                 f"{folder}: trained on other features ({', '.join(config['features'])}) than this precis computes; train it again"
             )
         path = files.join(folder, WEIGHTS_FILE)
-        if not files.exists(path) or files.sha256_file(path) != manifest["sha256"][WEIGHTS_FILE]:
-            raise DataError(f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again")
+        if (
+            not files.exists(path)
+            or files.sha256_file(path) != manifest["sha256"][WEIGHTS_FILE]
+        ):
+            raise DataError(
+                f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again"
+            )
         weights = files.read_json(path)
-        pairs = [(FEATURES.index(first), FEATURES.index(second)) for first, second in config["pairs"]]
+        pairs = [
+            (FEATURES.index(first), FEATURES.index(second))
+            for first, second in config["pairs"]
+        ]
         return cls(
             bins=Bins([config["edges"][name] for name in FEATURES], pairs),
             bias=weights["bias"],
             weights=np.array(weights["bins"], np.float64),
-            frequencies=DocumentFrequencies(weights["documents"], weights["document_frequencies"]),
+            frequencies=DocumentFrequencies(
+                weights["documents"], weights["document_frequencies"]
+            ),
             provenance=manifest["provenance"],
         )
 
@@ -142,7 +183,9 @@ class KeyphraseModel:
             "kind": KEYPHRASES,
             "features": list(FEATURES),
             "edges": dict(zip(FEATURES, self.bins.edges, strict=True)),
-            "pairs": [[FEATURES[first], FEATURES[second]] for first, second in self.bins.pairs],
+            "pairs": [
+                [FEATURES[first], FEATURES[second]] for first, second in self.bins.pairs
+            ],
         }
 
     def _weights(self) -> dict[str, Any]:

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.keyphrases.candidates import BREAK, LINK, MAX_WORDS, NUMBER, TOPIC, Candidates
+from precis.model.keyphrases.candidates import (
+    BREAK,
+    LINK,
+    MAX_WORDS,
+    NUMBER,
+    TOPIC,
+    Candidates,
+)
 
 # In the order of the columns. A frequency is a number of occurrences in the document, a position the number of tokens before it.
 FEATURES = (
@@ -49,11 +56,19 @@ class DocumentFrequencies(NamedTuple):
 
 def describe(candidates: Candidates, frequencies: DocumentFrequencies) -> np.ndarray:
     """The features of a document's candidates, float64 [C, len(FEATURES)]."""
-    tokens, start, length, candidate = candidates.tokens, candidates.start, candidates.length, candidates.candidate
+    tokens, start, length, candidate = (
+        candidates.tokens,
+        candidates.start,
+        candidates.length,
+        candidates.candidate,
+    )
     if not len(start):
         return np.zeros((0, len(FEATURES)))
     count = len(tokens.surface)
-    occurrence, occurrence_end = candidates.occurrence, candidates.occurrence + length[candidate]
+    occurrence, occurrence_end = (
+        candidates.occurrence,
+        candidates.occurrence + length[candidate],
+    )
     frequency = np.bincount(candidate)
     last = np.zeros(len(start), np.int64)
     np.maximum.at(last, candidate, occurrence)
@@ -63,7 +78,9 @@ def describe(candidates: Candidates, frequencies: DocumentFrequencies) -> np.nda
     position = np.minimum(start[:, None] + offset, count - 1)
     within = offset < length[:, None]
     content = within & (tokens.kind[position] >= NUMBER)
-    word_counts = np.bincount(tokens.stem[tokens.kind >= NUMBER], minlength=len(tokens.stems))
+    word_counts = np.bincount(
+        tokens.stem[tokens.kind >= NUMBER], minlength=len(tokens.stems)
+    )
     word_frequency = word_counts[tokens.stem[position]]
     idf = frequencies.idf(tokens.stems)[tokens.stem]
     characters = np.array([len(word) for word in tokens.surface])
@@ -83,7 +100,9 @@ def describe(candidates: Candidates, frequencies: DocumentFrequencies) -> np.nda
         "relative_frequency": frequency / frequency.max(),
         "word_frequency": most_frequent_word,
         "relative_word_frequency": most_frequent_word / word_counts.max(),
-        "rarest_word_frequency": np.min(word_frequency, axis=1, where=content, initial=count),
+        "rarest_word_frequency": np.min(
+            word_frequency, axis=1, where=content, initial=count
+        ),
         "position": start,
         "spread": (last - start) / count,
         "capitalised": share(plain[occurrence_end] == plain[occurrence]),
@@ -102,7 +121,9 @@ def _nested(candidates: Candidates, frequency: np.ndarray) -> np.ndarray:
     """For each candidate the highest frequency among the longer ones that contain it, int64 [C]; 0 where none does."""
     start, length = candidates.start, candidates.length
     count = len(candidates.tokens.surface)
-    at = np.full((MAX_WORDS + 1, count), -1)  # the candidate of so many words that begins at a token
+    at = np.full(
+        (MAX_WORDS + 1, count), -1
+    )  # the candidate of so many words that begins at a token
     at[length[candidates.candidate], candidates.occurrence] = candidates.candidate
     highest = np.zeros(len(start), np.int64)
     for longer in range(2, MAX_WORDS + 1):
@@ -110,5 +131,7 @@ def _nested(candidates: Candidates, frequency: np.ndarray) -> np.ndarray:
         for shorter in range(1, longer):
             for offset in range(longer - shorter + 1):
                 inner = at[shorter, start[containing] + offset]
-                np.maximum.at(highest, inner[inner >= 0], frequency[containing][inner >= 0])
+                np.maximum.at(
+                    highest, inner[inner >= 0], frequency[containing][inner >= 0]
+                )
     return highest

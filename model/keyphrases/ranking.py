@@ -8,7 +8,9 @@ from precis.model.errors import UsageError
 from precis.model.keyphrases.candidates import Candidates, find_candidates
 
 
-def best_candidates(candidates: Candidates, scores: np.ndarray, count: int) -> list[int]:
+def best_candidates(
+    candidates: Candidates, scores: np.ndarray, count: int
+) -> list[int]:
     """The positions of the `count` best candidates, best first; of equal scores the earlier in the document, then the longer.
 
     A candidate whose words stand within a better one is left out, as it says no more. All, if there are fewer.
@@ -22,7 +24,9 @@ def best_candidates(candidates: Candidates, scores: np.ndarray, count: int) -> l
       UsageError: `count` is below 1.
     """
     if count < 1:
-        raise UsageError(f"{count} keyphrases a document were asked for; at least 1 is needed")
+        raise UsageError(
+            f"{count} keyphrases a document were asked for; at least 1 is needed"
+        )
     names = candidates.normalised()
     chosen: list[int] = []
     taken: list[str] = []
@@ -45,4 +49,7 @@ def frequent_keyphrases(sentences: Sequence[str], count: int) -> list[str]:
     """
     candidates = find_candidates(sentences)
     frequency = np.bincount(candidates.candidate, minlength=len(candidates.start))
-    return [candidates.surface(index) for index in best_candidates(candidates, frequency, count)]
+    return [
+        candidates.surface(index)
+        for index in best_candidates(candidates, frequency, count)
+    ]

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from precis.model.keyphrases.candidates import Candidates, find_candidates, normalise_phrase
+from precis.model.keyphrases.candidates import (
+    Candidates,
+    find_candidates,
+    normalise_phrase,
+)
 
 
 def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
@@ -24,7 +28,9 @@ def reference_phrases(sentences: Sequence[str], highlights: str) -> list[str]:
     reference = find_candidates(highlights.splitlines())
     phrases: dict[str, str] = {}
     for start, end in _finds(reference, set(find_candidates(sentences).normalised())):
-        phrases.setdefault(_name(reference, start, end), " ".join(reference.tokens.surface[start:end]))
+        phrases.setdefault(
+            _name(reference, start, end), " ".join(reference.tokens.surface[start:end])
+        )
     return list(phrases.values())
 
 
@@ -43,12 +49,18 @@ def _finds(reference: Candidates, names: set[str]) -> Iterator[tuple[int, int]]:
     """Where a reference names one of some normalised candidates, as its first token and the one behind; of nested finds the longest."""
     forms = reference.normalised()
     ends: dict[int, int] = {}  # by the token a find starts at, where the longest ends
-    for start, index in zip(reference.occurrence.tolist(), reference.candidate.tolist(), strict=True):
+    for start, index in zip(
+        reference.occurrence.tolist(), reference.candidate.tolist(), strict=True
+    ):
         if forms[index] in names:
-            ends[start] = start + int(reference.length[index])  # shorter candidates come first
+            ends[start] = start + int(
+                reference.length[index]
+            )  # shorter candidates come first
     reach = 0
     for start in sorted(ends):
-        if ends[start] > reach:  # no find that starts before it ends where it does or later
+        if (
+            ends[start] > reach
+        ):  # no find that starts before it ends where it does or later
             reach = ends[start]
             yield start, reach
 
@@ -66,4 +78,6 @@ def f1(predicted: Iterable[str], references: Iterable[str]) -> float:
       references: normalised forms, as `reference_keyphrases` gives them.
     """
     found, wanted = {normalise_phrase(phrase) for phrase in predicted}, set(references)
-    return 2 * len(found & wanted) / (len(found) + len(wanted)) if found or wanted else 0.0
+    return (
+        2 * len(found & wanted) / (len(found) + len(wanted)) if found or wanted else 0.0
+    )

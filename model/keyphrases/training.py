@@ -29,7 +29,9 @@ PAIRS = (
 )
 BINS = 8  # of a feature, about as many keyphrases in each
 REGULARISATION = 0.1  # scikit-learn's C
-NEGATIVES = 80  # of a document that are learned from, weighted so that they stand for all
+NEGATIVES = (
+    80  # of a document that are learned from, weighted so that they stand for all
+)
 _DIGITS = 6  # of a weight behind the point
 
 
@@ -57,7 +59,9 @@ def train_keyphrases(
       DataError: there is nothing to tell apart, because no reference names a candidate of its article or all are named.
     """
     generator = np.random.default_rng(seed)
-    sample, frequencies = _read(documents, generator, max_documents=max_documents, max_entries=max_entries)
+    sample, frequencies = _read(
+        documents, generator, max_documents=max_documents, max_entries=max_entries
+    )
     features, labels, weights = _examples(sample, frequencies, generator)
     if labels.all() or not labels.any():
         raise DataError(
@@ -68,13 +72,30 @@ def train_keyphrases(
         [_edges(column) for column in features[labels].T],
         [(FEATURES.index(first), FEATURES.index(second)) for first, second in PAIRS],
     )
-    bias, bin_weights = _fit(bins.columns(features), labels, weights, width=sum(bins.sizes))
-    counts = {"documents": frequencies.documents, "sample": len(sample), "keyphrases": int(labels.sum()), "seed": seed}
-    return KeyphraseModel(bins=bins, bias=bias, weights=bin_weights, frequencies=frequencies, provenance={**counts, **(provenance or {})})
+    bias, bin_weights = _fit(
+        bins.columns(features), labels, weights, width=sum(bins.sizes)
+    )
+    counts = {
+        "documents": frequencies.documents,
+        "sample": len(sample),
+        "keyphrases": int(labels.sum()),
+        "seed": seed,
+    }
+    return KeyphraseModel(
+        bins=bins,
+        bias=bias,
+        weights=bin_weights,
+        frequencies=frequencies,
+        provenance={**counts, **(provenance or {})},
+    )
 
 
 def _read(
-    documents: Iterable[tuple[Sequence[str], str]], generator: np.random.Generator, *, max_documents: int, max_entries: int
+    documents: Iterable[tuple[Sequence[str], str]],
+    generator: np.random.Generator,
+    *,
+    max_documents: int,
+    max_entries: int,
 ) -> tuple[list[tuple[Sequence[str], str]], DocumentFrequencies]:
     """A uniform sample of the documents (reservoir sampling, Vitter 1985, algorithm R) and the document frequencies of them all."""
     sample: list[tuple[Sequence[str], str]] = []
@@ -89,30 +110,44 @@ def _read(
 
 
 def _examples(
-    sample: list[tuple[Sequence[str], str]], frequencies: DocumentFrequencies, generator: np.random.Generator
+    sample: list[tuple[Sequence[str], str]],
+    frequencies: DocumentFrequencies,
+    generator: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the classifier is trained on: features float64 [N, features], labels bool [N], weights float64 [N]."""
-    features, labels, weights = [np.zeros((0, len(FEATURES)))], [np.zeros(0, bool)], [np.zeros(0)]
+    features, labels, weights = (
+        [np.zeros((0, len(FEATURES)))],
+        [np.zeros(0, bool)],
+        [np.zeros(0)],
+    )
     for sentences, highlights in sample:
         candidates = find_candidates(sentences)
         names = candidates.normalised()
         positive = found_in(highlights, set(names))
         is_positive = np.array([name in positive for name in names], bool)
         negatives = np.flatnonzero(~is_positive)
-        kept = generator.choice(negatives, min(NEGATIVES, len(negatives)), replace=False)
+        kept = generator.choice(
+            negatives, min(NEGATIVES, len(negatives)), replace=False
+        )
         rows = np.concatenate([np.flatnonzero(is_positive), kept])
         features.append(describe(candidates, frequencies)[rows])
         labels.append(is_positive[rows])
-        weights.append(np.where(is_positive[rows], 1.0, len(negatives) / max(len(kept), 1)))
+        weights.append(
+            np.where(is_positive[rows], 1.0, len(negatives) / max(len(kept), 1))
+        )
     return np.concatenate(features), np.concatenate(labels), np.concatenate(weights)
 
 
 def _edges(values: np.ndarray) -> list[float]:
     """Where a feature is cut: the quantiles of its values, each once."""
-    return np.unique(np.round(np.quantile(values, np.arange(1, BINS) / BINS), _DIGITS)).tolist()
+    return np.unique(
+        np.round(np.quantile(values, np.arange(1, BINS) / BINS), _DIGITS)
+    ).tolist()
 
 
-def _fit(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width: int) -> tuple[float, np.ndarray]:
+def _fit(
+    columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width: int
+) -> tuple[float, np.ndarray]:
     """Logistic regression on indicators: each example has a one in each of its columns.
 
     Args:
@@ -127,9 +162,16 @@ def _fit(columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width:
 
     ones, examples = columns.shape
     places = np.arange(0, ones * examples + 1, ones)
-    indicators = scipy.sparse.csr_matrix((np.ones(ones * examples, np.float32), columns.T.ravel(), places), shape=(examples, width))
-    fitted = LogisticRegression(C=REGULARISATION, max_iter=500).fit(indicators, labels, weights)
-    return round(float(fitted.intercept_[0]), _DIGITS), np.round(fitted.coef_[0].astype(np.float64), _DIGITS)
+    indicators = scipy.sparse.csr_matrix(
+        (np.ones(ones * examples, np.float32), columns.T.ravel(), places),
+        shape=(examples, width),
+    )
+    fitted = LogisticRegression(C=REGULARISATION, max_iter=500).fit(
+        indicators, labels, weights
+    )
+    return round(float(fitted.intercept_[0]), _DIGITS), np.round(
+        fitted.coef_[0].astype(np.float64), _DIGITS
+    )
 
 
 class DocumentFrequencyCounter:
@@ -145,9 +187,14 @@ class DocumentFrequencyCounter:
         self._documents += 1
         self._counts.update(stems)
         if len(self._counts) > self._max_entries:
-            self._counts = Counter({stem: count for stem, count in self._counts.items() if count > 1})
+            self._counts = Counter(
+                {stem: count for stem, count in self._counts.items() if count > 1}
+            )
 
     def most_common(self, entries: int) -> DocumentFrequencies:
         """The table of the words in most documents, at least two each; of equally many those first in the alphabet."""
-        common = sorted((item for item in self._counts.items() if item[1] > 1), key=lambda item: (-item[1], item[0]))
+        common = sorted(
+            (item for item in self._counts.items() if item[1] > 1),
+            key=lambda item: (-item[1], item[0]),
+        )
         return DocumentFrequencies(self._documents, dict(common[:entries]))

@@ -23,7 +23,11 @@ def forget_size(tensor: Any, axis: int = 0) -> Any:
     import tensorflow as tf
 
     shape = [None if place == axis else size for place, size in enumerate(tensor.shape)]
-    return tensor if tf.executing_eagerly() else tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
+    return (
+        tensor
+        if tf.executing_eagerly()
+        else tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
+    )
 
 
 def make_room(shape: tuple[Any, ...], dtype: Any) -> Any:
@@ -53,17 +57,29 @@ def add_bias(rows: Any, bias: Any) -> Any:
     return rows + bias
 
 
-def keep_mask(shape: tuple[Any, ...], rate: float, seeds: keras.random.SeedGenerator) -> Any:
+def keep_mask(
+    shape: tuple[Any, ...], rate: float, seeds: keras.random.SeedGenerator
+) -> Any:
     """What dropout multiplies with, float32: 0 for a share `rate` of the values at random, 1 / (1 - rate) for the others.
 
     On TensorFlow, 16 random bits decide about each value, a quarter of the work of a random float32 for each; the rate is rounded to
     1/65536.
     """
     if keras.backend.backend() != "tensorflow":
-        return ops.cast(keras.random.bernoulli(shape, 1.0 - rate, seed=seeds), "float32") / (1.0 - rate)
+        return ops.cast(
+            keras.random.bernoulli(shape, 1.0 - rate, seed=seeds), "float32"
+        ) / (1.0 - rate)
     import tensorflow as tf
 
     size, dropped = tf.reduce_prod(shape), min(round(rate * 65536), 65535)
-    bits = tf.random.stateless_uniform([(size + 3) // 4], tf.cast(seeds.next(), "int32"), minval=None, maxval=None, dtype="uint64")
+    bits = tf.random.stateless_uniform(
+        [(size + 3) // 4],
+        tf.cast(seeds.next(), "int32"),
+        minval=None,
+        maxval=None,
+        dtype="uint64",
+    )
     bits = tf.reshape(tf.reshape(tf.bitcast(bits, "uint16"), [-1])[:size], shape)
-    return tf.cast(bits >= tf.constant(dropped, "uint16"), "float32") * (65536 / (65536 - dropped))
+    return tf.cast(bits >= tf.constant(dropped, "uint16"), "float32") * (
+        65536 / (65536 - dropped)
+    )

@@ -5,7 +5,14 @@ from typing import Any, TypeVar
 
 import keras
 
-from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, ExtractorConfig, NetworkConfig, RecurrentConfig, TransformerConfig
+from precis.model.network.config import (
+    DecoderOnlyConfig,
+    EncoderConfig,
+    ExtractorConfig,
+    NetworkConfig,
+    RecurrentConfig,
+    TransformerConfig,
+)
 from precis.model.network.decoder_only import DecoderOnly
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
@@ -23,7 +30,9 @@ NETWORKS: Mapping[type[Any], tuple[Callable[..., Generator], str]] = {
 }
 
 
-def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "float32") -> Generator:
+def build_network(
+    config: NetworkConfig, *, seed: int = 0, precision: str = "float32"
+) -> Generator:
     """A network with fresh weights; the same seed gives the same weights and the same dropout.
 
     Args:
@@ -35,7 +44,9 @@ def build_network(config: NetworkConfig, *, seed: int = 0, precision: str = "flo
     return _build(make, config, name=name, seed=seed, precision=precision)
 
 
-def build_encoder(config: EncoderConfig, *, seed: int = 0, precision: str = "float32") -> Encoder:
+def build_encoder(
+    config: EncoderConfig, *, seed: int = 0, precision: str = "float32"
+) -> Encoder:
     """An encoder with fresh weights; the arguments are those of `build_network`."""
     return _build(Encoder, config, name="encoder", seed=seed, precision=precision)
 
@@ -45,7 +56,9 @@ def build_extractor(config: ExtractorConfig, *, seed: int = 0) -> Extractor:
     return _build(Extractor, config, name="extractor", seed=seed, precision="float32")
 
 
-def _build(make: Callable[..., Network], config: Any, *, name: str, seed: int, precision: str) -> Network:
+def _build(
+    make: Callable[..., Network], config: Any, *, name: str, seed: int, precision: str
+) -> Network:
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:

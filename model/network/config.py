@@ -26,15 +26,23 @@ class StackConfig:
     dropout: float = 0.1  # share of values set to zero while training
     max_source_tokens: int = 512  # longer sources are cut, and said to be
     positions: str = "sinusoidal"  # one of POSITIONS
-    relative_buckets: int = 32  # of relative positions, that share a number for each head
-    relative_distance: int = 128  # tokens beyond which all relative positions share the last bucket
+    relative_buckets: int = (
+        32  # of relative positions, that share a number for each head
+    )
+    relative_distance: int = (
+        128  # tokens beyond which all relative positions share the last bucket
+    )
     activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
-    gated_feed_forward: bool = False  # the activation is multiplied by a second linear layer (Shazeer 2020)
+    gated_feed_forward: bool = (
+        False  # the activation is multiplied by a second linear layer (Shazeer 2020)
+    )
     biases: bool = True  # linear layers add one
     norm_first: bool = False  # a sublayer reads a norm of its input, and a norm follows the last block (Xiong et al. 2020)
     rms_norm: bool = False  # norms scale only (Zhang and Sennrich 2019)
     norm_epsilon: float = 1e-6  # of every norm
-    scaled_scores: bool = True  # attention scores over the square root of the heads' width
+    scaled_scores: bool = (
+        True  # attention scores over the square root of the heads' width
+    )
     scaled_embedding: bool = True  # embeddings times sqrt(D)
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
 
@@ -63,27 +71,38 @@ class TransformerConfig(StackConfig):
     shared_embedding: bool = True  # source and target are pieces of one vocabulary
     tied_output: bool = True  # the output layer reads the embedding table backwards (Press and Wolf 2017)
     scaled_output: bool = False  # a tied output layer reads states times D^-0.5 (T5)
-    logits_bias: bool = False  # a number per piece, added to the logits of a tied output
-    pointer: bool = True  # mixes copying from the source into the output (See et al. 2017)
+    logits_bias: bool = (
+        False  # a number per piece, added to the logits of a tied output
+    )
+    pointer: bool = (
+        True  # mixes copying from the source into the output (See et al. 2017)
+    )
     coverage: bool = False  # the pointer sees what it has read so far
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
         check_stack(self)
-        check_at_least_one(self, "encoder_layers", "decoder_layers", "max_target_tokens")
+        check_at_least_one(
+            self, "encoder_layers", "decoder_layers", "max_target_tokens"
+        )
         check_output(self)
         if self.shared_embedding and self.decoder.width != self.width:
             raise UsageError(
                 f"source and target share an embedding, so their widths must be equal, not {self.width} and {self.decoder.width}"
             )
-        if self.shared_embedding and self.decoder.vocabulary_size != self.vocabulary_size:
+        if (
+            self.shared_embedding
+            and self.decoder.vocabulary_size != self.vocabulary_size
+        ):
             raise UsageError(
                 "source and target share an embedding, so their vocabularies must be of one size, "
                 f"not {self.vocabulary_size} and {self.decoder.vocabulary_size}"
             )
         if not self.shared_embedding and self.pointer:
-            raise UsageError("the pointer copies pieces of the source, so source and target need one vocabulary; train with --no-pointer")
+            raise UsageError(
+                "the pointer copies pieces of the source, so source and target need one vocabulary; train with --no-pointer"
+            )
 
     @property
     def encoder(self) -> EncoderConfig:
@@ -138,12 +157,22 @@ class RecurrentConfig:
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
-        check_at_least_one(self, "vocabulary_size", "width", "encoder_layers", "decoder_layers", "max_source_tokens", "max_target_tokens")
+        check_at_least_one(
+            self,
+            "vocabulary_size",
+            "width",
+            "encoder_layers",
+            "decoder_layers",
+            "max_source_tokens",
+            "max_target_tokens",
+        )
         _check_choices(self, cell=CELLS, attention=ATTENTIONS)
         _check_dropout(self.dropout)
         check_output(self)
         if self.width % 2:
-            raise UsageError(f"the width must be even, half of it for each direction of the encoder, not {self.width}")
+            raise UsageError(
+                f"the width must be even, half of it for each direction of the encoder, not {self.width}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,7 +185,9 @@ class ExtractorConfig:
     feed_forward: int = 512
     heads: int = 4
     dropout: float = 0.1
-    max_sentences: int = 48  # N that it reads at once; a longer document is read in windows
+    max_sentences: int = (
+        48  # N that it reads at once; a longer document is read in windows
+    )
     activation: str = "gelu"
     norm_epsilon: float = 1e-6
 
@@ -167,7 +198,11 @@ class ExtractorConfig:
     @property
     def stack(self) -> StackConfig:
         """What its blocks are described by; it has no vocabulary."""
-        own = {name: value for name, value in dataclasses.asdict(self).items() if name not in ("vector_width", "layers", "max_sentences")}
+        own = {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if name not in ("vector_width", "layers", "max_sentences")
+        }
         return StackConfig(vocabulary_size=1, pad_id=0, positions="learned", **own)
 
 
@@ -199,38 +234,67 @@ SIZES = tuple(_STACKS)
 ARCHITECTURES: Mapping[str, Architecture] = {
     "transformer": Architecture(
         TransformerConfig,
-        {name: {"encoder_layers": _LAYERS[name], "decoder_layers": _LAYERS[name], **stack} for name, stack in _STACKS.items()},
+        {
+            name: {
+                "encoder_layers": _LAYERS[name],
+                "decoder_layers": _LAYERS[name],
+                **stack,
+            }
+            for name, stack in _STACKS.items()
+        },
     ),
-    "decoder_only": Architecture(DecoderOnlyConfig, {name: {"layers": 2 * _LAYERS[name], **stack} for name, stack in _STACKS.items()}),
+    "decoder_only": Architecture(
+        DecoderOnlyConfig,
+        {
+            name: {"layers": 2 * _LAYERS[name], **stack}
+            for name, stack in _STACKS.items()
+        },
+    ),
     "recurrent": Architecture(
         RecurrentConfig,
         {
-            name: {"encoder_layers": layers, "decoder_layers": layers, "width": _STACKS[name]["width"]}
+            name: {
+                "encoder_layers": layers,
+                "decoder_layers": layers,
+                "width": _STACKS[name]["width"],
+            }
             for name, layers in {"tiny": 1, "small": 1, "base": 2}.items()
         },
     ),
 }
 
 
-def named_network(size: str, *, architecture: str = "transformer", **settings: Any) -> Any:
+def named_network(
+    size: str, *, architecture: str = "transformer", **settings: Any
+) -> Any:
     """The configuration of a named size, with the given fields set or replaced.
 
     Raises:
       UsageError: a size or an architecture that does not exist, or a setting that the architecture does not have.
     """
     if architecture not in ARCHITECTURES:
-        raise UsageError(f"there is no architecture {architecture!r}; there are {', '.join(ARCHITECTURES)}")
+        raise UsageError(
+            f"there is no architecture {architecture!r}; there are {', '.join(ARCHITECTURES)}"
+        )
     config, sizes = ARCHITECTURES[architecture]
     if size not in sizes:
-        raise UsageError(f"there is no network size {size!r} of {architecture}; the sizes are {', '.join(sizes)}")
+        raise UsageError(
+            f"there is no network size {size!r} of {architecture}; the sizes are {', '.join(sizes)}"
+        )
     for name in settings.keys() - {field.name for field in dataclasses.fields(config)}:
-        raise UsageError(f"--{name} means nothing to a network of the architecture {architecture}; leave it out")
+        raise UsageError(
+            f"--{name} means nothing to a network of the architecture {architecture}; leave it out"
+        )
     return config(**{**sizes[size], **settings})
 
 
 def architecture_of(config: NetworkConfig) -> str:
     """The name of a configuration's architecture."""
-    return next(name for name, architecture in ARCHITECTURES.items() if isinstance(config, architecture.config))
+    return next(
+        name
+        for name, architecture in ARCHITECTURES.items()
+        if isinstance(config, architecture.config)
+    )
 
 
 def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
@@ -240,18 +304,26 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
       DataError: an architecture or a field that is not known.
     """
     if architecture not in ARCHITECTURES:
-        raise DataError(f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; only a newer precis knows it")
+        raise DataError(
+            f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; only a newer precis knows it"
+        )
     stack = fields.get("decoder_stack")
     try:
         nested = {"decoder_stack": StackConfig(**stack)} if stack else {}
         return ARCHITECTURES[architecture].config(**{**fields, **nested})
     except TypeError as error:
-        raise DataError(f"a configuration of another version of precis ({error}); train or import again") from error
+        raise DataError(
+            f"a configuration of another version of precis ({error}); train or import again"
+        ) from error
 
 
 def target_vocabulary_size(config: NetworkConfig) -> int:
     """V of the summaries."""
-    return config.vocabulary_size if isinstance(config, RecurrentConfig) else config.decoder.vocabulary_size
+    return (
+        config.vocabulary_size
+        if isinstance(config, RecurrentConfig)
+        else config.decoder.vocabulary_size
+    )
 
 
 def check_stack(config: StackConfig) -> None:
@@ -261,7 +333,14 @@ def check_stack(config: StackConfig) -> None:
       UsageError: a field out of its range, or two that contradict each other.
     """
     check_at_least_one(
-        config, "vocabulary_size", "width", "feed_forward", "heads", "max_source_tokens", "relative_buckets", "relative_distance"
+        config,
+        "vocabulary_size",
+        "width",
+        "feed_forward",
+        "heads",
+        "max_source_tokens",
+        "relative_buckets",
+        "relative_distance",
     )
     if config.head_width is not None:
         check_at_least_one(config, "head_width")
@@ -272,8 +351,13 @@ def check_stack(config: StackConfig) -> None:
         )
     _check_choices(config, positions=POSITIONS, activation=ACTIVATIONS)
     if config.width % 2 and config.positions.startswith("sinusoidal"):
-        raise UsageError(f"the width must be even for sinusoidal positions, not {config.width}")
-    if config.positions == "relative" and not 2 <= config.relative_buckets // 2 < config.relative_distance:
+        raise UsageError(
+            f"the width must be even for sinusoidal positions, not {config.width}"
+        )
+    if (
+        config.positions == "relative"
+        and not 2 <= config.relative_buckets // 2 < config.relative_distance
+    ):
         raise UsageError(
             "relative positions need at least 4 buckets, and a longest distance above half as many, "
             f"not {config.relative_buckets} buckets and {config.relative_distance}"
@@ -288,13 +372,17 @@ def check_output(config: Any) -> None:
       UsageError: so it is.
     """
     if config.coverage and not config.pointer:
-        raise UsageError("coverage is what the pointer has read so far, so it needs one; leave --no-pointer or --coverage out")
+        raise UsageError(
+            "coverage is what the pointer has read so far, so it needs one; leave --no-pointer or --coverage out"
+        )
 
 
 def _check_choices(config: Any, **choices: tuple[str, ...]) -> None:
     for name, allowed in choices.items():
         if getattr(config, name) not in allowed:
-            raise UsageError(f"{name} is one of {', '.join(allowed)}, not {getattr(config, name)!r}")
+            raise UsageError(
+                f"{name} is one of {', '.join(allowed)}, not {getattr(config, name)!r}"
+            )
 
 
 def _check_dropout(dropout: float) -> None:
@@ -303,4 +391,6 @@ def _check_dropout(dropout: float) -> None:
 
 
 def _fields_of(kind: type[Any], config: Any) -> dict[str, Any]:
-    return {field.name: getattr(config, field.name) for field in dataclasses.fields(kind)}
+    return {
+        field.name: getattr(config, field.name) for field in dataclasses.fields(kind)
+    }

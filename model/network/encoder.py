@@ -6,8 +6,17 @@ import keras
 from keras import ops
 
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
-from precis.model.network.layers import EncoderBlock, make_norm, padding_mask, score_bias
-from precis.model.network.positions import PositionedInput, TokenEmbedding, make_relative
+from precis.model.network.layers import (
+    EncoderBlock,
+    make_norm,
+    padding_mask,
+    score_bias,
+)
+from precis.model.network.positions import (
+    PositionedInput,
+    TokenEmbedding,
+    make_relative,
+)
 
 
 class Encoder(keras.Model):
@@ -23,7 +32,13 @@ class Encoder(keras.Model):
         add_encoder(self, config)
 
     def build(self, _: Any = None) -> None:
-        for part in (self.embedding, self.source_input, self.encoder_positions, *self.encoder, self.encoder_norm):
+        for part in (
+            self.embedding,
+            self.source_input,
+            self.encoder_positions,
+            *self.encoder,
+            self.encoder_norm,
+        ):
             if part is not None:
                 part.build((None, None, self.config.width))
         self.built = True
@@ -34,7 +49,12 @@ class Encoder(keras.Model):
         return states
 
 
-def add_encoder(network: Any, config: EncoderConfig | TransformerConfig, *, has_logits_bias: bool = False) -> None:
+def add_encoder(
+    network: Any,
+    config: EncoderConfig | TransformerConfig,
+    *,
+    has_logits_bias: bool = False,
+) -> None:
     """Gives a network the layers of an encoder: embedding, source_input, encoder_positions, encoder and encoder_norm.
 
     Args:
@@ -50,13 +70,24 @@ def add_encoder(network: Any, config: EncoderConfig | TransformerConfig, *, has_
         has_logits_bias=has_logits_bias,
         name="embedding",
     )
-    network.source_input = PositionedInput(config=stack, max_tokens=config.max_source_tokens, name="source_input")
-    network.encoder_positions = make_relative(stack, is_bidirectional=True, name="encoder_positions")
-    network.encoder = [EncoderBlock(config=stack, name=f"encoder_{i}") for i in range(config.encoder_layers)]
-    network.encoder_norm = make_norm(stack, name="encoder_norm") if config.norm_first else None
+    network.source_input = PositionedInput(
+        config=stack, max_tokens=config.max_source_tokens, name="source_input"
+    )
+    network.encoder_positions = make_relative(
+        stack, is_bidirectional=True, name="encoder_positions"
+    )
+    network.encoder = [
+        EncoderBlock(config=stack, name=f"encoder_{i}")
+        for i in range(config.encoder_layers)
+    ]
+    network.encoder_norm = (
+        make_norm(stack, name="encoder_norm") if config.norm_first else None
+    )
 
 
-def read_tokens(network: Any, tokens: Any, training: bool = False) -> tuple[Any, Any, list[Any]]:
+def read_tokens(
+    network: Any, tokens: Any, training: bool = False
+) -> tuple[Any, Any, list[Any]]:
     """Runs the layers of `add_encoder`.
 
     Args:
@@ -76,4 +107,8 @@ def read_tokens(network: Any, tokens: Any, training: bool = False) -> tuple[Any,
     for block in network.encoder:
         states, weights = block(states, bias, training=training)
         seen.append(weights)
-    return network.encoder_norm(states) if network.encoder_norm else states, hidden, seen
+    return (
+        network.encoder_norm(states) if network.encoder_norm else states,
+        hidden,
+        seen,
+    )

@@ -11,7 +11,13 @@ from keras import ops
 
 from precis.model.extractive.features import COUNT
 from precis.model.network.config import ExtractorConfig
-from precis.model.network.layers import ACTIVATION_FUNCTIONS, EncoderBlock, Linear, make_norm, score_bias
+from precis.model.network.layers import (
+    ACTIVATION_FUNCTIONS,
+    EncoderBlock,
+    Linear,
+    make_norm,
+    score_bias,
+)
 
 _LARGEST = 6.0  # scaled features are cut there: those of a document unlike the training's stay within reach
 
@@ -30,18 +36,31 @@ class Extractor(keras.Model):
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.feature_inner = Linear(config.width, name="feature_inner")
         self.feature_outer = Linear(config.width, name="feature_outer")
-        self.vector_input = Linear(config.width, name="vector_input") if config.vector_width else None
-        self.vector_dropout = keras.layers.Dropout(config.dropout, name="vector_dropout")
+        self.vector_input = (
+            Linear(config.width, name="vector_input") if config.vector_width else None
+        )
+        self.vector_dropout = keras.layers.Dropout(
+            config.dropout, name="vector_dropout"
+        )
         self.norm = make_norm(config.stack, name="norm")
-        self.blocks = [EncoderBlock(config=config.stack, name=f"block_{i}") for i in range(config.layers)]
+        self.blocks = [
+            EncoderBlock(config=config.stack, name=f"block_{i}")
+            for i in range(config.layers)
+        ]
         self.output_layer = Linear(1, name="output_layer")
 
     def build(self, _: Any = None) -> None:
         width = self.config.width
-        self.feature_mean = self.add_weight(name="feature_mean", shape=(COUNT,), initializer="zeros", trainable=False)
-        self.feature_scale = self.add_weight(name="feature_scale", shape=(COUNT,), initializer="ones", trainable=False)
+        self.feature_mean = self.add_weight(
+            name="feature_mean", shape=(COUNT,), initializer="zeros", trainable=False
+        )
+        self.feature_scale = self.add_weight(
+            name="feature_scale", shape=(COUNT,), initializer="ones", trainable=False
+        )
         self.positions = self.add_weight(
-            name="positions", shape=(self.config.max_sentences, width), initializer=keras.initializers.RandomNormal(stddev=0.02)
+            name="positions",
+            shape=(self.config.max_sentences, width),
+            initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
         self.feature_inner.build((None, None, COUNT))
         self.feature_outer.build((None, None, width))
@@ -52,7 +71,9 @@ class Extractor(keras.Model):
             part.build((None, None, width))
         self.built = True
 
-    def call(self, vectors: Any, features: Any, places: Any, training: bool = False) -> Any:
+    def call(
+        self, vectors: Any, features: Any, places: Any, training: bool = False
+    ) -> Any:
         """The logit of each sentence.
 
         Args:
@@ -64,11 +85,22 @@ class Extractor(keras.Model):
         Returns:
           float32 [B, N].
         """
-        scaled = ops.clip((features - self.feature_mean) * self.feature_scale, -_LARGEST, _LARGEST)
+        scaled = ops.clip(
+            (features - self.feature_mean) * self.feature_scale, -_LARGEST, _LARGEST
+        )
         states = self.feature_outer(self.activation(self.feature_inner(scaled)))
         if self.vector_input is not None:
-            states = states + self.vector_input(self.vector_dropout(vectors, training=training))
-        states = self.norm(states + ops.take(self.positions, ops.clip(places, 0, self.config.max_sentences - 1), axis=0))
+            states = states + self.vector_input(
+                self.vector_dropout(vectors, training=training)
+            )
+        states = self.norm(
+            states
+            + ops.take(
+                self.positions,
+                ops.clip(places, 0, self.config.max_sentences - 1),
+                axis=0,
+            )
+        )
         bias = score_bias((places >= 0)[:, None, None, :])
         for block in self.blocks:
             states, _ = block(states, bias, training=training)

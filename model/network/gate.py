@@ -20,18 +20,46 @@ class ConvolutionalGate(keras.layers.Layer):
     def __init__(self, *, width: int, dropout: float, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.width = width
-        sizes = {"convolution_1": 1, "convolution_3": 3, "convolution_5_inner": 3, "convolution_5_outer": 3}
+        sizes = {
+            "convolution_1": 1,
+            "convolution_3": 3,
+            "convolution_5_inner": 3,
+            "convolution_5_outer": 3,
+        }
         self.narrow, self.middle, self.wide_inner, self.wide_outer = (
-            keras.layers.Conv1D(width, size, padding="same", activation="relu", name=name, dtype="float32") for name, size in sizes.items()
+            keras.layers.Conv1D(
+                width,
+                size,
+                padding="same",
+                activation="relu",
+                name=name,
+                dtype="float32",
+            )
+            for name, size in sizes.items()
         )
         self.join = Linear(width, name="join", dtype="float32")
-        stack = StackConfig(vocabulary_size=1, pad_id=0, width=width, feed_forward=width, heads=1, positions="learned")
-        self.attention = MultiHeadAttention(config=stack, name="attention", dtype="float32")
+        stack = StackConfig(
+            vocabulary_size=1,
+            pad_id=0,
+            width=width,
+            feed_forward=width,
+            heads=1,
+            positions="learned",
+        )
+        self.attention = MultiHeadAttention(
+            config=stack, name="attention", dtype="float32"
+        )
         self.dropout = Dropout(dropout, name="dropout", dtype="float32")
 
     def build(self, _: Any = None) -> None:
         shape = (None, None, self.width)
-        for part in (self.narrow, self.middle, self.wide_inner, self.wide_outer, self.attention):
+        for part in (
+            self.narrow,
+            self.middle,
+            self.wide_inner,
+            self.wide_outer,
+            self.attention,
+        ):
             part.build(shape)
         self.join.build((None, None, len(_WIDTHS) * self.width))
         self.built = True
@@ -41,7 +69,9 @@ class ConvolutionalGate(keras.layers.Layer):
         is_text = ops.cast(bias[:, 0, 0, :, None] >= 0.0, "float32")  # [B, S, 1]
         seen = ops.cast(states, "float32") * is_text
         wide = self.wide_outer(self.wide_inner(seen) * is_text)
-        joined = self.join(ops.concatenate([self.narrow(seen), self.middle(seen), wide], axis=-1))
+        joined = self.join(
+            ops.concatenate([self.narrow(seen), self.middle(seen), wide], axis=-1)
+        )
         joined = self.dropout(joined, training=training)
         gate, _ = self.attention(joined, joined, bias)
         return states * ops.cast(ops.sigmoid(gate), states.dtype)

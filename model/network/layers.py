@@ -52,14 +52,20 @@ def log_norm(logits: Any) -> Any:
     The largest probability is exp(largest logit - norm), and it is at least 1 / V.
     """
     largest = ops.max(logits, axis=-1, keepdims=True)
-    return largest - ops.log(ops.max(ops.softmax(logits, axis=-1), axis=-1, keepdims=True))
+    return largest - ops.log(
+        ops.max(ops.softmax(logits, axis=-1), axis=-1, keepdims=True)
+    )
 
 
 def places(ids: Any) -> Any:
     """Token ids [B, K, M] as places in [B, K, V]: int32 [B * K * M, 3]."""
     batch, beams, count = ops.shape(ids)
-    rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None, None], (batch, beams, count))
-    columns = ops.broadcast_to(ops.arange(beams, dtype="int32")[None, :, None], (batch, beams, count))
+    rows = ops.broadcast_to(
+        ops.arange(batch, dtype="int32")[:, None, None], (batch, beams, count)
+    )
+    columns = ops.broadcast_to(
+        ops.arange(beams, dtype="int32")[None, :, None], (batch, beams, count)
+    )
     return ops.reshape(ops.stack([rows, columns, ids], axis=-1), (-1, 3))
 
 
@@ -69,7 +75,10 @@ class Linear(keras.layers.Dense):
     def call(self, states: Any, training: bool = False) -> Any:
         """[..., I] -> [..., O]."""
         if len(states.shape) > 2:
-            return ops.reshape(self.call(ops.reshape(states, (-1, states.shape[-1]))), (*ops.shape(states)[:-1], self.units))
+            return ops.reshape(
+                self.call(ops.reshape(states, (-1, states.shape[-1]))),
+                (*ops.shape(states)[:-1], self.units),
+            )
         product = ops.matmul(states, self.kernel)
         return add_bias(product, self.bias) if self.use_bias else product
 
@@ -79,7 +88,11 @@ class Dropout(keras.layers.Dropout):
 
     def call(self, states: Any, training: bool = False) -> Any:
         """[...] -> [...]."""
-        return states * keep_mask(ops.shape(states), self.rate, self.seed_generator) if training and self.rate else states
+        return (
+            states * keep_mask(ops.shape(states), self.rate, self.seed_generator)
+            if training and self.rate
+            else states
+        )
 
 
 class LayerNorm(keras.layers.LayerNormalization):
@@ -99,15 +112,25 @@ def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
 class MultiHeadAttention(keras.layers.Layer):
     """H attentions side by side (Vaswani et al. 2017, section 3.2.2); D/H stands for the width of a head, whatever it is."""
 
-    def __init__(self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any
+    ) -> None:
         # Not cast on the way in: under mixed precision the bias would lose its float32.
         super().__init__(autocast=False, **kwargs)
-        self.heads, self.width, self.memory_width = config.heads, config.width, memory_width or config.width
+        self.heads, self.width, self.memory_width = (
+            config.heads,
+            config.width,
+            memory_width or config.width,
+        )
         self.head_width = config.head_width or config.width // config.heads
         self.scale = 1.0 / math.sqrt(self.head_width) if config.scaled_scores else 1.0
         inner = self.heads * self.head_width
-        linear = functools.partial(Linear, use_bias=config.biases, dtype=self.dtype_policy)
-        self.query, self.key, self.value = (linear(inner, name=name) for name in ("query", "key", "value"))
+        linear = functools.partial(
+            Linear, use_bias=config.biases, dtype=self.dtype_policy
+        )
+        self.query, self.key, self.value = (
+            linear(inner, name=name) for name in ("query", "key", "value")
+        )
         self.output_projection = linear(config.width, name="output")
 
     def build(self, _: Any = None) -> None:
@@ -117,11 +140,15 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_projection.build((None, None, self.heads * self.head_width))
         self.built = True
 
-    def call(self, states: Any, memory: Any, bias: Any, past: Any = None) -> tuple[Any, Any]:
+    def call(
+        self, states: Any, memory: Any, bias: Any, past: Any = None
+    ) -> tuple[Any, Any]:
         """States [B, T, D] read memory [B, S, D] -> [B, T, D] and weights [B, H, T, S]; bias as in `attend`, past as in `EncoderBlock`."""
         own = self.keys_values(memory)
         if past is not None:
-            own = tuple(ops.concatenate(pair, axis=2) for pair in zip(past, own, strict=True))
+            own = tuple(
+                ops.concatenate(pair, axis=2) for pair in zip(past, own, strict=True)
+            )
         heads, weights = attend(self._split(self.query(states)), *own, bias, self.scale)
         return self._join(heads), weights
 
@@ -131,11 +158,17 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _split(self, states: Any) -> Any:
         batch, length = ops.shape(states)[0], ops.shape(states)[1]
-        return ops.swapaxes(ops.reshape(states, (batch, length, self.heads, self.head_width)), 1, 2)  # [B, H, T, D/H]
+        return ops.swapaxes(
+            ops.reshape(states, (batch, length, self.heads, self.head_width)), 1, 2
+        )  # [B, H, T, D/H]
 
     def _join(self, heads: Any) -> Any:
         batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
-        return self.output_projection(ops.reshape(ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)))
+        return self.output_projection(
+            ops.reshape(
+                ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)
+            )
+        )
 
 
 class Residual(keras.layers.Layer):
@@ -166,9 +199,16 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.width, self.activation = config.width, ACTIVATION_FUNCTIONS[config.activation]
+        self.width, self.activation = (
+            config.width,
+            ACTIVATION_FUNCTIONS[config.activation],
+        )
         self.inner = Linear(config.feed_forward, use_bias=config.biases, name="inner")
-        self.gate = Linear(config.feed_forward, use_bias=config.biases, name="gate") if config.gated_feed_forward else None
+        self.gate = (
+            Linear(config.feed_forward, use_bias=config.biases, name="gate")
+            if config.gated_feed_forward
+            else None
+        )
         self.outer = Linear(config.width, use_bias=config.biases, name="outer")
 
     def build(self, _: Any = None) -> None:
@@ -180,9 +220,14 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, states: Any) -> Any:
         """[B, T, D] -> [B, T, D]."""
-        rows = ops.reshape(states, (-1, self.width))  # as rows throughout: a reshape in between would part what fuses
+        rows = ops.reshape(
+            states, (-1, self.width)
+        )  # as rows throughout: a reshape in between would part what fuses
         inner = self.activation(self.inner(rows))
-        return ops.reshape(self.outer(inner * self.gate(rows) if self.gate else inner), ops.shape(states))
+        return ops.reshape(
+            self.outer(inner * self.gate(rows) if self.gate else inner),
+            ops.shape(states),
+        )
 
 
 class EncoderBlock(keras.layers.Layer):
@@ -195,14 +240,23 @@ class EncoderBlock(keras.layers.Layer):
         self.attention = MultiHeadAttention(config=config, name="attention")
         self.attention_residual = Residual(config=config, name="attention_residual")
         self.feed_forward = FeedForward(config=config, name="feed_forward")
-        self.feed_forward_residual = Residual(config=config, name="feed_forward_residual")
+        self.feed_forward_residual = Residual(
+            config=config, name="feed_forward_residual"
+        )
 
     def build(self, _: Any = None) -> None:
-        for part in (self.attention, self.attention_residual, self.feed_forward, self.feed_forward_residual):
+        for part in (
+            self.attention,
+            self.attention_residual,
+            self.feed_forward,
+            self.feed_forward_residual,
+        ):
             part.build((None, None, self.width))
         self.built = True
 
-    def call(self, states: Any, bias: Any, past: Any = None, training: bool = False) -> tuple[Any, Any]:
+    def call(
+        self, states: Any, bias: Any, past: Any = None, training: bool = False
+    ) -> tuple[Any, Any]:
         """[B, S, D] -> [B, S, D] and the attention's weights [B, H, S, S]; bias as in `attend`.
 
         Keys and values `past`, each [B, H, P, D/H], are read as if they stood before the states: the weights are [B, H, S, P + S] then.
@@ -217,16 +271,22 @@ class EncoderBlock(keras.layers.Layer):
 class DecoderBlock(keras.layers.Layer):
     """Self-attention over the past, cross-attention to the source, then the feed-forward network."""
 
-    def __init__(self, *, config: StackConfig, memory_width: int, **kwargs: Any) -> None:
+    def __init__(
+        self, *, config: StackConfig, memory_width: int, **kwargs: Any
+    ) -> None:
         # As in the encoder.
         super().__init__(autocast=False, **kwargs)
         self.width = config.width
         self.self_attention = MultiHeadAttention(config=config, name="self_attention")
         self.self_residual = Residual(config=config, name="self_residual")
-        self.cross_attention = MultiHeadAttention(config=config, memory_width=memory_width, name="cross_attention")
+        self.cross_attention = MultiHeadAttention(
+            config=config, memory_width=memory_width, name="cross_attention"
+        )
         self.cross_residual = Residual(config=config, name="cross_residual")
         self.feed_forward = FeedForward(config=config, name="feed_forward")
-        self.feed_forward_residual = Residual(config=config, name="feed_forward_residual")
+        self.feed_forward_residual = Residual(
+            config=config, name="feed_forward_residual"
+        )
 
     def build(self, _: Any = None) -> None:
         parts = (
@@ -241,12 +301,21 @@ class DecoderBlock(keras.layers.Layer):
             part.build((None, None, self.width))
         self.built = True
 
-    def call(self, states: Any, memory: Any, own_bias: Any, source_bias: Any, training: bool = False) -> tuple[Any, Any, Any]:
+    def call(
+        self,
+        states: Any,
+        memory: Any,
+        own_bias: Any,
+        source_bias: Any,
+        training: bool = False,
+    ) -> tuple[Any, Any, Any]:
         """[B, T, D] -> [B, T, D], and the weights of both attentions, [B, H, T, T] and [B, H, T, S]; biases as in `attend`."""
         reads = self.self_residual.reads(states)
         update, own = self.self_attention(reads, reads, own_bias)
         states = self.self_residual(states, update, training=training)
-        update, cross = self.cross_attention(self.cross_residual.reads(states), memory, source_bias)
+        update, cross = self.cross_attention(
+            self.cross_residual.reads(states), memory, source_bias
+        )
         states = self.cross_residual(states, update, training=training)
         update = self.feed_forward(self.feed_forward_residual.reads(states))
         return self.feed_forward_residual(states, update, training=training), own, cross

@@ -31,29 +31,49 @@ class Past(NamedTuple):
     positions: Any
 
 
-def start_past(attentions: Sequence[MultiHeadAttention], *, batch: Any, beams: int, length: int) -> tuple[Any, Past]:
+def start_past(
+    attentions: Sequence[MultiHeadAttention], *, batch: Any, beams: int, length: int
+) -> tuple[Any, Past]:
     """An empty past of the self-attention of each block, with room for `length` steps, and which slots are readable: none.
 
     Returns:
       float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where not, and the past.
     """
     own = tuple(_make_own(attention, batch, beams, length) for attention in attentions)
-    positions = ops.broadcast_to(ops.arange(length * beams, dtype="int32")[None] // beams, (batch, length * beams))
+    positions = ops.broadcast_to(
+        ops.arange(length * beams, dtype="int32")[None] // beams,
+        (batch, length * beams),
+    )
     readable = ops.full((batch, beams, length * beams), MASKED, dtype="float32")
-    return forget_size(readable, axis=2), Past(own, ops.convert_to_tensor(0, "int32"), forget_size(positions, axis=1))
+    return forget_size(readable, axis=2), Past(
+        own, ops.convert_to_tensor(0, "int32"), forget_size(positions, axis=1)
+    )
 
 
-def grow_past(readable: Any, past: Past, *, heads: int, written: Any, more: int) -> tuple[Any, Past]:
+def grow_past(
+    readable: Any, past: Past, *, heads: int, written: Any, more: int
+) -> tuple[Any, Past]:
     """The same after `written` steps with room for `more`, without the slots that nobody reads."""
     batch, beams, _ = ops.shape(readable)
     kept = _slots_in_use(readable)
     count = ops.shape(kept)[1]
-    own = tuple(_grow_own(one, kept, heads=heads, beams=beams, more=more) for one in past.own)
-    old = ops.take_along_axis(readable, ops.broadcast_to(kept[:, None], (batch, beams, count)), axis=2)
+    own = tuple(
+        _grow_own(one, kept, heads=heads, beams=beams, more=more) for one in past.own
+    )
+    old = ops.take_along_axis(
+        readable, ops.broadcast_to(kept[:, None], (batch, beams, count)), axis=2
+    )
     room = ops.full((batch, beams, more * beams), MASKED, dtype="float32")
-    new = ops.broadcast_to(written + ops.arange(more * beams, dtype="int32")[None] // beams, (batch, more * beams))
-    positions = ops.concatenate([ops.take_along_axis(past.positions, kept, axis=1), new], axis=1)
-    return ops.concatenate([old, room], axis=2), Past(own, ops.cast(count // beams - written, "int32"), positions)
+    new = ops.broadcast_to(
+        written + ops.arange(more * beams, dtype="int32")[None] // beams,
+        (batch, more * beams),
+    )
+    positions = ops.concatenate(
+        [ops.take_along_axis(past.positions, kept, axis=1), new], axis=1
+    )
+    return ops.concatenate([old, room], axis=2), Past(
+        own, ops.cast(count // beams - written, "int32"), positions
+    )
 
 
 def narrow_past(past: Past, documents: Any, *, batch: Any) -> Past:
@@ -61,7 +81,10 @@ def narrow_past(past: Past, documents: Any, *, batch: Any) -> Past:
 
     def of_heads(buffer: Any) -> Any:
         size = buffer.shape[-1]
-        return ops.reshape(ops.take(ops.reshape(buffer, (batch, -1, size)), documents, axis=0), (-1, size))
+        return ops.reshape(
+            ops.take(ops.reshape(buffer, (batch, -1, size)), documents, axis=0),
+            (-1, size),
+        )
 
     own = keras.tree.map_structure(of_heads, past.own)
     return past._replace(own=own, positions=ops.take(past.positions, documents, axis=0))
@@ -71,14 +94,21 @@ def open_slots(readable: Any, past: Past, index: Any) -> tuple[Any, Any]:
     """What is readable at the step at position `index`, each hypothesis's slot of this step included, and the place of these slots."""
     _, beams, slots = ops.shape(readable)
     place = past.first + index
-    own = place * beams + ops.arange(beams, dtype="int32")[:, None]  # [K, 1], one for each hypothesis
+    own = (
+        place * beams + ops.arange(beams, dtype="int32")[:, None]
+    )  # [K, 1], one for each hypothesis
     return ops.where(ops.arange(slots, dtype="int32") == own, 0.0, readable), place
 
 
-def _make_own(attention: MultiHeadAttention, batch: Any, beams: int, length: int) -> Own:
+def _make_own(
+    attention: MultiHeadAttention, batch: Any, beams: int, length: int
+) -> Own:
     """Empty keys and values with room for `length` steps."""
     shape = (batch * attention.heads * length, beams * attention.head_width)
-    return Own(make_room(shape, attention.compute_dtype), make_room(shape, attention.compute_dtype))
+    return Own(
+        make_room(shape, attention.compute_dtype),
+        make_room(shape, attention.compute_dtype),
+    )
 
 
 def _slots_in_use(readable: Any) -> Any:
@@ -100,7 +130,9 @@ def _slots_in_use(readable: Any) -> Any:
     # Slots in use first, each group in its order.
     order = ops.argsort(is_free * slots + ops.arange(slots, dtype="int32"), axis=-1)
     size = 4 * beams
-    return ops.cast(order[:, : ops.minimum((most + size - 1) // size * size, slots)], "int32")
+    return ops.cast(
+        order[:, : ops.minimum((most + size - 1) // size * size, slots)], "int32"
+    )
 
 
 def _grow_own(own: Own, kept: Any, *, heads: int, beams: int, more: int) -> Own:
@@ -111,9 +143,18 @@ def _grow_own(own: Own, kept: Any, *, heads: int, beams: int, more: int) -> Own:
 
     def grow(buffer: Any) -> Any:
         slots = ops.shape(buffer)[0] // pairs * beams
-        rows = ops.arange(pairs, dtype="int32")[:, None] * slots + ops.repeat(kept, heads, axis=0)  # [B * H, P]
-        past = ops.take(ops.reshape(buffer, (-1, size // beams)), rows, axis=0)  # [B * H, P, D/H]
+        rows = ops.arange(pairs, dtype="int32")[:, None] * slots + ops.repeat(
+            kept, heads, axis=0
+        )  # [B * H, P]
+        past = ops.take(
+            ops.reshape(buffer, (-1, size // beams)), rows, axis=0
+        )  # [B * H, P, D/H]
         room = make_room((pairs, more, size), buffer.dtype)
-        return ops.reshape(ops.concatenate([ops.reshape(past, (pairs, count // beams, size)), room], axis=1), (-1, size))
+        return ops.reshape(
+            ops.concatenate(
+                [ops.reshape(past, (pairs, count // beams, size)), room], axis=1
+            ),
+            (-1, size),
+        )
 
     return Own(*map(grow, own))

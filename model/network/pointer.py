@@ -41,10 +41,21 @@ class PointerGenerator(keras.layers.Layer):
     coverage goes on from where it was.
     """
 
-    def __init__(self, *, width: int, memory_width: int | None = None, has_coverage: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        width: int,
+        memory_width: int | None = None,
+        has_coverage: bool = False,
+        **kwargs: Any,
+    ) -> None:
         # Not cast on the way in: under mixed precision the logits would lose their float32.
         super().__init__(autocast=False, **kwargs)
-        self.width, self.memory_width, self.has_coverage = width, memory_width or width, has_coverage
+        self.width, self.memory_width, self.has_coverage = (
+            width,
+            memory_width or width,
+            has_coverage,
+        )
         self.query = keras.layers.Dense(width, name="query")
         self.key = keras.layers.Dense(width, name="key")
         self.gate = keras.layers.Dense(1, name="gate", dtype="float32")
@@ -54,10 +65,18 @@ class PointerGenerator(keras.layers.Layer):
         self.key.build((None, None, self.memory_width))
         self.gate.build((None, None, 2 * self.width + self.memory_width))
         if self.has_coverage:
-            self.coverage_weight = self.add_weight(name=COVERAGE_WEIGHT, shape=(), initializer="zeros", dtype="float32", autocast=False)
+            self.coverage_weight = self.add_weight(
+                name=COVERAGE_WEIGHT,
+                shape=(),
+                initializer="zeros",
+                dtype="float32",
+                autocast=False,
+            )
         self.built = True
 
-    def call(self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any) -> Reading:
+    def call(
+        self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any
+    ) -> Reading:
         """What is read for each token of whole targets.
 
         Args:
@@ -76,7 +95,14 @@ class PointerGenerator(keras.layers.Layer):
         is_same = ops.cast(ops.equal(source[:, :, None], source[:, None]), "float32")
         return PointerMemory(source, memory, self.key(memory), source_bias, is_same)
 
-    def step(self, logits: Any, states: Any, inputs: Any, past: "PointerMemory", coverage: Any) -> tuple[Any, Any]:
+    def step(
+        self,
+        logits: Any,
+        states: Any,
+        inputs: Any,
+        past: "PointerMemory",
+        coverage: Any,
+    ) -> tuple[Any, Any]:
         """The mixture as unnormalised log-probabilities: a search has no time for a pass over the vocabulary.
 
         log P(w) = log p_gen + log P_vocab(w) for all that the source does not hold. So P / p_gen differs from P_vocab only at the tokens of
@@ -92,21 +118,37 @@ class PointerGenerator(keras.layers.Layer):
           float32 [B, K, V], and the coverage with what was read now.
         """
         scores = self._scores(states, past.keys, past.source_bias)
-        copy = ops.softmax(scores + self.coverage_weight * coverage if self.has_coverage else scores)
-        generate = ops.maximum(self._generate(copy, past.memory, states, inputs), LOWEST_PROBABILITY)
+        copy = ops.softmax(
+            scores + self.coverage_weight * coverage if self.has_coverage else scores
+        )
+        generate = ops.maximum(
+            self._generate(copy, past.memory, states, inputs), LOWEST_PROBABILITY
+        )
         norm = log_norm(logits)
         batch, beams, _ = ops.shape(logits)
-        tokens = ops.broadcast_to(past.source[:, None], (batch, beams, ops.shape(past.source)[1]))
+        tokens = ops.broadcast_to(
+            past.source[:, None], (batch, beams, ops.shape(past.source)[1])
+        )
         # Each position gets the mass of all positions that hold its token.
         copied = ops.matmul((1.0 - generate) * copy, past.is_same)  # [B, K, S]
-        generated = generate * ops.exp(ops.take_along_axis(logits, tokens, axis=-1) - norm)
-        mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY)) - ops.log(generate) + norm
-        logits = ops.scatter_update(logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max")
+        generated = generate * ops.exp(
+            ops.take_along_axis(logits, tokens, axis=-1) - norm
+        )
+        mixed = (
+            ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
+            - ops.log(generate)
+            + norm
+        )
+        logits = ops.scatter_update(
+            logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max"
+        )
         return logits, coverage if isinstance(coverage, tuple) else coverage + copy
 
     def _scores(self, states: Any, keys: Any, source_bias: Any) -> Any:
         """float32 [B, T, S]."""
-        scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * (1.0 / math.sqrt(self.width))
+        scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * (
+            1.0 / math.sqrt(self.width)
+        )
         return ops.cast(scores, "float32") + source_bias
 
     def _read_in_turn(self, scores: Any) -> Any:
@@ -116,13 +158,22 @@ class PointerGenerator(keras.layers.Layer):
             copy = ops.softmax(scores + self.coverage_weight * coverage)
             return coverage + copy, copy
 
-        _, copies = ops.scan(read, ops.zeros_like(scores[:, 0]), ops.swapaxes(scores, 0, 1))
+        _, copies = ops.scan(
+            read, ops.zeros_like(scores[:, 0]), ops.swapaxes(scores, 0, 1)
+        )
         return ops.swapaxes(copies, 0, 1)
 
     def _generate(self, copy: Any, memory: Any, states: Any, inputs: Any) -> Any:
         """p_gen, float32 [B, T, 1]."""
         context = ops.matmul(copy, ops.cast(memory, "float32"))  # [B, T, D]
-        return ops.sigmoid(self.gate(ops.concatenate([context, ops.cast(states, "float32"), ops.cast(inputs, "float32")], axis=-1)))
+        return ops.sigmoid(
+            self.gate(
+                ops.concatenate(
+                    [context, ops.cast(states, "float32"), ops.cast(inputs, "float32")],
+                    axis=-1,
+                )
+            )
+        )
 
 
 class PointerMemory(NamedTuple):
@@ -162,10 +213,14 @@ def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
     """What stands at source positions, float32 [B, T, S], summed at their tokens, [B, T, V]; zero elsewhere. The source is int32 [B, S]."""
     batch, steps, length = ops.shape(values)
     rows = ops.broadcast_to(ops.arange(batch)[:, None], (batch, length))  # [B, S]
-    targets = ops.reshape(ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2))
+    targets = ops.reshape(
+        ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2)
+    )
     # All steps of a source position go to one row of the vocabulary axis, so the scatter moves whole rows of T values.
     values = ops.reshape(ops.swapaxes(values, 1, 2), (batch * length, steps))
-    return ops.swapaxes(ops.scatter(targets, values, (batch, vocabulary_size, steps)), 1, 2)
+    return ops.swapaxes(
+        ops.scatter(targets, values, (batch, vocabulary_size, steps)), 1, 2
+    )
 
 
 def coverage_loss(copy: Any) -> Any:

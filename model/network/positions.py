@@ -11,7 +11,9 @@ from precis.model.network.config import StackConfig
 from precis.model.network.layers import Dropout, make_norm
 
 
-def sinusoidal_positions(length: int, width: int, *, in_halves: bool = False) -> np.ndarray:
+def sinusoidal_positions(
+    length: int, width: int, *, in_halves: bool = False
+) -> np.ndarray:
     """Sine and cosine position codes, float32 [length, width] (Vaswani et al. 2017, section 3.5).
 
     PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)); in halves, all sines stand before all cosines.
@@ -24,9 +26,21 @@ def sinusoidal_positions(length: int, width: int, *, in_halves: bool = False) ->
 class TokenEmbedding(keras.layers.Layer):
     """Token embeddings; read backwards, the tied output layer. Always float32."""
 
-    def __init__(self, *, vocabulary_size: int, width: int, is_scaled: bool, has_logits_bias: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        width: int,
+        is_scaled: bool,
+        has_logits_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.vocabulary_size, self.width, self.has_logits_bias = vocabulary_size, width, has_logits_bias
+        self.vocabulary_size, self.width, self.has_logits_bias = (
+            vocabulary_size,
+            width,
+            has_logits_bias,
+        )
         self.scale = math.sqrt(width) if is_scaled else 1.0
 
     def build(self, _: Any = None) -> None:
@@ -39,7 +53,12 @@ class TokenEmbedding(keras.layers.Layer):
         self.logits_bias = None
         if self.has_logits_bias:
             # `logits` is called by a network that may compute in another precision; autocast would bring it there.
-            self.logits_bias = self.add_weight(name="logits_bias", shape=(self.vocabulary_size,), initializer="zeros", autocast=False)
+            self.logits_bias = self.add_weight(
+                name="logits_bias",
+                shape=(self.vocabulary_size,),
+                initializer="zeros",
+                autocast=False,
+            )
         self.built = True
 
     def call(self, ids: Any) -> Any:
@@ -48,7 +67,12 @@ class TokenEmbedding(keras.layers.Layer):
 
     def logits(self, states: Any, dtype: Any) -> Any:
         """States [..., D] times the table transposed, multiplied in `dtype`, float32 [..., V]."""
-        logits = ops.cast(ops.matmul(ops.cast(states, dtype), ops.transpose(ops.cast(self.table, dtype))), "float32")
+        logits = ops.cast(
+            ops.matmul(
+                ops.cast(states, dtype), ops.transpose(ops.cast(self.table, dtype))
+            ),
+            "float32",
+        )
         return logits if self.logits_bias is None else logits + self.logits_bias
 
 
@@ -65,9 +89,15 @@ class PositionedInput(keras.layers.Layer):
         kind, shape = self.config.positions, (self.max_tokens, self.config.width)
         self.positions: Any = None  # relative positions are numbers added to scores
         if kind == "learned":
-            self.positions = self.add_weight(name="positions", shape=shape, initializer=keras.initializers.RandomNormal(stddev=0.02))
+            self.positions = self.add_weight(
+                name="positions",
+                shape=shape,
+                initializer=keras.initializers.RandomNormal(stddev=0.02),
+            )
         elif kind.startswith("sinusoidal"):
-            self.positions = sinusoidal_positions(*shape, in_halves=kind == "sinusoidal_halves")
+            self.positions = sinusoidal_positions(
+                *shape, in_halves=kind == "sinusoidal_halves"
+            )
         if self.norm:
             self.norm.build((None, None, self.config.width))
         self.built = True
@@ -77,13 +107,18 @@ class PositionedInput(keras.layers.Layer):
         if positions is not None:
             return self.dropout(self.at(embedded, positions), training=training)
         if self.positions is not None:
-            embedded = embedded + ops.convert_to_tensor(self.positions)[: ops.shape(embedded)[1]]
+            embedded = (
+                embedded
+                + ops.convert_to_tensor(self.positions)[: ops.shape(embedded)[1]]
+            )
         return self.dropout(self._normed(embedded), training=training)
 
     def at(self, embedded: Any, positions: Any) -> Any:
         """Tokens [..., D] at positions int32, which are broadcast to [...]; without dropout."""
         if self.positions is not None:
-            embedded = embedded + ops.take(ops.convert_to_tensor(self.positions), positions, axis=0)
+            embedded = embedded + ops.take(
+                ops.convert_to_tensor(self.positions), positions, axis=0
+            )
         return self._normed(embedded)
 
     def _normed(self, states: Any) -> Any:
@@ -97,26 +132,44 @@ class RelativePositions(keras.layers.Layer):
     reads in both directions has half of the buckets for each direction.
     """
 
-    def __init__(self, *, config: StackConfig, is_bidirectional: bool, **kwargs: Any) -> None:
+    def __init__(
+        self, *, config: StackConfig, is_bidirectional: bool, **kwargs: Any
+    ) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.config, self.longest = config, config.relative_distance
         distances = np.arange(-self.longest, self.longest + 1)
-        self.buckets = relative_buckets(distances, buckets=config.relative_buckets, longest=self.longest, is_bidirectional=is_bidirectional)
+        self.buckets = relative_buckets(
+            distances,
+            buckets=config.relative_buckets,
+            longest=self.longest,
+            is_bidirectional=is_bidirectional,
+        )
 
     def build(self, _: Any = None) -> None:
         self.table = self.add_weight(
-            name="table", shape=(self.config.relative_buckets, self.config.heads), initializer=keras.initializers.RandomNormal(stddev=0.02)
+            name="table",
+            shape=(self.config.relative_buckets, self.config.heads),
+            initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
         self.built = True
 
     def call(self, queries: Any, keys: Any) -> Any:
         """What is added to scores: positions int32 [..., T] and [..., S] -> float32 [..., H, T, S]."""
-        distances = ops.clip(keys[..., None, :] - queries[..., :, None], -self.longest, self.longest) + self.longest
-        numbers = ops.take(self.table, ops.take(ops.convert_to_tensor(self.buckets), distances), axis=0)  # [..., T, S, H]
+        distances = (
+            ops.clip(
+                keys[..., None, :] - queries[..., :, None], -self.longest, self.longest
+            )
+            + self.longest
+        )
+        numbers = ops.take(
+            self.table, ops.take(ops.convert_to_tensor(self.buckets), distances), axis=0
+        )  # [..., T, S, H]
         return ops.moveaxis(numbers, -1, -3)
 
 
-def relative_buckets(distances: np.ndarray, *, buckets: int, longest: int, is_bidirectional: bool) -> np.ndarray:
+def relative_buckets(
+    distances: np.ndarray, *, buckets: int, longest: int, is_bidirectional: bool
+) -> np.ndarray:
     """The bucket of each distance, int32 of the same shape; a distance is the key's position less the query's."""
     first = np.zeros_like(distances)
     if is_bidirectional:
@@ -126,11 +179,21 @@ def relative_buckets(distances: np.ndarray, *, buckets: int, longest: int, is_bi
     else:
         distances = np.maximum(-distances, 0)
     exact = buckets // 2
-    ratio = np.log(np.maximum(distances, 1).astype("float32") / np.float32(exact)) / np.float32(math.log(longest / exact))
+    ratio = np.log(
+        np.maximum(distances, 1).astype("float32") / np.float32(exact)
+    ) / np.float32(math.log(longest / exact))
     shared = exact + (ratio * (buckets - exact)).astype("int64")
-    return (first + np.where(distances < exact, distances, np.minimum(shared, buckets - 1))).astype("int32")
+    return (
+        first + np.where(distances < exact, distances, np.minimum(shared, buckets - 1))
+    ).astype("int32")
 
 
-def make_relative(config: StackConfig, *, is_bidirectional: bool, name: str) -> RelativePositions | None:
+def make_relative(
+    config: StackConfig, *, is_bidirectional: bool, name: str
+) -> RelativePositions | None:
     """The numbers of a stack with relative positions; None for another."""
-    return RelativePositions(config=config, is_bidirectional=is_bidirectional, name=name) if config.positions == "relative" else None
+    return (
+        RelativePositions(config=config, is_bidirectional=is_bidirectional, name=name)
+        if config.positions == "relative"
+        else None
+    )

@@ -18,7 +18,14 @@ import keras
 from keras import ops
 
 from precis.model.network.backend import add_bias, write_rows
-from precis.model.network.layers import DecoderBlock, EncoderBlock, FeedForward, Linear, MultiHeadAttention, Residual
+from precis.model.network.layers import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    Linear,
+    MultiHeadAttention,
+    Residual,
+)
 from precis.model.network.past import Own
 
 
@@ -60,31 +67,62 @@ class Source(NamedTuple):
 def ready_weights(block: DecoderBlock) -> BlockWeights:
     """The weights of a block of a decoder, once per search. Queries carry the scale of the scores."""
     own, cross, dtype = block.self_attention, block.cross_attention, block.compute_dtype
-    query, output = ready(cross.query, dtype, scale=cross.scale), ready(cross.output_projection, dtype)
-    return BlockWeights(_fused(own, dtype), ready(own.output_projection, dtype), query, output, _inner(block.feed_forward, dtype))
+    query, output = (
+        ready(cross.query, dtype, scale=cross.scale),
+        ready(cross.output_projection, dtype),
+    )
+    return BlockWeights(
+        _fused(own, dtype),
+        ready(own.output_projection, dtype),
+        query,
+        output,
+        _inner(block.feed_forward, dtype),
+    )
 
 
 def ready_own_weights(block: EncoderBlock) -> BlockWeights:
     """The same of a block without cross-attention."""
     own, dtype = block.attention, block.compute_dtype
-    return BlockWeights(_fused(own, dtype), ready(own.output_projection, dtype), (), (), _inner(block.feed_forward, dtype))
+    return BlockWeights(
+        _fused(own, dtype),
+        ready(own.output_projection, dtype),
+        (),
+        (),
+        _inner(block.feed_forward, dtype),
+    )
 
 
-def ready(layer: Linear | keras.layers.Dense, dtype: Any, *, scale: float = 1.0) -> Product:
+def ready(
+    layer: Linear | keras.layers.Dense, dtype: Any, *, scale: float = 1.0
+) -> Product:
     """A linear layer, multiplied by a number, as a product in `dtype`."""
-    return Product(ops.cast(layer.kernel * scale, dtype), ops.cast(layer.bias * scale, dtype) if layer.use_bias else ())
+    return Product(
+        ops.cast(layer.kernel * scale, dtype),
+        ops.cast(layer.bias * scale, dtype) if layer.use_bias else (),
+    )
 
 
 def _fused(own: MultiHeadAttention, dtype: Any) -> Product:
     """Query, key and value of an attention as one product."""
-    parts = [ready(own.query, dtype, scale=own.scale), ready(own.key, dtype), ready(own.value, dtype)]
+    parts = [
+        ready(own.query, dtype, scale=own.scale),
+        ready(own.key, dtype),
+        ready(own.value, dtype),
+    ]
     kernel = ops.concatenate([part.kernel for part in parts], axis=1)
-    return Product(kernel, ops.concatenate([part.bias for part in parts], axis=0) if own.query.use_bias else ())
+    return Product(
+        kernel,
+        ops.concatenate([part.bias for part in parts], axis=0)
+        if own.query.use_bias
+        else (),
+    )
 
 
 def _inner(feed_forward: FeedForward, dtype: Any) -> InnerWeights:
     gate = ready(feed_forward.gate, dtype) if feed_forward.gate else ()
-    return InnerWeights(ready(feed_forward.inner, dtype), gate, ready(feed_forward.outer, dtype))
+    return InnerWeights(
+        ready(feed_forward.inner, dtype), gate, ready(feed_forward.outer, dtype)
+    )
 
 
 def read_source(attention: MultiHeadAttention, states: Any) -> Source:
@@ -103,7 +141,15 @@ def _is_by_column(keys: Any) -> bool:
 
 
 def step_decoder_block(
-    block: DecoderBlock, weights: BlockWeights, states: Any, *, own: Own, own_bias: Any, source: Source, source_bias: Any, place: Any
+    block: DecoderBlock,
+    weights: BlockWeights,
+    states: Any,
+    *,
+    own: Own,
+    own_bias: Any,
+    source: Source,
+    source_bias: Any,
+    place: Any,
 ) -> tuple[Any, Own]:
     """One position of K hypotheses through one block.
 
@@ -120,52 +166,121 @@ def step_decoder_block(
     Returns:
       float32 [B * K, D], and `own` with the slots of this step filled in.
     """
-    query, own = _write_own(block.self_attention, block.self_residual.reads(states), weights, own, own_bias, place)
+    query, own = _write_own(
+        block.self_attention,
+        block.self_residual.reads(states),
+        weights,
+        own,
+        own_bias,
+        place,
+    )
     keys, values = _columns(own, query, own_bias)
     read = _attend(query, keys, values, own_bias)
     states = block.self_residual(states, multiply(read, weights.own_output))
     batch, heads, beams, depth = ops.shape(query)
-    query = ops.reshape(multiply(block.cross_residual.reads(states), weights.query), (batch, beams, heads, depth))
-    columns = source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
-    read = _attend(ops.cast(ops.swapaxes(query, 1, 2), own.keys.dtype), columns, source.values, source_bias)
+    query = ops.reshape(
+        multiply(block.cross_residual.reads(states), weights.query),
+        (batch, beams, heads, depth),
+    )
+    columns = (
+        source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
+    )
+    read = _attend(
+        ops.cast(ops.swapaxes(query, 1, 2), own.keys.dtype),
+        columns,
+        source.values,
+        source_bias,
+    )
     states = block.cross_residual(states, multiply(read, weights.output))
-    return _feed_forward(block.feed_forward, block.feed_forward_residual, weights.feed_forward, states), own
+    return _feed_forward(
+        block.feed_forward, block.feed_forward_residual, weights.feed_forward, states
+    ), own
 
 
 def step_block(
-    block: EncoderBlock, weights: BlockWeights, states: Any, *, own: Own, own_bias: Any, source: Source, source_bias: Any, place: Any
+    block: EncoderBlock,
+    weights: BlockWeights,
+    states: Any,
+    *,
+    own: Own,
+    own_bias: Any,
+    source: Source,
+    source_bias: Any,
+    place: Any,
 ) -> tuple[Any, Own]:
     """The same through a block that reads the source and what was written in one attention."""
-    query, own = _write_own(block.attention, block.attention_residual.reads(states), weights, own, own_bias, place)
+    query, own = _write_own(
+        block.attention,
+        block.attention_residual.reads(states),
+        weights,
+        own,
+        own_bias,
+        place,
+    )
     keys, values = _columns(own, query, own_bias)
-    columns = source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
-    scores = [ops.cast(ops.matmul(query, columns), "float32") + source_bias, ops.cast(ops.matmul(query, keys), "float32") + own_bias]
-    weight = ops.cast(ops.softmax(ops.concatenate(scores, axis=-1)), values.dtype)  # [B, H, K, S + M]
+    columns = (
+        source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
+    )
+    scores = [
+        ops.cast(ops.matmul(query, columns), "float32") + source_bias,
+        ops.cast(ops.matmul(query, keys), "float32") + own_bias,
+    ]
+    weight = ops.cast(
+        ops.softmax(ops.concatenate(scores, axis=-1)), values.dtype
+    )  # [B, H, K, S + M]
     length = ops.shape(columns)[3]
-    read = ops.matmul(weight[..., :length], source.values) + ops.matmul(weight[..., length:], values)
-    states = block.attention_residual(states, multiply(_as_rows(read), weights.own_output))
-    return _feed_forward(block.feed_forward, block.feed_forward_residual, weights.feed_forward, states), own
+    read = ops.matmul(weight[..., :length], source.values) + ops.matmul(
+        weight[..., length:], values
+    )
+    states = block.attention_residual(
+        states, multiply(_as_rows(read), weights.own_output)
+    )
+    return _feed_forward(
+        block.feed_forward, block.feed_forward_residual, weights.feed_forward, states
+    ), own
 
 
-def _write_own(attention: MultiHeadAttention, states: Any, weights: BlockWeights, own: Own, own_bias: Any, place: Any) -> tuple[Any, Own]:
+def _write_own(
+    attention: MultiHeadAttention,
+    states: Any,
+    weights: BlockWeights,
+    own: Own,
+    own_bias: Any,
+    place: Any,
+) -> tuple[Any, Own]:
     """Queries [B, H, K, D/H] of states [B * K, D], and `own` with their keys and values."""
     heads, depth = attention.heads, attention.head_width
     beams = own.keys.shape[-1] // depth
     slots = ops.shape(own_bias)[-1]
     fused = ops.reshape(multiply(states, weights.own), (-1, beams, 3, heads, depth))
-    query, key, value = ops.unstack(ops.cast(ops.transpose(fused, (2, 0, 3, 1, 4)), own.keys.dtype), num=3)  # [B, H, K, D/H]
-    rows = ops.arange(ops.shape(query)[0] * heads, dtype="int32") * (slots // beams) + place
-    return query, Own(*(write_rows(past, rows, ops.reshape(new, (-1, beams * depth))) for past, new in zip(own, (key, value), strict=True)))
+    query, key, value = ops.unstack(
+        ops.cast(ops.transpose(fused, (2, 0, 3, 1, 4)), own.keys.dtype), num=3
+    )  # [B, H, K, D/H]
+    rows = (
+        ops.arange(ops.shape(query)[0] * heads, dtype="int32") * (slots // beams)
+        + place
+    )
+    return query, Own(
+        *(
+            write_rows(past, rows, ops.reshape(new, (-1, beams * depth)))
+            for past, new in zip(own, (key, value), strict=True)
+        )
+    )
 
 
 def _columns(own: Own, query: Any, own_bias: Any) -> tuple[Any, Any]:
     """Keys [B, H, D/H, M] and values [B, H, M, D/H]."""
     batch, heads, _, depth = ops.shape(query)
-    keys, values = (ops.reshape(past, (batch, heads, ops.shape(own_bias)[-1], depth)) for past in own)
+    keys, values = (
+        ops.reshape(past, (batch, heads, ops.shape(own_bias)[-1], depth))
+        for past in own
+    )
     return ops.swapaxes(keys, 2, 3), values
 
 
-def _feed_forward(part: FeedForward, residual: Residual, weights: InnerWeights, states: Any) -> Any:
+def _feed_forward(
+    part: FeedForward, residual: Residual, weights: InnerWeights, states: Any
+) -> Any:
     reads = residual.reads(states)
     inner = part.activation(_project(reads, weights.inner))
     if weights.gate:

@@ -11,31 +11,52 @@ from typing import NamedTuple
 
 from precis.model.extractive.stopwords import STOP_WORDS
 from precis.model.porter import stem
-from precis.model.quality.numerals import SCALES, SMALL, TENS, Value, all_values, stated_numbers
+from precis.model.quality.numerals import (
+    SCALES,
+    SMALL,
+    TENS,
+    Value,
+    all_values,
+    stated_numbers,
+)
 from precis.model.quality.openings import OPENINGS
 from precis.model.text import words
 
 _stem = functools.lru_cache(maxsize=200_000)(stem)
-_MONTH_FORMS = (
-    "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/september sep sept/october oct/november nov/december dec"
-)
+_MONTH_FORMS = "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/september sep sept/october oct/november nov/december dec"
 _WEEKDAY_FORMS = "monday mon/tuesday tue tues/wednesday/thursday thu thur thurs/friday fri/saturday/sunday"
-MONTHS = {form: forms.split()[0] for forms in _MONTH_FORMS.split("/") for form in forms.split()}
-WEEKDAYS = {form: forms.split()[0] for forms in _WEEKDAY_FORMS.split("/") for form in forms.split()}
+MONTHS = {
+    form: forms.split()[0]
+    for forms in _MONTH_FORMS.split("/")
+    for form in forms.split()
+}
+WEEKDAYS = {
+    form: forms.split()[0]
+    for forms in _WEEKDAY_FORMS.split("/")
+    for form in forms.split()
+}
 # Month names that are words too: months behind one of these, or beside a day.
 _AMBIGUOUS_MONTHS = frozenset(["may", "march", "mar", "dec", "jan", "jun"])
-_BEFORE_A_MONTH = frozenset("in of since until by last next early late mid during before after on through between".split())
+_BEFORE_A_MONTH = frozenset(
+    "in of since until by last next early late mid during before after on through between".split()
+)
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 MAX_DAY = 31
 # Words from a month within which a source may name its day: `between March 3 and 5`, `the 3rd and 4th of March`.
 _DAY_REACH = 4
 
 # A word that begins with a letter that is none of a to z, with the points of `U.S` and the apostrophe of `O'Brien`, cut at hyphens.
-_CAPITALISED = re.compile(r"(?<![^\W_])[^\W\d_a-z][^\W_]*(?:['’][^\W_]+)*(?:(?<=\b[^\W\d_])\.[^\W\d_]\b)*")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$")
+_CAPITALISED = re.compile(
+    r"(?<![^\W_])[^\W\d_a-z][^\W_]*(?:['’][^\W_]+)*(?:(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
+)
+_SENTENCE_START = re.compile(
+    r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$"
+)
 _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
 # What has a capital and is no name, or is looked at as a number or a date.
-_NO_NAMES = frozenset([*STOP_WORDS, *_TITLES, *SMALL, *TENS, *SCALES, *MONTHS, *WEEKDAYS])
+_NO_NAMES = frozenset(
+    [*STOP_WORDS, *_TITLES, *SMALL, *TENS, *SCALES, *MONTHS, *WEEKDAYS]
+)
 
 
 class Facts(NamedTuple):
@@ -70,7 +91,11 @@ def read_facts(source: Sequence[str]) -> Facts:
     """What a source of these words (`model.text.words`) can support."""
     parts = _cut_at_hyphens(source)
     known = {*source, *parts}
-    known.update(form for word in [word for word in known if not word.isalpha()] for form in _forms(word))
+    known.update(
+        form
+        for word in [word for word in known if not word.isalpha()]
+        for form in _forms(word)
+    )
     days = {
         (MONTHS[month], day)
         for month in known & MONTHS.keys()
@@ -81,7 +106,9 @@ def read_facts(source: Sequence[str]) -> Facts:
     return Facts(frozenset(known), all_values(parts), days)
 
 
-def unsupported_facts(sentences: Sequence[str], by_sentence: Sequence[Sequence[str]], facts: Facts) -> Unsupported:
+def unsupported_facts(
+    sentences: Sequence[str], by_sentence: Sequence[Sequence[str]], facts: Facts
+) -> Unsupported:
     """What a summary states beyond the facts of its source.
 
     Args:
@@ -93,10 +120,18 @@ def unsupported_facts(sentences: Sequence[str], by_sentence: Sequence[Sequence[s
     dates: list[str] = []
     for sentence in by_sentence:
         parts = _cut_at_hyphens(sentence)
-        numbers += [" ".join(parts[start:end]) for start, end, values in stated_numbers(parts) if facts.values.isdisjoint(values)]
+        numbers += [
+            " ".join(parts[start:end])
+            for start, end, values in stated_numbers(parts)
+            if facts.values.isdisjoint(values)
+        ]
         dates += _unsupported_dates(parts, facts)
-    is_cased = not sentences or any(sentence != sentence.lower() for sentence in sentences)
-    return Unsupported(numbers, dates, _unsupported_names(sentences, facts) if is_cased else None)
+    is_cased = not sentences or any(
+        sentence != sentence.lower() for sentence in sentences
+    )
+    return Unsupported(
+        numbers, dates, _unsupported_names(sentences, facts) if is_cased else None
+    )
 
 
 def _cut_at_hyphens(source: Sequence[str]) -> list[str]:
@@ -106,7 +141,11 @@ def _cut_at_hyphens(source: Sequence[str]) -> list[str]:
 
 def _forms(word: str) -> list[str]:
     """`u.s` -> us, u, s; `obama's` -> obama, s; `o'brien` -> o, brien."""
-    return [word.replace(".", ""), *re.split("[.']", word)] if "." in word or "'" in word else []
+    return (
+        [word.replace(".", ""), *re.split("[.']", word)]
+        if "." in word or "'" in word
+        else []
+    )
 
 
 def _places(parts: Sequence[str], word: str) -> Iterator[int]:
@@ -126,22 +165,37 @@ def _day(word: str) -> int | None:
 def _unsupported_dates(parts: Sequence[str], facts: Facts) -> Iterator[str]:
     for place, word in enumerate(parts):
         word = word.split("'")[0]
-        before, after = parts[place - 1] if place else "", parts[place + 1] if place + 1 < len(parts) else ""
+        before, after = (
+            parts[place - 1] if place else "",
+            parts[place + 1] if place + 1 < len(parts) else "",
+        )
         if word in WEEKDAYS and word == WEEKDAYS[word]:
             if not _is_named(word, WEEKDAYS, facts):
                 yield word
-        elif word in MONTHS and (word not in _AMBIGUOUS_MONTHS or before in _BEFORE_A_MONTH or _DAY.fullmatch(before)):
+        elif word in MONTHS and (
+            word not in _AMBIGUOUS_MONTHS
+            or before in _BEFORE_A_MONTH
+            or _DAY.fullmatch(before)
+        ):
             is_before = not _DAY.fullmatch(after)
             number = before if is_before else after
             day = _day(number) if _DAY.fullmatch(number) else None
-            if not _is_named(word, MONTHS, facts) or (day and (MONTHS[word], day) not in facts.days):
-                yield " ".join(([before, word] if is_before else [word, after]) if day else [word])
+            if not _is_named(word, MONTHS, facts) or (
+                day and (MONTHS[word], day) not in facts.days
+            ):
+                yield " ".join(
+                    ([before, word] if is_before else [word, after]) if day else [word]
+                )
 
 
 def _is_named(word: str, forms: Mapping[str, str], facts: Facts) -> bool:
     """Whether the source has a weekday or month, in whatever form."""
     known = facts.vocabulary
-    return any(form in known or f"{form}s" in known for form, name in forms.items() if name == forms[word])
+    return any(
+        form in known or f"{form}s" in known
+        for form, name in forms.items()
+        if name == forms[word]
+    )
 
 
 def _unsupported_names(sentences: Sequence[str], facts: Facts) -> list[str]:
@@ -152,7 +206,9 @@ def _unsupported_names(sentences: Sequence[str], facts: Facts) -> list[str]:
             key = _key(match[0])
             if not key or _is_known(key, facts.vocabulary):
                 continue
-            if _SENTENCE_START.search(sentence, 0, match.start()) and _is_ordinary(match[0], key, sentences, facts):
+            if _SENTENCE_START.search(sentence, 0, match.start()) and _is_ordinary(
+                match[0], key, sentences, facts
+            ):
                 continue
             if run_end >= 0 and not sentence[run_end : match.start()].strip(" -"):
                 found[-1] += sentence[run_end : match.end()]
@@ -185,10 +241,15 @@ _SHORTENED = {
 def _is_known(key: str, vocabulary: frozenset[str]) -> bool:
     if key in vocabulary or not vocabulary.isdisjoint(_SHORTENED.get(key, ())):
         return True
-    if len(key) >= _SHORTEST_STEM and any(key + ending in vocabulary for ending in _ENDINGS):
+    if len(key) >= _SHORTEST_STEM and any(
+        key + ending in vocabulary for ending in _ENDINGS
+    ):
         return True
     return any(
-        key.endswith(ending) and len(rest := key.removesuffix(ending)) >= _SHORTEST_STEM and rest in vocabulary for ending in _ENDINGS
+        key.endswith(ending)
+        and len(rest := key.removesuffix(ending)) >= _SHORTEST_STEM
+        and rest in vocabulary
+        for ending in _ENDINGS
     )
 
 
@@ -199,7 +260,11 @@ def _is_ordinary(word: str, key: str, sentences: Iterable[str], facts: Facts) ->
     """
     if word[1:] != word[1:].lower():
         return False
-    if key in OPENINGS or any(re.search(rf"\b{re.escape(key)}\b", sentence) for sentence in sentences):
+    if key in OPENINGS or any(
+        re.search(rf"\b{re.escape(key)}\b", sentence) for sentence in sentences
+    ):
         return True
     own = _stem(key)
-    return any(other[:2] == key[:2] and _stem(other) == own for other in facts.vocabulary)
+    return any(
+        other[:2] == key[:2] and _stem(other) == own for other in facts.vocabulary
+    )

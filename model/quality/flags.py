@@ -30,7 +30,8 @@ class QualityConfig:
 
     min_summary_words: int = flag(3, "summaries of fewer words are flagged too_short")
     max_repetition_rate: float = flag(
-        0.1, "summaries that write a larger share of trigrams more than once, and more often than the source, are flagged repeated"
+        0.1,
+        "summaries that write a larger share of trigrams more than once, and more often than the source, are flagged repeated",
     )
     min_mean_log_prob: float = flag(
         -2.0,
@@ -39,8 +40,14 @@ class QualityConfig:
 
     def __post_init__(self) -> None:
         if self.min_summary_words < 0:
-            raise UsageError(f"--min_summary_words must not be negative, but is {self.min_summary_words}; 0 flags none")
+            raise UsageError(
+                f"--min_summary_words must not be negative, but is {self.min_summary_words}; 0 flags none"
+            )
         if not 0 <= self.max_repetition_rate <= 1:
-            raise UsageError(f"--max_repetition_rate is a share from 0 to 1, not {self.max_repetition_rate}; 1 flags none")
+            raise UsageError(
+                f"--max_repetition_rate is a share from 0 to 1, not {self.max_repetition_rate}; 1 flags none"
+            )
         if self.min_mean_log_prob > 0:
-            raise UsageError(f"--min_mean_log_prob is a log-probability, at most 0, not {self.min_mean_log_prob}")
+            raise UsageError(
+                f"--min_mean_log_prob is a log-probability, at most 0, not {self.min_mean_log_prob}"
+            )

@@ -68,7 +68,11 @@ def read_source(article: str, sentences: Sequence[Sentence]) -> Source:
       article: as it was read.
       sentences: of it, as `model.text.sentences` gives them.
     """
-    cuts = [before.end for before, after in itertools.pairwise(sentences) if before.end == after.start]
+    cuts = [
+        before.end
+        for before, after in itertools.pairwise(sentences)
+        if before.end == after.start
+    ]
     whole = words(article)
     if not cuts:
         return Source(whole, positions_of(whole), read_facts(whole))
@@ -78,7 +82,12 @@ def read_source(article: str, sentences: Sequence[Sentence]) -> Source:
 
 
 def measure(
-    summary: str, source: Source, config: QualityConfig, *, mean_log_prob: float | None = None, is_truncated: bool = False
+    summary: str,
+    source: Source,
+    config: QualityConfig,
+    *,
+    mean_log_prob: float | None = None,
+    is_truncated: bool = False,
 ) -> Quality:
     """All measures of a summary.
 
@@ -89,7 +98,9 @@ def measure(
       mean_log_prob: of the tokens of an abstractive summary.
       is_truncated: whether the network that wrote it did not read the source to its end.
     """
-    sentences = (summary if summary.isascii() else unicodedata.normalize("NFC", summary)).splitlines()
+    sentences = (
+        summary if summary.isascii() else unicodedata.normalize("NFC", summary)
+    ).splitlines()
     by_sentence = [words(sentence) for sentence in sentences]
     own = [word for sentence in by_sentence for word in sentence]
     fragments = extractive_fragments(own, source.words, source.positions)
@@ -100,11 +111,13 @@ def measure(
         "too_short": 0 < len(own) < config.min_summary_words,
         "longer_than_source": len(own) > len(source.words),
         "repeated": repetition > config.max_repetition_rate
-        and excess_repetition_rate(own, source.words, source.positions) > config.max_repetition_rate,
+        and excess_repetition_rate(own, source.words, source.positions)
+        > config.max_repetition_rate,
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),
         "unsupported_name": bool(unsupported.names),
-        "low_confidence": mean_log_prob is not None and mean_log_prob < config.min_mean_log_prob,
+        "low_confidence": mean_log_prob is not None
+        and mean_log_prob < config.min_mean_log_prob,
         "truncated_source": is_truncated,
     }
     novel = novel_ngrams(by_sentence, fragments, source.words, source.positions)

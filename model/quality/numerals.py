@@ -19,12 +19,34 @@ _SMALL_ORDINALS = (
     "seventeenth eighteenth nineteenth"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-SMALL = {word: value for names in (_SMALL, _SMALL_ORDINALS) for value, word in enumerate(names)}
-TENS = {name: 10 * ten for ten, tens in enumerate(_TENS, start=2) for name in (tens, tens.removesuffix("y") + "ieth")}
-SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SMALL = {
+    word: value
+    for names in (_SMALL, _SMALL_ORDINALS)
+    for value, word in enumerate(names)
+}
+TENS = {
+    name: 10 * ten
+    for ten, tens in enumerate(_TENS, start=2)
+    for name in (tens, tens.removesuffix("y") + "ieth")
+}
+SCALES = {
+    "dozen": 12,
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
 _WORDS = {**SMALL, **TENS, **SCALES}
 # Behind digits, in one word with them. `5m` may be metres and `10k` kilometres, so those letters may mean nothing.
-_CERTAIN = {"mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "trn": 10**12, **SCALES}
+_CERTAIN = {
+    "mn": 10**6,
+    "mln": 10**6,
+    "bn": 10**9,
+    "tn": 10**12,
+    "trn": 10**12,
+    **SCALES,
+}
 _POSSIBLE = {"k": 10**3, "m": 10**6, "b": 10**9}
 _DIGITS = re.compile(r"(\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)([^\W\d_]*)")
 # Longer ones are told apart by their beginning: decimals of any length cannot be multiplied.
@@ -67,7 +89,9 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
             continue
         readings = list(_readings(words, position))
         end = readings[-1].end
-        is_unit = word == "second" and position > 0 and is_number_word(words[position - 1])  # a `10 second` delay
+        is_unit = (
+            word == "second" and position > 0 and is_number_word(words[position - 1])
+        )  # a `10 second` delay
         if not (is_unit or (end == position + 1 and word in _HARDLY_A_NUMBER)):
             yield from (reading for reading in readings if reading.end == end)
         position = end
@@ -81,14 +105,26 @@ def all_values(words: Sequence[str]) -> set[Value]:
     """
     found: set[Value] = set()
     distinct = set(words)
-    named = {word for word in distinct if not word.isalpha() and _DIGITS.search(word)} | (distinct & _WORDS.keys())
+    named = {
+        word for word in distinct if not word.isalpha() and _DIGITS.search(word)
+    } | (distinct & _WORDS.keys())
     for position in [place for place, word in enumerate(words) if word in named]:
         for number in _readings(words, position):
             found.update(number.values)
-            scale = SCALES.get(words[number.end - 1]) if number.end > position + 1 else None
+            scale = (
+                SCALES.get(words[number.end - 1]) if number.end > position + 1 else None
+            )
             if scale:
-                before = position - 2 if position > 1 and words[position - 1] in _BETWEEN else position - 1
-                found.update(value * scale for other in (_readings(words, before) if before >= 0 else ()) for value in other.values)
+                before = (
+                    position - 2
+                    if position > 1 and words[position - 1] in _BETWEEN
+                    else position - 1
+                )
+                found.update(
+                    value * scale
+                    for other in (_readings(words, before) if before >= 0 else ())
+                    for value in other.values
+                )
     return found
 
 
@@ -109,16 +145,24 @@ def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
     yield from _longer_readings(words, start, value)
 
 
-def _longer_readings(words: Sequence[str], start: int, value: Value) -> Iterator[Number]:
+def _longer_readings(
+    words: Sequence[str], start: int, value: Value
+) -> Iterator[Number]:
     """Goes on with the names of numbers behind the first word, whose value is given."""
     total, group, last = 0 * value, value, words[start]
     position = start + 1
     while position < min(len(words), start + _MOST_NUMBER_WORDS):
-        is_joined = words[position] == "and" and last in SCALES and position + 1 < len(words)
+        is_joined = (
+            words[position] == "and" and last in SCALES and position + 1 < len(words)
+        )
         word = words[position + is_joined]
         if word in SCALES and not is_joined:
             scale = SCALES[word]
-            total, group = (total, group * scale) if scale <= 100 else (total + group * scale, 0 * value)
+            total, group = (
+                (total, group * scale)
+                if scale <= 100
+                else (total + group * scale, 0 * value)
+            )
         elif last in TENS and 0 < SMALL.get(word, 0) < 10 and not is_joined:
             group += SMALL[word]
         elif last in SCALES and (word in SMALL or word in TENS):

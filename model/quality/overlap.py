@@ -29,7 +29,9 @@ def positions_of(article: Sequence[str]) -> dict[str, list[int]]:
     return dict(found)
 
 
-def extractive_fragments(summary: Sequence[str], article: Sequence[str], positions: Positions) -> list[Fragment]:
+def extractive_fragments(
+    summary: Sequence[str], article: Sequence[str], positions: Positions
+) -> list[Fragment]:
     """The extractive fragments F(A, S) by the greedy algorithm of Grusky et al. 2018 (Newsroom, figure 3), in the order of the summary.
 
     From left to right, the longest stretch of the article that the summary goes on with. Fragments of one word count, as in the authors'
@@ -63,7 +65,10 @@ def density(fragments: Sequence[Fragment], words: int) -> float | None:
 
 
 def novel_ngrams(
-    sentences: Sequence[Sequence[str]], fragments: Sequence[Fragment], article: Sequence[str], positions: Positions
+    sentences: Sequence[Sequence[str]],
+    fragments: Sequence[Fragment],
+    article: Sequence[str],
+    positions: Positions,
 ) -> list[float | None]:
     """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's n-grams that do not stand in the article.
 
@@ -75,7 +80,9 @@ def novel_ngrams(
       fragments: `extractive_fragments` of all of its words; within one nothing is novel.
       article, positions: of the source.
     """
-    covered = [0] * sum(map(len, sentences))  # words from each place to the end of its fragment
+    covered = [0] * sum(
+        map(len, sentences)
+    )  # words from each place to the end of its fragment
     for start, length in fragments:
         covered[start : start + length] = range(length, 0, -1)
     totals, novel, offset = [0] * MAX_NGRAM, [0] * MAX_NGRAM, 0
@@ -84,20 +91,35 @@ def novel_ngrams(
             longest = min(MAX_NGRAM, len(sentence) - start)
             shared = covered[offset + start]
             if shared < longest:
-                shared = max(shared, _longest_match(sentence, start, longest, article, positions))
+                shared = max(
+                    shared, _longest_match(sentence, start, longest, article, positions)
+                )
             for size in range(longest):
                 totals[size] += 1
                 novel[size] += shared <= size
         offset += len(sentence)
-    return [100 * new / total if total else None for new, total in zip(novel, totals, strict=True)]
+    return [
+        100 * new / total if total else None
+        for new, total in zip(novel, totals, strict=True)
+    ]
 
 
-def _longest_match(sentence: Sequence[str], start: int, longest: int, article: Sequence[str], positions: Positions) -> int:
+def _longest_match(
+    sentence: Sequence[str],
+    start: int,
+    longest: int,
+    article: Sequence[str],
+    positions: Positions,
+) -> int:
     """How many words from `start` on, at most `longest`, stand in the article in a row."""
     best = 0
     for position in positions.get(sentence[start], ()):
         size = 1
-        while size < longest and position + size < len(article) and article[position + size] == sentence[start + size]:
+        while (
+            size < longest
+            and position + size < len(article)
+            and article[position + size] == sentence[start + size]
+        ):
             size += 1
         if size > best:
             best = size
@@ -113,15 +135,28 @@ def repetition_rate(words: Sequence[str]) -> float:
     Trigrams run over the ends of sentences, so that short sentences written twice count too.
     """
     total = len(words) - REPEATED_NGRAM + 1
-    return 1 - len(set(zip(words, words[1:], words[2:], strict=False))) / total if total > 0 else 0.0
+    return (
+        1 - len(set(zip(words, words[1:], words[2:], strict=False))) / total
+        if total > 0
+        else 0.0
+    )
 
 
-def excess_repetition_rate(words: Sequence[str], article: Sequence[str], positions: Positions) -> float:
+def excess_repetition_rate(
+    words: Sequence[str], article: Sequence[str], positions: Positions
+) -> float:
     """The share of the summary's trigrams that it has written before and more often than the article has: quoting a refrain is no fault."""
     total = len(words) - REPEATED_NGRAM + 1
     counts = Counter(zip(words, words[1:], words[2:], strict=False))
     excess = sum(
-        count - max(1, sum(tuple(article[place : place + REPEATED_NGRAM]) == trigram for place in positions.get(trigram[0], ())))
+        count
+        - max(
+            1,
+            sum(
+                tuple(article[place : place + REPEATED_NGRAM]) == trigram
+                for place in positions.get(trigram[0], ())
+            ),
+        )
         for trigram, count in counts.items()
         if count > 1
     )

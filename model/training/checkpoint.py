@@ -28,7 +28,9 @@ class Position:
     batch: int = 0  # batches of the present pass that were used
     validated_step: int = 0  # the step of the last validation, 0 before the first
     best_step: int = 0  # the step of the best checkpoint, 0 before the first validation
-    best_score: float = -1.0  # its validation score, higher is better: ROUGE-2, or minus the loss
+    best_score: float = (
+        -1.0
+    )  # its validation score, higher is better: ROUGE-2, or minus the loss
 
 
 def checkpoint_path(folder: str, step: int) -> str:
@@ -36,22 +38,35 @@ def checkpoint_path(folder: str, step: int) -> str:
     return files.join(folder, f"step-{step:08d}")
 
 
-def save_checkpoint(folder: str, *, variables: Sequence[Any], position: Position, fingerprint: str) -> str:
+def save_checkpoint(
+    folder: str, *, variables: Sequence[Any], position: Position, fingerprint: str
+) -> str:
     """Writes a checkpoint below `folder` and returns its path."""
     path = checkpoint_path(folder, position.step)
-    tensors = safetensors.numpy.save({name: np.asarray(variable.numpy()) for name, variable in _named(variables)})
+    tensors = safetensors.numpy.save(
+        {name: np.asarray(variable.numpy()) for name, variable in _named(variables)}
+    )
     files.write_bytes(files.join(path, TENSORS_FILE), tensors)
-    state = {"position": dataclasses.asdict(position), "fingerprint": fingerprint, "sha256": hashlib.sha256(tensors).hexdigest()}
+    state = {
+        "position": dataclasses.asdict(position),
+        "fingerprint": fingerprint,
+        "sha256": hashlib.sha256(tensors).hexdigest(),
+    }
     files.write_json(files.join(path, STATE_FILE), state)
     return path
 
 
 def list_checkpoints(folder: str) -> list[str]:
     """The complete checkpoints of a folder, oldest first."""
-    return [path.rsplit("/", 1)[0] for path in files.glob(files.join(glob.escape(folder), "step-*", STATE_FILE))]
+    return [
+        path.rsplit("/", 1)[0]
+        for path in files.glob(files.join(glob.escape(folder), "step-*", STATE_FILE))
+    ]
 
 
-def restore_checkpoint(path: str, *, variables: Sequence[Any], fingerprint: str) -> Position | None:
+def restore_checkpoint(
+    path: str, *, variables: Sequence[Any], fingerprint: str
+) -> Position | None:
     """Sets the variables to a checkpoint's values.
 
     Returns:
@@ -67,13 +82,18 @@ def restore_checkpoint(path: str, *, variables: Sequence[Any], fingerprint: str)
             f"{path}: this checkpoint belongs to a training with other records or settings; "
             "take another --output, or remove that folder to start anew"
         )
-    if not files.exists(files.join(path, TENSORS_FILE)):  # killed while it was being removed
+    if not files.exists(
+        files.join(path, TENSORS_FILE)
+    ):  # killed while it was being removed
         return None
     content = files.read_bytes(files.join(path, TENSORS_FILE))
     if hashlib.sha256(content).hexdigest() != state["sha256"]:
         return None
     # By number: Keras counts the names of seeds and optimizers on over all networks of a process.
-    tensors = {name.partition("/")[0]: tensor for name, tensor in safetensors.numpy.load(content).items()}
+    tensors = {
+        name.partition("/")[0]: tensor
+        for name, tensor in safetensors.numpy.load(content).items()
+    }
     for name, variable in _named(variables):
         variable.assign(tensors[name.partition("/")[0]])
     return Position(**state["position"])
@@ -88,4 +108,7 @@ def remove_old(folder: str, *, keep: int, best_step: int) -> None:
 
 def _named(variables: Sequence[Any]) -> list[tuple[str, Any]]:
     """Names that are unique: dropout seeds share one path."""
-    return [(f"{number:04d}/{variable.path}", variable) for number, variable in enumerate(variables)]
+    return [
+        (f"{number:04d}/{variable.path}", variable)
+        for number, variable in enumerate(variables)
+    ]

@@ -13,63 +13,129 @@ class TrainingConfig:
     """Training"""
 
     steps: int = flag(10_000, "optimizer steps")
-    batch_tokens: int = flag(8_192, "padded source and target tokens of one step, over all replicas")
-    accumulate: int = flag(1, "pieces that each batch is worked in, one after the other, to save memory; only dropout differs")
+    batch_tokens: int = flag(
+        8_192, "padded source and target tokens of one step, over all replicas"
+    )
+    accumulate: int = flag(
+        1,
+        "pieces that each batch is worked in, one after the other, to save memory; only dropout differs",
+    )
     learning_rate: float = flag(
         0.0,
         "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017), "
         "0.002 with --task extractive",
     )
-    warmup_steps: int = flag(4_000, "steps of linear warm-up; after them the rate falls with the inverse square root of the step")
-    epochs: int = flag(0, "passes through the records, instead of a number of steps, each with a checkpoint at its end; 0 counts steps")
-    encoder_learning_rate: float = flag(
-        0.0, "the highest learning rate of the encoder, where it is to be another (Liu and Lapata 2019); 0 is that of the rest"
+    warmup_steps: int = flag(
+        4_000,
+        "steps of linear warm-up; after them the rate falls with the inverse square root of the step",
     )
-    encoder_warmup_steps: int = flag(0, "steps of the encoder's warm-up; 0 is that of the rest")
+    epochs: int = flag(
+        0,
+        "passes through the records, instead of a number of steps, each with a checkpoint at its end; 0 counts steps",
+    )
+    encoder_learning_rate: float = flag(
+        0.0,
+        "the highest learning rate of the encoder, where it is to be another (Liu and Lapata 2019); 0 is that of the rest",
+    )
+    encoder_warmup_steps: int = flag(
+        0, "steps of the encoder's warm-up; 0 is that of the rest"
+    )
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
-    coverage_weight: float = flag(1.0, "weight of the coverage loss (See et al. 2017) of a network with --coverage")
-    label_smoothing: float = flag(0.1, "share of the target probability spread over all tokens")
-    clip_norm: float = flag(1.0, "gradients with a larger global norm are scaled down to it; 0 never")
-    precision: str = flag("float32", "number format of the layers; weights stay float32", choices=PRECISIONS)
-    strategy: str = flag("auto", "where to train: auto takes a TPU, else all GPUs, else this processor", choices=STRATEGIES)
+    coverage_weight: float = flag(
+        1.0,
+        "weight of the coverage loss (See et al. 2017) of a network with --coverage",
+    )
+    label_smoothing: float = flag(
+        0.1, "share of the target probability spread over all tokens"
+    )
+    clip_norm: float = flag(
+        1.0, "gradients with a larger global norm are scaled down to it; 0 never"
+    )
+    precision: str = flag(
+        "float32",
+        "number format of the layers; weights stay float32",
+        choices=PRECISIONS,
+    )
+    strategy: str = flag(
+        "auto",
+        "where to train: auto takes a TPU, else all GPUs, else this processor",
+        choices=STRATEGIES,
+    )
     seed: int = flag(17, "seed of weights, dropout and the order of documents")
-    shuffle_documents: int = flag(10_000, "documents held in memory to be drawn from at random")
+    shuffle_documents: int = flag(
+        10_000, "documents held in memory to be drawn from at random"
+    )
     checkpoint_steps: int = flag(500, "steps between checkpoints")
     keep_checkpoints: int = flag(3, "checkpoints kept, besides the best")
     average_checkpoints: int = flag(
-        0, "the bundle holds the mean of the last so many checkpoints (Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off"
+        0,
+        "the bundle holds the mean of the last so many checkpoints (Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off",
     )
-    patience: int = flag(0, "end when so many validations in a row found no better ROUGE-2; 0 goes on")
+    patience: int = flag(
+        0, "end when so many validations in a row found no better ROUGE-2; 0 goes on"
+    )
     validation_steps: int = flag(1_000, "steps between validations; 0 never validates")
-    validation_documents: int = flag(200, "documents of the validation split that are scored, from its beginning")
-    validation_beam_width: int = flag(1, "beam width of the summaries scored in validation; 1 is greedy")
+    validation_documents: int = flag(
+        200, "documents of the validation split that are scored, from its beginning"
+    )
+    validation_beam_width: int = flag(
+        1, "beam width of the summaries scored in validation; 1 is greedy"
+    )
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_tokens", "accumulate", "warmup_steps", "checkpoint_steps", "keep_checkpoints", "shuffle_documents"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
         for name in (
-            *("epochs", "learning_rate", "encoder_learning_rate", "encoder_warmup_steps", "coverage_weight"),
+            "steps",
+            "batch_tokens",
+            "accumulate",
+            "warmup_steps",
+            "checkpoint_steps",
+            "keep_checkpoints",
+            "shuffle_documents",
+        ):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"--{name} must be at least 1, not {getattr(self, name)}"
+                )
+        for name in (
+            *(
+                "epochs",
+                "learning_rate",
+                "encoder_learning_rate",
+                "encoder_warmup_steps",
+                "coverage_weight",
+            ),
             *("clip_norm", "average_checkpoints", "patience", "validation_steps"),
         ):
             if getattr(self, name) < 0:
-                raise UsageError(f"--{name} must not be negative, but is {getattr(self, name)}")
+                raise UsageError(
+                    f"--{name} must not be negative, but is {getattr(self, name)}"
+                )
         for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES)):
             if getattr(self, name) not in choices:
-                raise UsageError(f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+                raise UsageError(
+                    f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                )
         if self.average_checkpoints > self.keep_checkpoints:
             raise UsageError(
                 f"--average_checkpoints {self.average_checkpoints} needs as many; set --keep_checkpoints {self.average_checkpoints}"
             )
         if self.patience and not self.validation_steps:
-            raise UsageError("--patience counts validations, and --validation_steps 0 makes none; set it to a number of steps")
-        if self.freeze_encoder and (self.encoder_learning_rate or self.encoder_warmup_steps):
+            raise UsageError(
+                "--patience counts validations, and --validation_steps 0 makes none; set it to a number of steps"
+            )
+        if self.freeze_encoder and (
+            self.encoder_learning_rate or self.encoder_warmup_steps
+        ):
             raise UsageError(
                 "--freeze_encoder leaves the encoder as it is, so it has no rate and no warm-up of its own; leave one of them out"
             )
         if not 0 <= self.label_smoothing < 1:
-            raise UsageError(f"--label_smoothing is a share from 0 to below 1, not {self.label_smoothing}")
-        if self.validation_steps and (self.validation_documents < 1 or self.validation_beam_width < 1):
+            raise UsageError(
+                f"--label_smoothing is a share from 0 to below 1, not {self.label_smoothing}"
+            )
+        if self.validation_steps and (
+            self.validation_documents < 1 or self.validation_beam_width < 1
+        ):
             raise UsageError(
                 "validation needs --validation_documents and --validation_beam_width of at least 1; --validation_steps 0 turns it off"
             )
@@ -80,23 +146,36 @@ class ExtractiveTraining:
     """Training with --task extractive"""
 
     encoder: str = flag(
-        "", "bundle whose encoder reads the sentences, of `precis import` or `precis train`; without one features alone decide"
+        "",
+        "bundle whose encoder reads the sentences, of `precis import` or `precis train`; without one features alone decide",
     )
-    vector_precision: str = flag("mixed_bfloat16", "number format of that encoder's layers", choices=PRECISIONS)
+    vector_precision: str = flag(
+        "mixed_bfloat16", "number format of that encoder's layers", choices=PRECISIONS
+    )
     epochs: int = flag(6, "passes through the records")
     window_sentences: int = flag(
-        48, "sentences of an article that are read together; training reads the first so many, a longer article is scored in windows"
+        48,
+        "sentences of an article that are read together; training reads the first so many, a longer article is scored in windows",
     )
     batch_documents: int = flag(64, "articles of one step")
-    learning_rate: float = flag(0.0, "the highest learning rate, reached after a tenth of the steps; 0 takes 0.002")
+    learning_rate: float = flag(
+        0.0,
+        "the highest learning rate, reached after a tenth of the steps; 0 takes 0.002",
+    )
     dropout: float = flag(0.1, "share of values set to zero while training")
     seed: int = flag(17, "seed of weights, dropout and the order of documents")
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_documents", "window_sentences"):
             if getattr(self, name) < 1:
-                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+                raise UsageError(
+                    f"--{name} must be at least 1, not {getattr(self, name)}"
+                )
         if self.learning_rate < 0:
-            raise UsageError(f"--learning_rate must not be negative, but is {self.learning_rate}")
+            raise UsageError(
+                f"--learning_rate must not be negative, but is {self.learning_rate}"
+            )
         if self.vector_precision not in PRECISIONS:
-            raise UsageError(f"--vector_precision is one of {', '.join(PRECISIONS)}, not {self.vector_precision!r}")
+            raise UsageError(
+                f"--vector_precision is one of {', '.join(PRECISIONS)}, not {self.vector_precision!r}"
+            )

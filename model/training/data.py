@@ -56,10 +56,16 @@ class SpecialIds(NamedTuple):
     @property
     def fillers(self) -> dict[str, int]:
         """What fills each sequence of a batch up."""
-        return {"source": self.pad if self.source_pad is None else self.source_pad, "target": self.pad, "expected": self.pad}
+        return {
+            "source": self.pad if self.source_pad is None else self.source_pad,
+            "target": self.pad,
+            "expected": self.pad,
+        }
 
 
-def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) -> list[str]:
+def check_shards(
+    folder: str, info: DatasetInfo, split: str, *, staging: str
+) -> list[str]:
     """The local paths of a split's shards, each checked against the checksum in `dataset.json`.
 
     Shards on an object store are copied to the folder `staging` first, as TensorFlow reads those only with credentials of its own.
@@ -69,7 +75,9 @@ def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) ->
       DataError: the split holds no records, or a shard is missing or damaged.
     """
     if not info.records(split):
-        raise DataError(f"{folder}: the split {split!r} holds no records; prepare a larger corpus or other shares of the splits")
+        raise DataError(
+            f"{folder}: the split {split!r} holds no records; prepare a larger corpus or other shares of the splits"
+        )
     paths = []
     for shard in info.splits[split]:
         path = files.join(folder, shard.file)
@@ -79,7 +87,9 @@ def check_shards(folder: str, info: DatasetInfo, split: str, *, staging: str) ->
         if not files.is_local(path):
             path = _stage(path, os.path.join(staging, shard.file))
         if files.sha256_file(path) != shard.sha256:
-            raise DataError(f"{files.join(folder, shard.file)}: the checksum differs from dataset.json's, so the shard is damaged; {again}")
+            raise DataError(
+                f"{files.join(folder, shard.file)}: the checksum differs from dataset.json's, so the shard is damaged; {again}"
+            )
         paths.append(path)
     return paths
 
@@ -131,23 +141,40 @@ def epoch_batches(
     """
     is_shuffled = shuffle_documents > 0
     if mixture:
-        dataset = _mixed_documents(shards, mixture, seed=seed, epoch=epoch, is_shuffled=is_shuffled)
+        dataset = _mixed_documents(
+            shards, mixture, seed=seed, epoch=epoch, is_shuffled=is_shuffled
+        )
     else:
         order = _shard_order(len(shards), f"{seed}:{epoch}", is_shuffled)
         dataset = _documents(shards, order, is_shuffled)
     if is_shuffled:
-        dataset = dataset.shuffle(shuffle_documents, seed=_hashed(f"{seed}:{epoch}"), reshuffle_each_iteration=False)
+        dataset = dataset.shuffle(
+            shuffle_documents,
+            seed=_hashed(f"{seed}:{epoch}"),
+            reshuffle_each_iteration=False,
+        )
     dataset = dataset.take(take).map(
-        lambda serialised, shard: _read_row(serialised, shard, limits, ids), num_parallel_calls=2, deterministic=True
+        lambda serialised, shard: _read_row(serialised, shard, limits, ids),
+        num_parallel_calls=2,
+        deterministic=True,
     )
     dataset = _batch_by_length(dataset, limits, ids)
     options = tf.data.Options()
     options.deterministic = True
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.OFF
+    )
     return dataset.with_options(options)
 
 
-def distributed_batches(strategy: tf.distribute.Strategy, shards: list[str], *, limits: Limits, skip: int, **order: Any) -> Any:
+def distributed_batches(
+    strategy: tf.distribute.Strategy,
+    shards: list[str],
+    *,
+    limits: Limits,
+    skip: int,
+    **order: Any,
+) -> Any:
     """`epoch_batches` without its first `skip` batches, each batch cut evenly over the replicas of a strategy.
 
     Every process reads all records and keeps the rows of its own replicas, so that the batches are those of a single device.
@@ -159,7 +186,12 @@ def distributed_batches(strategy: tf.distribute.Strategy, shards: list[str], *, 
         if replicas > 1:
             count = replicas // context.num_input_pipelines
             first = context.input_pipeline_id * count
-            batches = batches.map(lambda batch: {name: _split_rows(rows, replicas)[first : first + count] for name, rows in batch.items()})
+            batches = batches.map(
+                lambda batch: {
+                    name: _split_rows(rows, replicas)[first : first + count]
+                    for name, rows in batch.items()
+                }
+            )
             batches = batches.unbatch()
         return batches.prefetch(4)
 
@@ -174,37 +206,66 @@ def _hashed(name: str) -> int:
 def _shard_order(count: int, name: str, is_shuffled: bool) -> np.ndarray:
     """The order in which a pass reads its files, int32 [count]; `name` seeds it."""
     order = np.arange(count, dtype="int32")
-    return np.random.default_rng(_hashed(name)).permutation(order) if is_shuffled else order
+    return (
+        np.random.default_rng(_hashed(name)).permutation(order)
+        if is_shuffled
+        else order
+    )
 
 
 def _documents(shards: list[str], order: Any, is_shuffled: bool) -> tf.data.Dataset:
     """One pass over some of the files: serialised records, each with the position of its file; int32 `order` says which."""
     dataset = tf.data.Dataset.from_tensor_slices((tf.gather(shards, order), order))
     return dataset.interleave(
-        lambda path, shard: tf.data.TFRecordDataset(path).map(lambda serialised: (serialised, shard)),
+        lambda path, shard: tf.data.TFRecordDataset(path).map(
+            lambda serialised: (serialised, shard)
+        ),
         cycle_length=min(_INTERLEAVED_SHARDS, order.shape[0]) if is_shuffled else 1,
     )
 
 
-def _mixed_documents(shards: list[str], mixture: Sequence[Part], *, seed: int, epoch: int, is_shuffled: bool) -> tf.data.Dataset:
+def _mixed_documents(
+    shards: list[str],
+    mixture: Sequence[Part],
+    *,
+    seed: int,
+    epoch: int,
+    is_shuffled: bool,
+) -> tf.data.Dataset:
     """What an epoch takes from each part, in turn; elements as those of `_documents`."""
     streams, counts, before = [], [], 0
     for number, part in enumerate(mixture):
         start, end = epoch_span(mixture, number, epoch)
         # The first part's passes are seeded as epochs are without a mixture; the others' not, or two sets made of one corpus would give
         # the same document at about the same time.
-        names = [f"{seed}:{index}" + (f":{number}" if number else "") for index in range(start // part.records, -(-end // part.records))]
-        orders = [before + _shard_order(part.shards, name, is_shuffled) for name in names]
-        passes = tf.data.Dataset.from_tensor_slices(np.reshape(orders, [-1, part.shards]).astype("int32"))
-        streams.append(passes.flat_map(lambda order: _documents(shards, order, is_shuffled)).skip(start % part.records))
+        names = [
+            f"{seed}:{index}" + (f":{number}" if number else "")
+            for index in range(start // part.records, -(-end // part.records))
+        ]
+        orders = [
+            before + _shard_order(part.shards, name, is_shuffled) for name in names
+        ]
+        passes = tf.data.Dataset.from_tensor_slices(
+            np.reshape(orders, [-1, part.shards]).astype("int32")
+        )
+        streams.append(
+            passes.flat_map(lambda order: _documents(shards, order, is_shuffled)).skip(
+                start % part.records
+            )
+        )
         counts.append(end - start)
         before += part.shards
-    return tf.data.Dataset.choose_from_datasets(streams, tf.data.Dataset.from_tensor_slices(turns(counts)))
+    return tf.data.Dataset.choose_from_datasets(
+        streams, tf.data.Dataset.from_tensor_slices(turns(counts))
+    )
 
 
 def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
     """[B, ...] -> [parts, B / parts, ...]."""
-    return tf.reshape(rows, tf.concat([[parts, tf.shape(rows)[0] // parts], tf.shape(rows)[1:]], axis=0))
+    return tf.reshape(
+        rows,
+        tf.concat([[parts, tf.shape(rows)[0] // parts], tf.shape(rows)[1:]], axis=0),
+    )
 
 
 def bucket_rows(bucket: int, limits: Limits) -> int:
@@ -212,15 +273,23 @@ def bucket_rows(bucket: int, limits: Limits) -> int:
     return max(limits.batch_tokens // (bucket + limits.max_target_tokens + 1), 1)
 
 
-def _read_row(serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: SpecialIds) -> dict[str, tf.Tensor]:
+def _read_row(
+    serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: SpecialIds
+) -> dict[str, tf.Tensor]:
     """One record as the rows of a batch, not padded yet.
 
     target 7 8 -> target START 7 8, expected 7 8 END
     """
     features = tf.io.parse_single_example(serialised, record.feature_spec())
-    source, kept = features["source"], min(limits.source_end_tokens, limits.max_source_tokens)
+    source, kept = (
+        features["source"],
+        min(limits.source_end_tokens, limits.max_source_tokens),
+    )
     text_end = tf.size(source) - kept
-    source = tf.concat([source[:text_end][: limits.max_source_tokens - kept], source[text_end:]], axis=0)
+    source = tf.concat(
+        [source[:text_end][: limits.max_source_tokens - kept], source[text_end:]],
+        axis=0,
+    )
     target = tf.cast(features["target"][: limits.max_target_tokens], tf.int32)
     return {
         "source": tf.cast(source, tf.int32),
@@ -230,21 +299,36 @@ def _read_row(serialised: tf.Tensor, shard: tf.Tensor, limits: Limits, ids: Spec
     }
 
 
-def _batch_by_length(dataset: tf.data.Dataset, limits: Limits, ids: SpecialIds) -> tf.data.Dataset:
+def _batch_by_length(
+    dataset: tf.data.Dataset, limits: Limits, ids: SpecialIds
+) -> tf.data.Dataset:
     buckets = length_buckets(limits.max_source_tokens)
     rows = [bucket_rows(bucket, limits) for bucket in buckets]
     dataset = dataset.bucket_by_sequence_length(
         element_length_func=lambda row: tf.size(row["source"]),
         bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
         bucket_batch_sizes=rows,
-        padded_shapes={"source": [None], "target": [None], "expected": [None], "shard": []},
+        padded_shapes={
+            "source": [None],
+            "target": [None],
+            "expected": [None],
+            "shard": [],
+        },
         padding_values={**ids.fillers, "shard": 0},
     )
-    return dataset.map(lambda batch: _pad_batch(batch, buckets, rows, limits, ids.fillers), num_parallel_calls=2, deterministic=True)
+    return dataset.map(
+        lambda batch: _pad_batch(batch, buckets, rows, limits, ids.fillers),
+        num_parallel_calls=2,
+        deterministic=True,
+    )
 
 
 def _pad_batch(
-    batch: dict[str, tf.Tensor], buckets: list[int], rows: list[int], limits: Limits, fillers: dict[str, int]
+    batch: dict[str, tf.Tensor],
+    buckets: list[int],
+    rows: list[int],
+    limits: Limits,
+    fillers: dict[str, int],
 ) -> dict[str, tf.Tensor]:
     """Pads sources to their bucket, targets to a multiple of 8 or to the longest allowed, and rows to a multiple of the pieces."""
     count, width = tf.unstack(tf.shape(batch["source"]))
@@ -259,7 +343,11 @@ def _pad_batch(
     filling = [[0, -(-least_rows // limits.pieces) * limits.pieces - count]]
 
     def fill(name: str, to_width: tf.Tensor) -> tf.Tensor:
-        return tf.pad(batch[name], filling + [[0, to_width - tf.shape(batch[name])[1]]], constant_values=fillers[name])
+        return tf.pad(
+            batch[name],
+            filling + [[0, to_width - tf.shape(batch[name])[1]]],
+            constant_values=fillers[name],
+        )
 
     return {
         "source": fill("source", tf.gather(buckets, bucket)),

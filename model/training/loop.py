@@ -23,9 +23,21 @@ from precis.model.decoding.summarizer import Summarizer, special_tokens
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig
-from precis.model.training.checkpoint import Position, checkpoint_path, list_checkpoints, remove_old, restore_checkpoint, save_checkpoint
+from precis.model.training.checkpoint import (
+    Position,
+    checkpoint_path,
+    list_checkpoints,
+    remove_old,
+    restore_checkpoint,
+    save_checkpoint,
+)
 from precis.model.training.config import TrainingConfig
-from precis.model.training.data import Limits, SpecialIds, check_shards, distributed_batches
+from precis.model.training.data import (
+    Limits,
+    SpecialIds,
+    check_shards,
+    distributed_batches,
+)
 from precis.model.training.optimizer import make_optimizer
 from precis.model.training.records import RecordSets
 from precis.model.training.start import Start, initialise
@@ -46,9 +58,7 @@ _FREE_SETTINGS = (
     "validation_beam_width",
     "strategy",
 )
-_REPORT_STEPS = (
-    10  # Reports are read from the device this often; a loss that is not finite is noticed this late, and before any checkpoint.
-)
+_REPORT_STEPS = 10  # Reports are read from the device this often; a loss that is not finite is noticed this late, and before any checkpoint.
 LOSSES_FILE = "losses.jsonl"
 
 
@@ -66,7 +76,12 @@ class TrainResult(NamedTuple):
 
 
 def train_network(
-    records: RecordSets, output: str, *, network: NetworkConfig, training: TrainingConfig, start: Start | None = None
+    records: RecordSets,
+    output: str,
+    *,
+    network: NetworkConfig,
+    training: TrainingConfig,
+    start: Start | None = None,
 ) -> TrainResult:
     """Trains a network on records and writes it to `output` as a bundle.
 
@@ -85,7 +100,14 @@ def train_network(
       Interrupted: at SIGTERM, after the state was saved.
     """
     strategy = make_strategy(training.strategy)
-    trainer = Trainer(records, output, network=network, training=training, strategy=strategy, start=start or Start())
+    trainer = Trainer(
+        records,
+        output,
+        network=network,
+        training=training,
+        strategy=strategy,
+        start=start or Start(),
+    )
     with _sigterm_arrives() as is_stopped:
         trainer.run(is_stopped)
     return trainer.export()
@@ -119,12 +141,23 @@ class Trainer:
         start: Start,
     ) -> None:
         self.output, self.folder = output, files.join(output, "training")
-        self.training, self.strategy, self.is_chief = training, strategy, is_chief(strategy)
+        self.training, self.strategy, self.is_chief = (
+            training,
+            strategy,
+            is_chief(strategy),
+        )
         self.records, self.start = records, start
         self.special = special_tokens(records.tokenizers.target, start.special)
-        self.staging = tempfile.TemporaryDirectory(prefix="precis-records-")  # removed with this object
+        self.staging = tempfile.TemporaryDirectory(
+            prefix="precis-records-"
+        )  # removed with this object
         self.shards = records.shards(staging=self.staging.name)
-        self.ids = SpecialIds(self.special.pad_id, self.special.start_id, self.special.end_id, network.pad_id)
+        self.ids = SpecialIds(
+            self.special.pad_id,
+            self.special.start_id,
+            self.special.end_id,
+            network.pad_id,
+        )
         self.limits = Limits(
             max_source_tokens=network.max_source_tokens,
             max_target_tokens=network.max_target_tokens,
@@ -133,47 +166,88 @@ class Trainer:
             fixed_shapes=needs_fixed_shapes(strategy),
             source_end_tokens=len(records.tokenizers.source.around[1]),
         )
-        settings = {name: value for name, value in dataclasses.asdict(training).items() if name not in _FREE_SETTINGS}
+        settings = {
+            name: value
+            for name, value in dataclasses.asdict(training).items()
+            if name not in _FREE_SETTINGS
+        }
         self.fingerprint = files.sha256_json(
-            {"records": records.identity, "network": dataclasses.asdict(network), "training": settings, "start": dict(start.identity)}
+            {
+                "records": records.identity,
+                "network": dataclasses.asdict(network),
+                "training": settings,
+                "start": dict(start.identity),
+            }
         )
         with strategy.scope():
-            self.network = build_network(network, seed=training.seed, precision=training.precision)
+            self.network = build_network(
+                network, seed=training.seed, precision=training.precision
+            )
             self.origin = initialise(self.network, start, records.tokenizers.source)
             self._check_encoder()
             if training.freeze_encoder:
                 self.network.freeze_encoder()
-            self.optimizer = make_optimizer(training, network.width, encoder=self._encoder_weights())
+            self.optimizer = make_optimizer(
+                training, network.width, encoder=self._encoder_weights()
+            )
             self.optimizer.build(self.network.trainable_variables)
         self.validator = self._make_validator()
         self.checkpoints = files.join(self.folder, "checkpoints")
         # TensorFlow writes logs with credentials of its own, so those of an object store are written here and copied.
-        self.log_folder = files.join(self.folder if files.is_local(output) else self.staging.name, "tensorboard")
+        self.log_folder = files.join(
+            self.folder if files.is_local(output) else self.staging.name, "tensorboard"
+        )
         if self.is_chief:
             files.remove_leftovers(output)
         self.position, self.reports = self._restore()
-        self.train_step: Callable[[Any], StepReport] | None = None  # made with the first batches, whose shapes it needs
+        self.train_step: Callable[[Any], StepReport] | None = (
+            None  # made with the first batches, whose shapes it needs
+        )
 
     def _check_encoder(self) -> None:
         names = ("freeze_encoder", "encoder_learning_rate", "encoder_warmup_steps")
         asked = [name for name in names if getattr(self.training, name)]
         if asked and not self.network.encoder_parts():
-            raise UsageError(f"--{asked[0]} is about an encoder, and this network has none of its own; leave it out")
+            raise UsageError(
+                f"--{asked[0]} is about an encoder, and this network has none of its own; leave it out"
+            )
 
     def _encoder_weights(self) -> list[Any]:
-        return [weight for part in self.network.encoder_parts() for weight in part.trainable_variables]
+        return [
+            weight
+            for part in self.network.encoder_parts()
+            for weight in part.trainable_variables
+        ]
 
     def _make_validator(self) -> Validator | None:
         if not self.training.validation_steps:
             return None
-        folder, info, tokenizers = self.records.folders[0], self.records.infos[0], self.records.tokenizers
+        folder, info, tokenizers = (
+            self.records.folders[0],
+            self.records.infos[0],
+            self.records.tokenizers,
+        )
         if "validation" not in info.splits:
-            raise UsageError(f"{folder} has no split 'validation'; prepare the records with one, or train with --validation_steps 0")
+            raise UsageError(
+                f"{folder} has no split 'validation'; prepare the records with one, or train with --validation_steps 0"
+            )
         shards = check_shards(folder, info, "validation", staging=self.staging.name)
         config = DecodingConfig(beam_width=self.training.validation_beam_width)
-        summarizer = Summarizer(self.network, tokenizers.target, config, self.start.special, tokenizers.source)
+        summarizer = Summarizer(
+            self.network,
+            tokenizers.target,
+            config,
+            self.start.special,
+            tokenizers.source,
+        )
         limits = self.limits._replace(pieces=1)
-        return Validator(shards, documents=self.training.validation_documents, limits=limits, ids=self.ids, summarizer=summarizer)
+        return Validator(
+            shards,
+            documents=self.training.validation_documents,
+            limits=limits,
+            ids=self.ids,
+            summarizer=summarizer,
+        )
 
     @property
     def _variables(self) -> list[Any]:
@@ -182,11 +256,24 @@ class Trainer:
     def _restore(self) -> tuple[Position, list[dict[str, Any]]]:
         """The newest intact checkpoint's position, its variables set, and the reports up to it."""
         for path in reversed(list_checkpoints(self.checkpoints)):
-            position = restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint)
+            position = restore_checkpoint(
+                path, variables=self._variables, fingerprint=self.fingerprint
+            )
             if position is not None:
-                lines = files.read_bytes(files.join(self.folder, LOSSES_FILE)).decode().splitlines()
-                return position, [row for row in map(json.loads, lines) if row["step"] <= position.step]
-            tqdm.write(f"the checkpoint {path} is damaged; going back to the one before", file=sys.stderr)
+                lines = (
+                    files.read_bytes(files.join(self.folder, LOSSES_FILE))
+                    .decode()
+                    .splitlines()
+                )
+                return position, [
+                    row
+                    for row in map(json.loads, lines)
+                    if row["step"] <= position.step
+                ]
+            tqdm.write(
+                f"the checkpoint {path} is damaged; going back to the one before",
+                file=sys.stderr,
+            )
         return Position(), []
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
@@ -199,7 +286,11 @@ class Trainer:
           Interrupted: `is_stopped` said so.
           DataError: a loss or a gradient was not finite.
         """
-        log = tf.summary.create_file_writer(self.log_folder) if self.is_chief else tf.summary.create_noop_writer()
+        log = (
+            tf.summary.create_file_writer(self.log_folder)
+            if self.is_chief
+            else tf.summary.create_noop_writer()
+        )
         bar = tqdm(
             total=None if self.training.epochs else self.training.steps,
             initial=self.position.step,
@@ -217,7 +308,11 @@ class Trainer:
     def _is_finished(self) -> bool:
         """Whether the last step or epoch is done, or validation has found nothing better for too long."""
         if self.training.patience:
-            later = [row for row in self.reports if "validation" in row and row["step"] > self.position.best_step]
+            later = [
+                row
+                for row in self.reports
+                if "validation" in row and row["step"] > self.position.best_step
+            ]
             if len(later) >= self.training.patience:
                 return True
         if self.training.epochs:
@@ -254,11 +349,22 @@ class Trainer:
             self.position.batch += 1
             pending.append((self.position.step, report, batch["shard"]))
             bar.update()
-            is_last = self.position.step == self.training.steps and not self.training.epochs
+            is_last = (
+                self.position.step == self.training.steps and not self.training.epochs
+            )
             is_checkpoint = self.position.step % self.training.checkpoint_steps == 0
-            is_validation = bool(self.validator) and self.position.step % self.training.validation_steps == 0
+            is_validation = (
+                bool(self.validator)
+                and self.position.step % self.training.validation_steps == 0
+            )
             stopped = is_stopped()  # asked once: what is saved and what is raised must not see different answers
-            if stopped or is_last or is_checkpoint or is_validation or len(pending) == _REPORT_STEPS:
+            if (
+                stopped
+                or is_last
+                or is_checkpoint
+                or is_validation
+                or len(pending) == _REPORT_STEPS
+            ):
                 self._read_reports(pending, bar, time.monotonic() - started)
                 pending, started = [], time.monotonic()
             if is_validation:
@@ -267,7 +373,9 @@ class Trainer:
             elif stopped or is_last or is_checkpoint:
                 self._save()
             if stopped:
-                raise Interrupted(f"stopped by SIGTERM at step {self.position.step}; the same command goes on from there")
+                raise Interrupted(
+                    f"stopped by SIGTERM at step {self.position.step}; the same command goes on from there"
+                )
             if is_last or (is_validation and self._is_finished()):
                 return
         self._read_reports(pending, bar, time.monotonic() - started)
@@ -275,23 +383,38 @@ class Trainer:
         if self.training.epochs:
             self._save()
 
-    def _read_reports(self, pending: list[tuple[int, StepReport, Any]], bar: tqdm, seconds: float) -> None:
+    def _read_reports(
+        self, pending: list[tuple[int, StepReport, Any]], bar: tqdm, seconds: float
+    ) -> None:
         """Brings reports over from the device, checks and keeps them."""
         for step, report, shard in pending:
             values = {name: float(value) for name, value in report._asdict().items()}
             # Loss scaling skips steps whose gradient overflows, so there only the loss tells.
-            checked = ("loss",) if self.training.precision == "mixed_float16" else ("loss", "gradient_norm")
+            checked = (
+                ("loss",)
+                if self.training.precision == "mixed_float16"
+                else ("loss", "gradient_norm")
+            )
             if not all(math.isfinite(values[name]) for name in checked):
                 raise self._not_finite(step, shard)
             self.reports.append({"step": step, **values})
             for name, value in values.items():
                 tf.summary.scalar(name, value, step=step)
         if pending:
-            tokens_per_second = sum(row["tokens"] for row in self.reports[-len(pending) :]) / seconds
-            bar.set_postfix_str(f"loss {values['loss']:.3f}, accuracy {values['accuracy']:.1%}, {tokens_per_second:,.0f} tokens/s")
+            tokens_per_second = (
+                sum(row["tokens"] for row in self.reports[-len(pending) :]) / seconds
+            )
+            bar.set_postfix_str(
+                f"loss {values['loss']:.3f}, accuracy {values['accuracy']:.1%}, {tokens_per_second:,.0f} tokens/s"
+            )
 
     def _not_finite(self, step: int, shard: Any) -> DataError:
-        rows = [int(number) for part in self.strategy.experimental_local_results(shard) for number in part.numpy() if number >= 0]
+        rows = [
+            int(number)
+            for part in self.strategy.experimental_local_results(shard)
+            for number in part.numpy()
+            if number >= 0
+        ]
         names = sorted({self.shards[number].rsplit("/", 1)[-1] for number in rows})
         good = list_checkpoints(self.checkpoints)
         return DataError(
@@ -308,10 +431,15 @@ class Trainer:
             tf.summary.scalar(f"validation/{name}", value, step=self.position.step)
         self.position.validated_step = self.position.step
         if found.rouge["rouge2"] > self.position.best_score:
-            self.position.best_step, self.position.best_score = self.position.step, found.rouge["rouge2"]
+            self.position.best_step, self.position.best_score = (
+                self.position.step,
+                found.rouge["rouge2"],
+            )
         self.reports[-1]["validation"] = found.figures()
         if self.is_chief:
-            tqdm.write(f"step {self.position.step}: validation {found}", file=sys.stderr)
+            tqdm.write(
+                f"step {self.position.step}: validation {found}", file=sys.stderr
+            )
         self._save()
 
     def _save(self) -> None:
@@ -320,10 +448,19 @@ class Trainer:
             return
         lines = "".join(json.dumps(row) + "\n" for row in self.reports)
         files.write_bytes(files.join(self.folder, LOSSES_FILE), lines.encode())
-        save_checkpoint(self.checkpoints, variables=self._variables, position=self.position, fingerprint=self.fingerprint)
+        save_checkpoint(
+            self.checkpoints,
+            variables=self._variables,
+            position=self.position,
+            fingerprint=self.fingerprint,
+        )
         if not files.is_local(self.output):
             files.copy_tree(self.log_folder, files.join(self.folder, "tensorboard"))
-        remove_old(self.checkpoints, keep=self.training.keep_checkpoints, best_step=self.position.best_step)
+        remove_old(
+            self.checkpoints,
+            keep=self.training.keep_checkpoints,
+            best_step=self.position.best_step,
+        )
 
     def export(self) -> TrainResult:
         """Writes the bundle: the mean of the last checkpoints where that is asked for, else the best, or the last if none was validated."""
@@ -333,9 +470,24 @@ class Trainer:
         else:
             step = self.position.best_step or step
             path = checkpoint_path(self.checkpoints, step)
-            if step != self.position.step and restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
-                raise DataError(f"{path}: the best checkpoint is damaged; train again with another --output")
-            validation = next((row["validation"] for row in self.reports if row["step"] == step and "validation" in row), {})
+            if (
+                step != self.position.step
+                and restore_checkpoint(
+                    path, variables=self._variables, fingerprint=self.fingerprint
+                )
+                is None
+            ):
+                raise DataError(
+                    f"{path}: the best checkpoint is damaged; train again with another --output"
+                )
+            validation = next(
+                (
+                    row["validation"]
+                    for row in self.reports
+                    if row["step"] == step and "validation" in row
+                ),
+                {},
+            )
         provenance = {
             "records_fingerprint": self.records.identity,
             "start": self.origin,
@@ -351,7 +503,9 @@ class Trainer:
             self.output,
             network=self.network,
             tokenizer=tokenizers.target,
-            source_tokenizer=None if tokenizers.source is tokenizers.target else tokenizers.source,
+            source_tokenizer=None
+            if tokenizers.source is tokenizers.target
+            else tokenizers.source,
             provenance=provenance,
             decoding=self.start.decoding,
             special=self.start.special,
@@ -364,8 +518,15 @@ class Trainer:
         paths = list_checkpoints(self.checkpoints)[-self.training.average_checkpoints :]
         sums = [np.zeros(weight.shape, "float64") for weight in self.network.weights]
         for path in paths:
-            if restore_checkpoint(path, variables=self._variables, fingerprint=self.fingerprint) is None:
-                raise DataError(f"{path}: the checkpoint is damaged, and --average_checkpoints needs it; train again with another --output")
+            if (
+                restore_checkpoint(
+                    path, variables=self._variables, fingerprint=self.fingerprint
+                )
+                is None
+            ):
+                raise DataError(
+                    f"{path}: the checkpoint is damaged, and --average_checkpoints needs it; train again with another --output"
+                )
             for total, weight in zip(sums, self.network.weights, strict=True):
                 total += weight.numpy()
         for total, weight in zip(sums, self.network.weights, strict=True):
@@ -373,5 +534,8 @@ class Trainer:
         if self.validator is None:
             return {}
         found = self.validator()
-        tqdm.write(f"mean of the last {len(paths)} checkpoints: validation {found}", file=sys.stderr)
+        tqdm.write(
+            f"mean of the last {len(paths)} checkpoints: validation {found}",
+            file=sys.stderr,
+        )
         return found.figures()

@@ -32,7 +32,9 @@ class Scores(NamedTuple):
     likeliest: Any
 
 
-def smoothed_cross_entropy(prediction: Prediction, targets: Any, *, pad_id: int, smoothing: float) -> Sums:
+def smoothed_cross_entropy(
+    prediction: Prediction, targets: Any, *, pad_id: int, smoothing: float
+) -> Sums:
     """Masked, label-smoothed cross entropy (Szegedy et al. 2016, section 7).
 
     The target distribution is (1 - e) at the right token plus e / V everywhere, so the loss of a token is
@@ -49,7 +51,9 @@ def smoothed_cross_entropy(prediction: Prediction, targets: Any, *, pad_id: int,
     else:
         scores = _mixed_scores(prediction.logits, prediction.reading, targets)
     loss = -(1.0 - smoothing) * scores.right - smoothing * scores.mean
-    correct = ops.cast(ops.equal(scores.likeliest, ops.cast(targets, "int32")), "float32")
+    correct = ops.cast(
+        ops.equal(scores.likeliest, ops.cast(targets, "int32")), "float32"
+    )
     counts = ops.cast(ops.not_equal(targets, pad_id), "float32")  # [B, T]
     return Sums(ops.sum(loss * counts), ops.sum(correct * counts), ops.sum(counts))
 
@@ -82,22 +86,35 @@ def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> Scores:
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
     is_right = ops.equal(targets[..., None], source[:, None])  # [B, T, S]
     # A token has the mass of all positions that hold it, and is counted at the first of them.
-    is_first = ops.equal(ops.argmax(is_same, axis=-1), ops.arange(ops.shape(source)[1], dtype="int32"))  # [B, S]
+    is_first = ops.equal(
+        ops.argmax(is_same, axis=-1), ops.arange(ops.shape(source)[1], dtype="int32")
+    )  # [B, S]
     mass = (1.0 - reading.generate) * reading.copy  # [B, T, S]
-    log_generate = ops.log(ops.maximum(reading.generate, LOWEST_PROBABILITY))  # [B, T, 1]
+    log_generate = ops.log(
+        ops.maximum(reading.generate, LOWEST_PROBABILITY)
+    )  # [B, T, 1]
 
     def mixed(generated: Any, copied: Any) -> Any:
         return ops.log(ops.maximum(ops.exp(generated) + copied, LOWEST_PROBABILITY))
 
     generated = log_generate + read.source  # [B, T, S]
     of_source = mixed(generated, ops.matmul(mass, ops.cast(is_same, "float32")))
-    right = mixed(log_generate + read.right, ops.sum(ops.where(is_right, mass, 0.0), axis=-1, keepdims=True))
-    more = ops.sum(ops.where(is_first[:, None], of_source - generated, 0.0), axis=-1, keepdims=True)
+    right = mixed(
+        log_generate + read.right,
+        ops.sum(ops.where(is_right, mass, 0.0), axis=-1, keepdims=True),
+    )
+    more = ops.sum(
+        ops.where(is_first[:, None], of_source - generated, 0.0), axis=-1, keepdims=True
+    )
     mean = log_generate + read.mean + more / logits.shape[-1]
 
     is_copied = ops.max(of_source, axis=-1) > (log_generate + read.largest)[..., 0]
-    copied_token = ops.take_along_axis(source, ops.argmax(of_source, axis=-1), axis=1)  # [B, T]
-    return Scores(right[..., 0], mean[..., 0], ops.where(is_copied, copied_token, read.likeliest))
+    copied_token = ops.take_along_axis(
+        source, ops.argmax(of_source, axis=-1), axis=1
+    )  # [B, T]
+    return Scores(
+        right[..., 0], mean[..., 0], ops.where(is_copied, copied_token, read.likeliest)
+    )
 
 
 class LogitsRead(NamedTuple):
@@ -124,29 +141,52 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogitsRead:
     Backwards too: a gradient written down for each part would fill an array of [B, T, V] for each, most of them with zeros.
     """
     targets = targets[..., None]
-    largest, likeliest = (ops.stop_gradient(part) for part in ops.top_k(logits, 1))  # [B, T, 1]
+    largest, likeliest = (
+        ops.stop_gradient(part) for part in ops.top_k(logits, 1)
+    )  # [B, T, 1]
 
     @ops.custom_gradient
     def read(logits: Any) -> tuple[Any, Any]:
         softmax = ops.softmax(logits, axis=-1)
-        best = ops.log(ops.take_along_axis(softmax, likeliest, axis=-1))  # at least -log V, so no logarithm of zero
+        best = ops.log(
+            ops.take_along_axis(softmax, likeliest, axis=-1)
+        )  # at least -log V, so no logarithm of zero
         norm = largest - best
-        parts = [ops.take_along_axis(logits, targets, axis=-1) - norm, ops.mean(logits, axis=-1, keepdims=True) - norm, best]
+        parts = [
+            ops.take_along_axis(logits, targets, axis=-1) - norm,
+            ops.mean(logits, axis=-1, keepdims=True) - norm,
+            best,
+        ]
         if source is not None:
-            tokens = ops.broadcast_to(source[:, None], (*ops.shape(logits)[:2], ops.shape(source)[1]))
+            tokens = ops.broadcast_to(
+                source[:, None], (*ops.shape(logits)[:2], ops.shape(source)[1])
+            )
             parts.append(ops.take_along_axis(logits, tokens, axis=-1) - norm)
 
         def gradient(*upstream: Any) -> Any:
-            of_right, of_mean, _, *of_source = keras.tree.flatten(upstream)  # an argument for each, or on JAX one of all
+            of_right, of_mean, _, *of_source = keras.tree.flatten(
+                upstream
+            )  # an argument for each, or on JAX one of all
             of_norm = of_right + of_mean
             if of_source:
                 of_norm = of_norm + ops.sum(of_source[0], axis=-1, keepdims=True)
             of_logits = of_mean / logits.shape[-1] - softmax * of_norm
             if of_source:
                 of_logits = of_logits + spread(of_source[0], source, logits.shape[-1])
-            return ops.scatter_update(of_logits, places(targets), ops.reshape(of_right, (-1,)), reduction="add")
+            return ops.scatter_update(
+                of_logits,
+                places(targets),
+                ops.reshape(of_right, (-1,)),
+                reduction="add",
+            )
 
         return tuple(parts), gradient
 
     right, mean, best, *of_source = read(logits)
-    return LogitsRead(right, mean, best, of_source[0] if of_source else None, ops.cast(likeliest[..., 0], "int32"))
+    return LogitsRead(
+        right,
+        mean,
+        best,
+        of_source[0] if of_source else None,
+        ops.cast(likeliest[..., 0], "int32"),
+    )

@@ -47,10 +47,14 @@ def check_mixture(infos: Sequence[DatasetInfo], folders: Sequence[str]) -> None:
     """
     for info, folder in zip(infos, folders, strict=True):
         for flag in ("tokenizer", "source_tokenizer"):
-            found, expected = (getattr(one, f"{flag}_fingerprint") for one in (info, infos[0]))
+            found, expected = (
+                getattr(one, f"{flag}_fingerprint") for one in (info, infos[0])
+            )
             if found != expected:
                 prints = " and ".join((one or "none")[:12] for one in (found, expected))
-                way_out = f"with --{flag} {folders[0]}" if expected else f"without --{flag}"
+                way_out = (
+                    f"with --{flag} {folders[0]}" if expected else f"without --{flag}"
+                )
                 raise UsageError(
                     f"{folder} and {folders[0]} cannot be mixed, as their token ids mean different things ({flag} {prints}); "
                     f"prepare {folder} again {way_out}"
@@ -60,9 +64,13 @@ def check_mixture(infos: Sequence[DatasetInfo], folders: Sequence[str]) -> None:
 def epoch_span(parts: Sequence[Part], number: int, epoch: int) -> tuple[int, int]:
     """The documents of a part that an epoch takes, counted on from pass to pass: the first and the one behind the last."""
     documents = sum(part.records for part in parts)
-    weights = [fractions.Fraction(str(part.weight)) for part in parts]  # as it is written: 0.29 of 100 is 29
+    weights = [
+        fractions.Fraction(str(part.weight)) for part in parts
+    ]  # as it is written: 0.29 of 100 is 29
     share = weights[number] / sum(weights)
-    start, end = (math.floor(share * documents * epochs) for epochs in (epoch, epoch + 1))
+    start, end = (
+        math.floor(share * documents * epochs) for epochs in (epoch, epoch + 1)
+    )
     return start, end
 
 

@@ -35,14 +35,21 @@ class RecordSets(NamedTuple):
     def identity(self) -> Any:
         """What a training with them depends on."""
         first, *others = (info.fingerprint for info in self.infos)
-        return {"sets": [first, *others], "weights": list(self.weights)} if others else first
+        return (
+            {"sets": [first, *others], "weights": list(self.weights)}
+            if others
+            else first
+        )
 
     def parts(self) -> list[Part]:
         """The sets as `epoch_batches` mixes them; none where there is one."""
         if len(self.infos) == 1:
             return []
         pairs = zip(self.infos, self.weights, strict=True)
-        return [Part(len(info.splits["train"]), info.records("train"), weight) for info, weight in pairs]
+        return [
+            Part(len(info.splits["train"]), info.records("train"), weight)
+            for info, weight in pairs
+        ]
 
     def shards(self, *, staging: str) -> list[str]:
         """The local paths of all training shards, checked; the arguments and errors are those of `check_shards`."""
@@ -50,7 +57,9 @@ class RecordSets(NamedTuple):
         return [
             path
             for number, (folder, info) in pairs
-            for path in check_shards(folder, info, "train", staging=files.join(staging, str(number)))
+            for path in check_shards(
+                folder, info, "train", staging=files.join(staging, str(number))
+            )
         ]
 
     def limit(self, name: str) -> int:
@@ -77,4 +86,6 @@ def open_records(folders: Sequence[str], weights: Sequence[float] = ()) -> Recor
             f"--mixture gives each of the {len(folders)} record sets a number above 0, not {listed}; {folders[0]} is the first"
         )
     own = weights or [max(info.records("train"), 1) for info in infos]
-    return RecordSets(tuple(folders), tuple(infos), tuple(own), load_tokenizers(folders[0]))
+    return RecordSets(
+        tuple(folders), tuple(infos), tuple(own), load_tokenizers(folders[0])
+    )

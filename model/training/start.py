@@ -12,7 +12,12 @@ from precis.model.bundle import open_bundle, open_weights, read_decoding
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.encoder_bundle import open_encoder
 from precis.model.errors import UsageError
-from precis.model.network.config import EncoderConfig, NetworkConfig, StackConfig, TransformerConfig
+from precis.model.network.config import (
+    EncoderConfig,
+    NetworkConfig,
+    StackConfig,
+    TransformerConfig,
+)
 from precis.model.tokenizers import AnyTokenizer, Tokenizers
 
 if TYPE_CHECKING:
@@ -37,7 +42,9 @@ class Start:
     identity: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def start_from_bundle(folder: str, tokenizers: Tokenizers, **changes: Any) -> tuple[NetworkConfig, Start]:
+def start_from_bundle(
+    folder: str, tokenizers: Tokenizers, **changes: Any
+) -> tuple[NetworkConfig, Start]:
     """Goes on with the network of a bundle.
 
     Args:
@@ -51,10 +58,21 @@ def start_from_bundle(folder: str, tokenizers: Tokenizers, **changes: Any) -> tu
     """
     contents = open_bundle(folder)
     _check_vocabulary(folder, contents.tokenizer, tokenizers.target, flag="tokenizer")
-    if contents.source_tokenizer.fingerprint != contents.tokenizer.fingerprint or tokenizers.source is not tokenizers.target:
-        _check_vocabulary(folder, contents.source_tokenizer, tokenizers.source, flag="source_tokenizer")
+    if (
+        contents.source_tokenizer.fingerprint != contents.tokenizer.fingerprint
+        or tokenizers.source is not tokenizers.target
+    ):
+        _check_vocabulary(
+            folder,
+            contents.source_tokenizer,
+            tokenizers.source,
+            flag="source_tokenizer",
+        )
     known = contents.config.max_source_tokens
-    if changes.get("max_source_tokens", 0) > known and getattr(contents.config, "positions", "relative") == "learned":
+    if (
+        changes.get("max_source_tokens", 0) > known
+        and getattr(contents.config, "positions", "relative") == "learned"
+    ):
         raise UsageError(
             f"--max_source_tokens {changes['max_source_tokens']} is more than the {known} positions that {folder} has learned; "
             f"set it to {known}"
@@ -64,11 +82,21 @@ def start_from_bundle(folder: str, tokenizers: Tokenizers, **changes: Any) -> tu
     own.pop("task_prefix", None)
     decoding = DecodingConfig(**own) if contents.special else None
     weights = _without_network(open_weights(folder))
-    return config, Start(weights=weights, special=contents.special, decoding=decoding, identity={"init_from": contents.model_id})
+    return config, Start(
+        weights=weights,
+        special=contents.special,
+        decoding=decoding,
+        identity={"init_from": contents.model_id},
+    )
 
 
 def start_with_encoder(
-    folder: str, tokenizers: Tokenizers, decoder: StackConfig, *, max_source_tokens: int, **settings: Any
+    folder: str,
+    tokenizers: Tokenizers,
+    decoder: StackConfig,
+    *,
+    max_source_tokens: int,
+    **settings: Any,
 ) -> tuple[TransformerConfig, Start]:
     """Puts a new decoder on a trained encoder (Liu and Lapata 2019, section 3.3).
 
@@ -84,11 +112,27 @@ def start_with_encoder(
       DataError: a damaged bundle.
     """
     encoder = open_encoder(folder)
-    _check_vocabulary(folder, encoder.tokenizer, tokenizers.source, flag="source_tokenizer")
-    shape = {field.name: getattr(encoder.config, field.name) for field in dataclasses.fields(EncoderConfig)}
-    shape["max_source_tokens"] = min(max_source_tokens, encoder.config.max_source_tokens)
-    config = TransformerConfig(**shape, decoder_stack=decoder, shared_embedding=False, pointer=False, **settings)
-    return config, Start(weights=_without_network(encoder.weights), identity={"encoder": encoder.model_id})
+    _check_vocabulary(
+        folder, encoder.tokenizer, tokenizers.source, flag="source_tokenizer"
+    )
+    shape = {
+        field.name: getattr(encoder.config, field.name)
+        for field in dataclasses.fields(EncoderConfig)
+    }
+    shape["max_source_tokens"] = min(
+        max_source_tokens, encoder.config.max_source_tokens
+    )
+    config = TransformerConfig(
+        **shape,
+        decoder_stack=decoder,
+        shared_embedding=False,
+        pointer=False,
+        **settings,
+    )
+    return config, Start(
+        weights=_without_network(encoder.weights),
+        identity={"encoder": encoder.model_id},
+    )
 
 
 def with_word_vectors(start: Start, path: str) -> Start:
@@ -98,13 +142,21 @@ def with_word_vectors(start: Start, path: str) -> Start:
       UsageError: the file is not there, or the embeddings have their values already.
     """
     if start.identity:
-        raise UsageError("--word_vectors starts embeddings that are new, and a bundle brings its own; leave one of the two out")
+        raise UsageError(
+            "--word_vectors starts embeddings that are new, and a bundle brings its own; leave one of the two out"
+        )
     if not files.exists(path):
-        raise UsageError(f"--word_vectors {path}: there is no such file; name one in Word2Vec's text or binary format")
-    return dataclasses.replace(start, word_vectors=path, identity={"word_vectors": files.sha256_file(path)})
+        raise UsageError(
+            f"--word_vectors {path}: there is no such file; name one in Word2Vec's text or binary format"
+        )
+    return dataclasses.replace(
+        start, word_vectors=path, identity={"word_vectors": files.sha256_file(path)}
+    )
 
 
-def initialise(network: "Generator", start: Start, tokenizer: AnyTokenizer) -> dict[str, Any]:
+def initialise(
+    network: "Generator", start: Start, tokenizer: AnyTokenizer
+) -> dict[str, Any]:
     """Gives a new network its first weights.
 
     Returns:
@@ -119,12 +171,16 @@ def initialise(network: "Generator", start: Start, tokenizer: AnyTokenizer) -> d
         if path in start.weights:
             value = start.weights[path]
             # Of learned positions a shorter network takes the first.
-            weight.assign(value[: weight.shape[0]] if path.endswith("/positions") else value)
+            weight.assign(
+                value[: weight.shape[0]] if path.endswith("/positions") else value
+            )
     facts: dict[str, Any] = dict(start.identity)
     if start.word_vectors:
         from precis.model.word_vectors import initial_table
 
-        table, found, of = initial_table(network.embedding.table.numpy(), tokenizer, start.word_vectors)
+        table, found, of = initial_table(
+            network.embedding.table.numpy(), tokenizer, start.word_vectors
+        )
         network.embedding.table.assign(table)
         share = f"{found:,} of {of:,} words have a vector ({found / of:.1%})"
         print(f"word vectors: {share}", file=sys.stderr)
@@ -136,7 +192,9 @@ def _without_network(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     return {path.split("/", 1)[1]: value for path, value in weights.items()}
 
 
-def _check_vocabulary(folder: str, own: AnyTokenizer, records: AnyTokenizer, *, flag: str) -> None:
+def _check_vocabulary(
+    folder: str, own: AnyTokenizer, records: AnyTokenizer, *, flag: str
+) -> None:
     if own.fingerprint != records.fingerprint:
         raise UsageError(
             f"{folder}: its vocabulary ({flag} {own.fingerprint[:12]}, {own.vocabulary_size} pieces) is not the records' "

@@ -47,54 +47,99 @@ def make_train_step(
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
         """Gradients of the summed loss of one piece, in the optimizer's loss scale."""
         with tf.GradientTape() as tape:
-            prediction = network.predict_next(batch["source"], batch["target"], training=True)
-            sums = smoothed_cross_entropy(prediction, batch["expected"], pad_id=pad_id, smoothing=training.label_smoothing)
+            prediction = network.predict_next(
+                batch["source"], batch["target"], training=True
+            )
+            sums = smoothed_cross_entropy(
+                prediction,
+                batch["expected"],
+                pad_id=pad_id,
+                smoothing=training.label_smoothing,
+            )
             if prediction.coverage_loss is not None:
-                again = masked_sum(prediction.coverage_loss, batch["expected"], pad_id=pad_id)
+                again = masked_sum(
+                    prediction.coverage_loss, batch["expected"], pad_id=pad_id
+                )
                 sums = sums._replace(loss=sums.loss + training.coverage_weight * again)
             scaled = optimizer.scale_loss(sums.loss)
-        gradients = tape.gradient(scaled, [weight.value for weight in network.trainable_variables])
+        gradients = tape.gradient(
+            scaled, [weight.value for weight in network.trainable_variables]
+        )
         return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
 
     def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
-        gradients, sums = piece_sums(batch) if training.accumulate == 1 else _over_pieces(piece_sums, batch, training.accumulate, network)
-        read = tf.math.count_nonzero(tf.not_equal(batch["source"], pad_id), dtype=tf.float32)
+        gradients, sums = (
+            piece_sums(batch)
+            if training.accumulate == 1
+            else _over_pieces(piece_sums, batch, training.accumulate, network)
+        )
+        read = tf.math.count_nonzero(
+            tf.not_equal(batch["source"], pad_id), dtype=tf.float32
+        )
         context = tf.distribute.get_replica_context()
-        loss, correct, tokens, read = context.all_reduce(tf.distribute.ReduceOp.SUM, [*sums, read])
+        loss, correct, tokens, read = context.all_reduce(
+            tf.distribute.ReduceOp.SUM, [*sums, read]
+        )
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         gradients = [gradient / tokens for gradient in gradients]
         scale = tf.convert_to_tensor(optimizer.scale_loss(1.0))
         norm = tf.linalg.global_norm(gradients)
         if training.clip_norm:
-            gradients, _ = tf.clip_by_global_norm(gradients, training.clip_norm * scale, use_norm=norm)
+            gradients, _ = tf.clip_by_global_norm(
+                gradients, training.clip_norm * scale, use_norm=norm
+            )
         rate = tf.convert_to_tensor(optimizer.learning_rate)
         # Keras sums over the replicas what already is a sum over them.
         shares = [gradient / strategy.num_replicas_in_sync for gradient in gradients]
         optimizer.apply_gradients(zip(shares, network.trainable_variables, strict=True))
-        return StepReport(loss / tokens, correct / tokens, read + tokens, norm / scale, rate)
+        return StepReport(
+            loss / tokens, correct / tokens, read + tokens, norm / scale, rate
+        )
 
     @tf.function(input_signature=[batch_spec], autograph=False)
     def train_step(batch: Any) -> StepReport:
         report = strategy.run(replica_step, args=(batch,))
-        return StepReport(*(strategy.experimental_local_results(value)[0] for value in report))
+        return StepReport(
+            *(strategy.experimental_local_results(value)[0] for value in report)
+        )
 
     return train_step
 
 
-def _over_pieces(piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Generator) -> tuple[list[tf.Tensor], Sums]:
+def _over_pieces(
+    piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Generator
+) -> tuple[list[tf.Tensor], Sums]:
     """The sums of all pieces of a batch, worked one after the other, so that only one piece's activations are in memory."""
     cut = {
-        name: tf.reshape(rows, tf.concat([[pieces, tf.shape(rows)[0] // pieces], tf.shape(rows)[1:]], 0)) for name, rows in batch.items()
+        name: tf.reshape(
+            rows,
+            tf.concat([[pieces, tf.shape(rows)[0] // pieces], tf.shape(rows)[1:]], 0),
+        )
+        for name, rows in batch.items()
     }
 
-    def add(piece: tf.Tensor, gradients: list[tf.Tensor], sums: Sums) -> tuple[tf.Tensor, list[tf.Tensor], Sums]:
-        more_gradients, more_sums = piece_sums({name: rows[piece] for name, rows in cut.items()})
-        total = [gradient + more for gradient, more in zip(gradients, more_gradients, strict=True)]
-        return piece + 1, total, Sums(*(sum_ + more for sum_, more in zip(sums, more_sums, strict=True)))
+    def add(
+        piece: tf.Tensor, gradients: list[tf.Tensor], sums: Sums
+    ) -> tuple[tf.Tensor, list[tf.Tensor], Sums]:
+        more_gradients, more_sums = piece_sums(
+            {name: rows[piece] for name, rows in cut.items()}
+        )
+        total = [
+            gradient + more
+            for gradient, more in zip(gradients, more_gradients, strict=True)
+        ]
+        return (
+            piece + 1,
+            total,
+            Sums(*(sum_ + more for sum_, more in zip(sums, more_sums, strict=True))),
+        )
 
     nothing = [tf.zeros(weight.shape) for weight in network.trainable_variables]
     zero = tf.constant(0.0)
     _, gradients, sums = tf.while_loop(
-        lambda piece, *_: piece < pieces, add, (tf.constant(0), nothing, Sums(zero, zero, zero)), parallel_iterations=1
+        lambda piece, *_: piece < pieces,
+        add,
+        (tf.constant(0), nothing, Sums(zero, zero, zero)),
+        parallel_iterations=1,
     )
     return gradients, sums

@@ -19,7 +19,13 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
       UsageError: the devices or the cluster are not there.
     """
     if name == "auto":
-        name = "tpu" if _has_tpu() else "mirrored" if len(tf.config.list_logical_devices("GPU")) > 1 else "one"
+        name = (
+            "tpu"
+            if _has_tpu()
+            else "mirrored"
+            if len(tf.config.list_logical_devices("GPU")) > 1
+            else "one"
+        )
     if name == "tpu":
         return _tpu_strategy()
     if name == "multiworker":
@@ -37,7 +43,11 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     resolver = strategy.cluster_resolver
     if resolver is None or not resolver.task_type:
         return True
-    return resolver.task_type == "chief" or (resolver.task_type == "worker" and resolver.task_id == 0 and "chief" not in _cluster())
+    return resolver.task_type == "chief" or (
+        resolver.task_type == "worker"
+        and resolver.task_id == 0
+        and "chief" not in _cluster()
+    )
 
 
 def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
@@ -46,18 +56,24 @@ def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
 
 
 def _has_tpu() -> bool:
-    return bool(os.environ.get("TPU_NAME")) or bool(tf.config.list_logical_devices("TPU"))
+    return bool(os.environ.get("TPU_NAME")) or bool(
+        tf.config.list_logical_devices("TPU")
+    )
 
 
 def _tpu_strategy() -> tf.distribute.Strategy:
     try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=os.environ.get("TPU_NAME", ""))
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            tpu=os.environ.get("TPU_NAME", "")
+        )
         _check_address(resolver.master())
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (ValueError, OSError, tf.errors.OpError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"--strategy tpu: no TPU answers ({first_line}); set TPU_NAME to its name or take --strategy auto") from error
+        raise UsageError(
+            f"--strategy tpu: no TPU answers ({first_line}); set TPU_NAME to its name or take --strategy auto"
+        ) from error
     return tf.distribute.TPUStrategy(resolver)
 
 
@@ -76,10 +92,16 @@ def _check_cluster() -> None:
     try:
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
         # Without a task every process would take itself for the chief.
-        if not isinstance(config, dict) or not config.get("cluster") or not config.get("task"):
+        if (
+            not isinstance(config, dict)
+            or not config.get("cluster")
+            or not config.get("task")
+        ):
             raise UsageError(
                 "--strategy multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; "
                 'set it to {"cluster": ..., "task": ...}'
             )
     except json.JSONDecodeError as error:
-        raise UsageError(f"--strategy multiworker: TF_CONFIG is not JSON ({error})") from error
+        raise UsageError(
+            f"--strategy multiworker: TF_CONFIG is not JSON ({error})"
+        ) from error

@@ -24,30 +24,69 @@ class Validation(NamedTuple):
         return {"loss": self.loss, "accuracy": self.accuracy, **self.rouge}
 
     def __str__(self) -> str:
-        scores = ", ".join(f"{name} {100 * value:.1f}" for name, value in self.rouge.items())
+        scores = ", ".join(
+            f"{name} {100 * value:.1f}" for name, value in self.rouge.items()
+        )
         return f"loss {self.loss:.3f}, accuracy {self.accuracy:.1%}, {scores}"
 
 
 class Validator:
     """Scores a network on the first documents of a split; reads them once and compiles once."""
 
-    def __init__(self, shards: Sequence[str], *, documents: int, limits: Limits, ids: SpecialIds, summarizer: Summarizer) -> None:
+    def __init__(
+        self,
+        shards: Sequence[str],
+        *,
+        documents: int,
+        limits: Limits,
+        ids: SpecialIds,
+        summarizer: Summarizer,
+    ) -> None:
         rows = tf.data.TFRecordDataset(list(shards)).take(documents)
-        examples = [tf.io.parse_single_example(row, record.feature_spec()) for row in rows]
-        self._sources = [example["source"].numpy().astype("int32") for example in examples]
-        self._references = [example["highlights"].numpy().decode() for example in examples]
-        self._batches = epoch_batches(list(shards), limits=limits, ids=ids, seed=0, epoch=0, shuffle_documents=0, take=documents)
+        examples = [
+            tf.io.parse_single_example(row, record.feature_spec()) for row in rows
+        ]
+        self._sources = [
+            example["source"].numpy().astype("int32") for example in examples
+        ]
+        self._references = [
+            example["highlights"].numpy().decode() for example in examples
+        ]
+        self._batches = epoch_batches(
+            list(shards),
+            limits=limits,
+            ids=ids,
+            seed=0,
+            epoch=0,
+            shuffle_documents=0,
+            take=documents,
+        )
         self._ids, self._summarizer = ids, summarizer
-        self._sums = tf.function(self._loss_sums, reduce_retracing=True, autograph=False)
+        self._sums = tf.function(
+            self._loss_sums, reduce_retracing=True, autograph=False
+        )
 
     def __call__(self) -> Validation:
         """Scores the network as it is now."""
-        totals = np.sum([[float(part) for part in self._sums(batch)] for batch in self._batches], axis=0)
+        totals = np.sum(
+            [[float(part) for part in self._sums(batch)] for batch in self._batches],
+            axis=0,
+        )
         loss, correct, tokens = totals
-        summaries = [ranked[0].text for ranked in self._summarizer.summarize(self._sources)]
+        summaries = [
+            ranked[0].text for ranked in self._summarizer.summarize(self._sources)
+        ]
         scores = rouge.scores(self._references, summaries)
-        return Validation(loss / tokens, correct / tokens, {name: float(np.mean(values)) for name, values in scores.items()})
+        return Validation(
+            loss / tokens,
+            correct / tokens,
+            {name: float(np.mean(values)) for name, values in scores.items()},
+        )
 
     def _loss_sums(self, batch: dict[str, tf.Tensor]) -> Sums:
-        prediction = self._summarizer.network.predict_next(batch["source"], batch["target"])
-        return smoothed_cross_entropy(prediction, batch["expected"], pad_id=self._ids.pad, smoothing=0.0)
+        prediction = self._summarizer.network.predict_next(
+            batch["source"], batch["target"]
+        )
+        return smoothed_cross_entropy(
+            prediction, batch["expected"], pad_id=self._ids.pad, smoothing=0.0
+        )

@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
-from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES, Line, is_gzip, read_lines
+from precis.pipelines.corpus.lines import (
+    MAX_LINE_BYTES,
+    MAX_RAW_BYTES,
+    Line,
+    is_gzip,
+    read_lines,
+)
 from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
 
@@ -32,7 +38,9 @@ class Row(NamedTuple):
     detail: str = ""
 
 
-def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int) -> list[Task]:
+def list_tasks(
+    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+) -> list[Task]:
     """Whole files, and ranges of rows of plain files larger than `task_bytes`; those are read through once to find where rows begin.
 
     Raises:
@@ -43,10 +51,25 @@ def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_by
         check_fields(_header(found[0].path), needed=needed, path=found[0].path)
     tasks = []
     for file in found:
-        starts = [0] if is_gzip(file.path) or file.size_bytes <= task_bytes else _row_starts(file, task_bytes)
+        starts = (
+            [0]
+            if is_gzip(file.path) or file.size_bytes <= task_bytes
+            else _row_starts(file, task_bytes)
+        )
         for start, stop in zip(starts, [*starts[1:], -1], strict=True):
             size = (file.size_bytes if stop == -1 else stop) - start
-            tasks.append(Task(0, "csv", (file.path,), start, stop, fields=fields, version=file.version, size_bytes=size))
+            tasks.append(
+                Task(
+                    0,
+                    "csv",
+                    (file.path,),
+                    start,
+                    stop,
+                    fields=fields,
+                    version=file.version,
+                    size_bytes=size,
+                )
+            )
     return tasks
 
 
@@ -72,7 +95,9 @@ def _header(path: str) -> list[str]:
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8: {error.reason}"
     if problem:
-        raise UsageError(f"{path} has no header row ({problem}); its first row must name the columns")
+        raise UsageError(
+            f"{path} has no header row ({problem}); its first row must name the columns"
+        )
     return names
 
 
@@ -91,14 +116,30 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
             yield _to_document(row, names, task.fields, location=location)
 
 
-def _to_document(row: Row, names: list[str], fields: Fields, *, location: str) -> Document | Unreadable:
+def _to_document(
+    row: Row, names: list[str], fields: Fields, *, location: str
+) -> Document | Unreadable:
     raw = row.raw[:MAX_RAW_BYTES]
     if len(row.cells) != len(names):
-        return Unreadable(location, "wrong_columns", f"the row has {len(row.cells)} columns, the header {len(names)}", raw)
+        return Unreadable(
+            location,
+            "wrong_columns",
+            f"the row has {len(row.cells)} columns, the header {len(names)}",
+            raw,
+        )
     try:
-        record = {name: _decode(cell) for name, cell in zip(names, row.cells, strict=True) if name in fields}
+        record = {
+            name: _decode(cell)
+            for name, cell in zip(names, row.cells, strict=True)
+            if name in fields
+        }
     except UnicodeDecodeError as error:
-        return Unreadable(location, "invalid_utf8", f"byte {error.start} of a cell: {error.reason}", raw)
+        return Unreadable(
+            location,
+            "invalid_utf8",
+            f"byte {error.start} of a cell: {error.reason}",
+            raw,
+        )
     return to_document(record, fields, location=location, raw=raw)
 
 

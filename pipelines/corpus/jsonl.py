@@ -18,7 +18,9 @@ _MAX_GZIP_TASKS = 16
 _CHECKED_LINES = 20
 
 
-def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int) -> list[Task]:
+def list_tasks(
+    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+) -> list[Task]:
     """Byte ranges of the files, each about `task_bytes` long; ranges of a compressed file count its uncompressed bytes.
 
     Raises:
@@ -28,12 +30,27 @@ def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_by
     _check_first_records(found, needed)
     tasks = []
     for file in found:
-        edges = _gzip_edges(file, task_bytes) if is_gzip(file.path) else _plain_edges(file, task_bytes)
+        edges = (
+            _gzip_edges(file, task_bytes)
+            if is_gzip(file.path)
+            else _plain_edges(file, task_bytes)
+        )
         # The compressed size is a guess from the gzip trailer, so the last range is open.
         stops = [*edges[1:-1], -1]
         for start, stop in zip(edges[:-1], stops, strict=True):
             size = file.size_bytes // len(stops)
-            tasks.append(Task(0, "jsonl", (file.path,), start, stop, fields=fields, version=file.version, size_bytes=size))
+            tasks.append(
+                Task(
+                    0,
+                    "jsonl",
+                    (file.path,),
+                    start,
+                    stop,
+                    fields=fields,
+                    version=file.version,
+                    size_bytes=size,
+                )
+            )
     return tasks
 
 
@@ -55,10 +72,18 @@ def _check_first_records(found: list[SourceFile], needed: tuple[str, ...]) -> No
     """A field counts as there when any of the first records has it; a file that begins with broken lines is left to the dead letters."""
     for file in found:
         lines = (line for line in read_lines(file.path) if not line.text.isspace())
-        parsed = [_parse(line, "") for line in itertools.islice(lines, _CHECKED_LINES) if not line.problem]
+        parsed = [
+            _parse(line, "")
+            for line in itertools.islice(lines, _CHECKED_LINES)
+            if not line.problem
+        ]
         records = [record for record in parsed if isinstance(record, dict)]
         if records:
-            check_fields(dict.fromkeys(name for record in records for name in record), needed=needed, path=file.path)
+            check_fields(
+                dict.fromkeys(name for record in records for name in record),
+                needed=needed,
+                path=file.path,
+            )
             return
 
 
@@ -71,7 +96,11 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
             yield Unreadable(location, line.problem, line.detail, line.text)
         elif not line.text.isspace():
             record = _parse(line, location)
-            yield record if isinstance(record, Unreadable) else to_document(record, task.fields, location=location, raw=line.text)
+            yield (
+                record
+                if isinstance(record, Unreadable)
+                else to_document(record, task.fields, location=location, raw=line.text)
+            )
 
 
 def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:
@@ -83,16 +112,40 @@ def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:
             record = json.loads(line.text.decode())
             json.dumps(record, ensure_ascii=False).encode()
         except UnicodeDecodeError as error:
-            return Unreadable(location, "invalid_utf8", f"byte {error.start} of the line: {error.reason}", line.text[:MAX_RAW_BYTES])
+            return Unreadable(
+                location,
+                "invalid_utf8",
+                f"byte {error.start} of the line: {error.reason}",
+                line.text[:MAX_RAW_BYTES],
+            )
         except UnicodeEncodeError:
-            return Unreadable(location, "invalid_json", "half of a surrogate pair is no character", line.text[:MAX_RAW_BYTES])
+            return Unreadable(
+                location,
+                "invalid_json",
+                "half of a surrogate pair is no character",
+                line.text[:MAX_RAW_BYTES],
+            )
         except (ValueError, RecursionError) as error:
-            return Unreadable(location, "invalid_json", _without_text(error), line.text[:MAX_RAW_BYTES])
+            return Unreadable(
+                location,
+                "invalid_json",
+                _without_text(error),
+                line.text[:MAX_RAW_BYTES],
+            )
     if not isinstance(record, dict):
-        return Unreadable(location, "not_an_object", f"the line holds a {type(record).__name__}", line.text[:MAX_RAW_BYTES])
+        return Unreadable(
+            location,
+            "not_an_object",
+            f"the line holds a {type(record).__name__}",
+            line.text[:MAX_RAW_BYTES],
+        )
     return record
 
 
 def _without_text(error: Exception) -> str:
     """What is wrong, on one line."""
-    return f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else str(error)
+    return (
+        f"{error.msg} at character {error.pos}"
+        if isinstance(error, json.JSONDecodeError)
+        else str(error)
+    )

@@ -93,7 +93,9 @@ def _split_lines(blocks: Iterable[bytes], position: int) -> Iterator[Line]:
             at = 0
             while end := block.find(b"\n", at) + 1:
                 size = held + end - at
-                yield _finish(start, [*parts, block[at:end]] if held else [block[at:end]], size)
+                yield _finish(
+                    start, [*parts, block[at:end]] if held else [block[at:end]], size
+                )
                 start += size
                 parts, held, at = [], 0, end
             if at < len(block):

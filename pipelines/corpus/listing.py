@@ -37,10 +37,16 @@ def list_files(pattern: str) -> list[SourceFile]:
     found = [fs.info(name)] if fs.isfile(name) else fs.glob(name, detail=True).values()
     listed = _source_files(fs, pattern, found)
     if not listed and fs.isdir(name):
-        raise UsageError(f"{pattern} is a folder; name the files in it, as in {pattern.rstrip('/')}/*")
+        raise UsageError(
+            f"{pattern} is a folder; name the files in it, as in {pattern.rstrip('/')}/*"
+        )
     if not listed:
         root = fixed_root(pattern)
-        known = f"the folder {root} exists" if root and fs.isdir(files.filesystem(root)[1]) else f"there is no folder {root}"
+        known = (
+            f"the folder {root} exists"
+            if root and fs.isdir(files.filesystem(root)[1])
+            else f"there is no folder {root}"
+        )
         raise UsageError(
             f"no file matches {pattern} ({known if root else 'in the working directory'}); check the path and quote the pattern"
         )
@@ -56,18 +62,28 @@ def list_folder(folder: str, suffix: str) -> list[SourceFile]:
     fs, name = files.filesystem(folder)
     if not fs.isdir(name):
         raise UsageError(f"there is no folder {folder}; check the path")
-    found = [info for info in fs.find(name, detail=True).values() if str(info["name"]).endswith(suffix)]
+    found = [
+        info
+        for info in fs.find(name, detail=True).values()
+        if str(info["name"]).endswith(suffix)
+    ]
     if not found:
         raise UsageError(f"no file below {folder} ends in {suffix}; check the path")
     return _source_files(fs, folder, found)
 
 
-def _source_files(fs: Any, pattern: str, found: Iterable[dict[str, Any]]) -> list[SourceFile]:
+def _source_files(
+    fs: Any, pattern: str, found: Iterable[dict[str, Any]]
+) -> list[SourceFile]:
     listed = []
     for info in found:
         if info["type"] != "file":
             continue
-        path = info["name"] if files.is_local(pattern) else fs.unstrip_protocol(info["name"])
+        path = (
+            info["name"]
+            if files.is_local(pattern)
+            else fs.unstrip_protocol(info["name"])
+        )
         stamp = next((info[key] for key in _STAMPS if info.get(key)), "")
         listed.append(SourceFile(path, info["size"], f"{info['size']}:{stamp}"))
     return sorted(listed)
@@ -78,11 +94,16 @@ def fixed_root(pattern: str) -> str:
 
     news/2024-*/*.txt  ->  news        gs://bucket/*.txt  ->  gs://bucket        *.txt  ->  (empty)
     """
-    first = min((pattern.index(sign) for sign in _MAGIC if sign in pattern), default=len(pattern))
+    first = min(
+        (pattern.index(sign) for sign in _MAGIC if sign in pattern),
+        default=len(pattern),
+    )
     return pattern[:first].rpartition("/")[0]
 
 
-def group_files(listed: Iterable[SourceFile], task_bytes: int) -> Iterator[list[SourceFile]]:
+def group_files(
+    listed: Iterable[SourceFile], task_bytes: int
+) -> Iterator[list[SourceFile]]:
     """Cuts a list of small files into runs of about `task_bytes` each."""
     group: list[SourceFile] = []
     group_bytes = 0
@@ -98,7 +119,9 @@ def group_files(listed: Iterable[SourceFile], task_bytes: int) -> Iterator[list[
 
 def group_version(group: Iterable[SourceFile]) -> str:
     """One version for several files: it changes when any of them does."""
-    return hashlib.sha256(" ".join(file.version for file in group).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        " ".join(file.version for file in group).encode()
+    ).hexdigest()[:16]
 
 
 def cut_range(size: int, pieces: int) -> list[int]:

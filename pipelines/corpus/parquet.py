@@ -17,7 +17,9 @@ from precis.pipelines.corpus.records import check_fields, to_document
 _BATCH_ROWS = 256
 
 
-def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int) -> list[Task]:
+def list_tasks(
+    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+) -> list[Task]:
     """Runs of row groups of about `task_bytes` each, as they are without compression.
 
     Raises:
@@ -26,13 +28,31 @@ def list_tasks(pattern: str, *, fields: Fields, needed: tuple[str, ...], task_by
     tasks = []
     for file in list_files(pattern):
         metadata = _metadata(file)
-        check_fields(metadata.schema.to_arrow_schema().names, needed=needed, path=file.path)
-        sizes = [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
+        check_fields(
+            metadata.schema.to_arrow_schema().names, needed=needed, path=file.path
+        )
+        sizes = [
+            metadata.row_group(index).total_byte_size
+            for index in range(metadata.num_row_groups)
+        ]
         for start, stop in _runs(sizes, task_bytes):
-            if not any(metadata.row_group(index).num_rows for index in range(start, stop)):
+            if not any(
+                metadata.row_group(index).num_rows for index in range(start, stop)
+            ):
                 continue
             size = sum(sizes[start:stop])
-            tasks.append(Task(0, "parquet", (file.path,), start, stop, fields=fields, version=file.version, size_bytes=size))
+            tasks.append(
+                Task(
+                    0,
+                    "parquet",
+                    (file.path,),
+                    start,
+                    stop,
+                    fields=fields,
+                    version=file.version,
+                    size_bytes=size,
+                )
+            )
     return tasks
 
 
@@ -41,7 +61,9 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
         with files.open_read(file.path) as opened:
             return pq.read_metadata(opened)
     except pa.ArrowInvalid as error:
-        raise UsageError(f"{file.path} is not a Parquet file ({error}); name the Parquet files alone") from error
+        raise UsageError(
+            f"{file.path} is not a Parquet file ({error}); name the Parquet files alone"
+        ) from error
 
 
 def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
@@ -62,11 +84,15 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
     with files.open_read(path) as opened:
         parquet = pq.ParquetFile(opened)
         columns = [name for name in parquet.schema_arrow.names if name in task.fields]
-        row = sum(parquet.metadata.row_group(index).num_rows for index in range(task.start))
+        row = sum(
+            parquet.metadata.row_group(index).num_rows for index in range(task.start)
+        )
         for group in range(task.start, task.stop):
             next_group_row = row + parquet.metadata.row_group(group).num_rows
             try:
-                for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+                for batch in parquet.iter_batches(
+                    _BATCH_ROWS, row_groups=[group], columns=columns
+                ):
                     yield from _documents(batch, task.fields, path=path, first_row=row)
                     row += batch.num_rows
             except OSError as error:
@@ -81,11 +107,17 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
 
 def _lost_rows(path: str, row: int, stop: int, error: Exception) -> Unreadable:
     return Unreadable(
-        f"{path}:row {row}", "broken_parquet", f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}", b"", stop - row
+        f"{path}:row {row}",
+        "broken_parquet",
+        f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}",
+        b"",
+        stop - row,
     )
 
 
-def _documents(batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: int) -> Iterator[Document | Unreadable]:
+def _documents(
+    batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: int
+) -> Iterator[Document | Unreadable]:
     try:
         records: list[dict[str, Any] | UnicodeDecodeError] = list(batch.to_pylist())
     except UnicodeDecodeError:
@@ -93,16 +125,25 @@ def _documents(batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: i
     for index, record in enumerate(records):
         location = f"{path}:row {first_row + index}"
         if isinstance(record, UnicodeDecodeError):
-            yield Unreadable(location, "invalid_utf8", f"byte {record.start} of a value: {record.reason}", record.object[:MAX_RAW_BYTES])
+            yield Unreadable(
+                location,
+                "invalid_utf8",
+                f"byte {record.start} of a value: {record.reason}",
+                record.object[:MAX_RAW_BYTES],
+            )
             continue
         document = to_document(record, fields, location=location, raw=b"")
         if isinstance(document, Unreadable):
-            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()[:MAX_RAW_BYTES]
+            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()[
+                :MAX_RAW_BYTES
+            ]
             document = document._replace(raw=raw)
         yield document
 
 
-def _one_record(batch: pa.RecordBatch, index: int) -> dict[str, Any] | UnicodeDecodeError:
+def _one_record(
+    batch: pa.RecordBatch, index: int
+) -> dict[str, Any] | UnicodeDecodeError:
     try:
         return batch.slice(index, 1).to_pylist()[0]
     except UnicodeDecodeError as error:

@@ -31,14 +31,21 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
             )
 
 
-def to_document(record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes) -> Document | Unreadable:
+def to_document(
+    record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes
+) -> Document | Unreadable:
     """Picks a document out of a record; its id and split stay empty where the record has none.
 
     The article must be a string. Highlights may be absent or null; an id may be a string or an integer.
     """
     article = record.get(fields.article)
     if article is None:
-        return Unreadable(location, "missing_field", f"{fields.article!r} is missing or null", raw[:MAX_RAW_BYTES])
+        return Unreadable(
+            location,
+            "missing_field",
+            f"{fields.article!r} is missing or null",
+            raw[:MAX_RAW_BYTES],
+        )
     highlights = record.get(fields.highlights)
     document_id = record.get(fields.document_id)
     split = record.get(fields.split) if fields.split else None
@@ -52,4 +59,10 @@ def to_document(record: Mapping[str, Any], fields: Fields, *, location: str, raw
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
             return Unreadable(location, "wrong_type", detail, raw[:MAX_RAW_BYTES])
-    return Document("" if document_id is None else str(document_id), split or "", article, highlights, {})
+    return Document(
+        "" if document_id is None else str(document_id),
+        split or "",
+        article,
+        highlights,
+        {},
+    )

@@ -29,43 +29,91 @@ class CorpusOptions:
     )
     # The field names of jsonl, csv, parquet and tfds records; None where the user named none.
     article_field: str = flag("article", "field that holds the text")
-    highlights_field: str | None = flag(None, "field that holds the reference summary; highlights where the records have it")
-    id_field: str | None = flag(None, "field that holds the document's id; id where the records have it, else the text's hash")
-    split_field: str = flag("", "field that holds the split's name; without it the hash of the id decides")
+    highlights_field: str | None = flag(
+        None,
+        "field that holds the reference summary; highlights where the records have it",
+    )
+    id_field: str | None = flag(
+        None,
+        "field that holds the document's id; id where the records have it, else the text's hash",
+    )
+    split_field: str = flag(
+        "", "field that holds the split's name; without it the hash of the id decides"
+    )
     # Which documents to take.
     split: str = flag("", "read only documents of this split, such as test")
     # TensorFlow Datasets.
-    data_dir: str = flag("", "folder of prepared TensorFlow Datasets; theirs by default")
-    stories_dir: str = flag("", "for tfds:cnn_dailymail: folder with cnn/stories and dailymail/stories, to prepare the data set from")
-    urls_dir: str = flag("", "for tfds:cnn_dailymail: folder with all_train.txt, all_val.txt and all_test.txt, to go with --stories_dir")
+    data_dir: str = flag(
+        "", "folder of prepared TensorFlow Datasets; theirs by default"
+    )
+    stories_dir: str = flag(
+        "",
+        "for tfds:cnn_dailymail: folder with cnn/stories and dailymail/stories, to prepare the data set from",
+    )
+    urls_dir: str = flag(
+        "",
+        "for tfds:cnn_dailymail: folder with all_train.txt, all_val.txt and all_test.txt, to go with --stories_dir",
+    )
     # A piece of work: smaller ones balance better, larger ones make fewer files.
-    task_bytes: int = flag(16 << 20, "about how many bytes of the corpus one task reads and turns into one output file")
+    task_bytes: int = flag(
+        16 << 20,
+        "about how many bytes of the corpus one task reads and turns into one output file",
+    )
     # What counts as the article's text.
-    strip_boilerplate: bool = flag(True, "leave out agency lines such as (CNN) and By ... PUBLISHED: ...")
+    strip_boilerplate: bool = flag(
+        True, "leave out agency lines such as (CNN) and By ... PUBLISHED: ..."
+    )
     # Splits by hash.
-    seed: int = flag(17, "decides with the document's id which split a document without one falls into")
-    validation_share: float = flag(0.05, "share of validation documents in a corpus without splits")
+    seed: int = flag(
+        17,
+        "decides with the document's id which split a document without one falls into",
+    )
+    validation_share: float = flag(
+        0.05, "share of validation documents in a corpus without splits"
+    )
     test_share: float = flag(0.05, "share of test documents in a corpus without splits")
 
     def __post_init__(self) -> None:
         scheme, where = _scheme_and_where(self.corpus)
         if self.task_bytes < 1:
-            raise UsageError(f"--task_bytes must be at least 1, not {self.task_bytes}; leave it out for 16 MiB")
+            raise UsageError(
+                f"--task_bytes must be at least 1, not {self.task_bytes}; leave it out for 16 MiB"
+            )
         _check_shares(self.validation_share, self.test_share)
-        named_fields = self.article_field != "article" or self.highlights_field or self.id_field or self.split_field
+        named_fields = (
+            self.article_field != "article"
+            or self.highlights_field
+            or self.id_field
+            or self.split_field
+        )
         if named_fields and scheme not in _WITH_FIELDS:
-            raise UsageError(f"{scheme}: has no fields to name; --article_field and the like go with {', '.join(_WITH_FIELDS)}")
+            raise UsageError(
+                f"{scheme}: has no fields to name; --article_field and the like go with {', '.join(_WITH_FIELDS)}"
+            )
         if not self.article_field:
-            raise UsageError("--article_field is empty; name the field that holds the text, or leave the flag out for 'article'")
+            raise UsageError(
+                "--article_field is empty; name the field that holds the text, or leave the flag out for 'article'"
+            )
         if self.data_dir and scheme != "tfds":
-            raise UsageError(f"--data_dir goes with tfds: alone, not with {self.corpus}; leave it out")
+            raise UsageError(
+                f"--data_dir goes with tfds: alone, not with {self.corpus}; leave it out"
+            )
         if bool(self.stories_dir) != bool(self.urls_dir):
-            raise UsageError("--stories_dir and --urls_dir go together; give both or neither")
-        if self.stories_dir and (scheme != "tfds" or not where.startswith("cnn_dailymail")):
+            raise UsageError(
+                "--stories_dir and --urls_dir go together; give both or neither"
+            )
+        if self.stories_dir and (
+            scheme != "tfds" or not where.startswith("cnn_dailymail")
+        ):
             raise UsageError(
                 f"--stories_dir prepares tfds:cnn_dailymail alone, not {self.corpus}; stories:DIR reads raw stories as they are"
             )
-        if self.split and scheme != "tfds" and not self.split_field and self.split not in _HASH_SPLITS:
+        if (
+            self.split
+            and scheme != "tfds"
+            and not self.split_field
+            and self.split not in _HASH_SPLITS
+        ):
             raise UsageError(
                 f"{scheme}: has the splits {', '.join(_HASH_SPLITS)}, not {self.split!r}; --split_field names a field that holds others"
             )
@@ -74,18 +122,29 @@ class CorpusOptions:
 def _scheme_and_where(corpus: str) -> tuple[str, str]:
     scheme, colon, where = corpus.partition(":")
     if not colon or scheme not in SCHEMES:
-        raise UsageError(f"unknown corpus {corpus!r}; write scheme:where, as in 'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}")
+        raise UsageError(
+            f"unknown corpus {corpus!r}; write scheme:where, as in 'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}"
+        )
     if not where and scheme != "sample":
-        raise UsageError(f"{corpus!r} says no place; write {scheme}:where, as in 'jsonl:news/*.jsonl'")
+        raise UsageError(
+            f"{corpus!r} says no place; write {scheme}:where, as in 'jsonl:news/*.jsonl'"
+        )
     return scheme, where
 
 
 def _check_shares(validation_share: float, test_share: float) -> None:
-    for name, share in (("validation_share", validation_share), ("test_share", test_share)):
+    for name, share in (
+        ("validation_share", validation_share),
+        ("test_share", test_share),
+    ):
         if not 0 <= share <= 1:
-            raise UsageError(f"--{name} must lie between 0 and 1, not {share}; 0.05 is one document in twenty")
+            raise UsageError(
+                f"--{name} must lie between 0 and 1, not {share}; 0.05 is one document in twenty"
+            )
     if validation_share + test_share > 1:
-        raise UsageError(f"--validation_share and --test_share must add up to at most 1, not {validation_share + test_share:g}; lower one")
+        raise UsageError(
+            f"--validation_share and --test_share must add up to at most 1, not {validation_share + test_share:g}; lower one"
+        )
 
 
 def list_tasks(options: CorpusOptions) -> list[Task]:
@@ -95,9 +154,19 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
       UsageError: nothing is there to read, or not what the options say.
     """
     scheme, where = _scheme_and_where(options.corpus)
-    fields = Fields(options.article_field, options.highlights_field or "highlights", options.id_field or "id", options.split_field)
+    fields = Fields(
+        options.article_field,
+        options.highlights_field or "highlights",
+        options.id_field or "id",
+        options.split_field,
+    )
     # The fields that the user relies on; the others may be absent.
-    named = (options.article_field, options.highlights_field, options.id_field, options.split_field)
+    named = (
+        options.article_field,
+        options.highlights_field,
+        options.id_field,
+        options.split_field,
+    )
     needed = tuple(name for name in named if name)
     tasks = _list_tasks(scheme, where, options=options, fields=fields, needed=needed)
     if not tasks:
@@ -106,19 +175,32 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
 
 
 # The modules of the schemes are imported where they are needed: pyarrow and TFDS are not there for every corpus.
-def _list_tasks(scheme: str, where: str, *, options: CorpusOptions, fields: Fields, needed: tuple[str, ...]) -> list[Task]:
+def _list_tasks(
+    scheme: str,
+    where: str,
+    *,
+    options: CorpusOptions,
+    fields: Fields,
+    needed: tuple[str, ...],
+) -> list[Task]:
     if scheme == "jsonl":
         from precis.pipelines.corpus import jsonl
 
-        return jsonl.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
+        return jsonl.list_tasks(
+            where, fields=fields, needed=needed, task_bytes=options.task_bytes
+        )
     if scheme == "csv":
         from precis.pipelines.corpus import csv_files
 
-        return csv_files.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
+        return csv_files.list_tasks(
+            where, fields=fields, needed=needed, task_bytes=options.task_bytes
+        )
     if scheme == "parquet":
         from precis.pipelines.corpus import parquet
 
-        return parquet.list_tasks(where, fields=fields, needed=needed, task_bytes=options.task_bytes)
+        return parquet.list_tasks(
+            where, fields=fields, needed=needed, task_bytes=options.task_bytes
+        )
     if scheme == "text":
         from precis.pipelines.corpus import text_files
 
@@ -131,13 +213,24 @@ def _list_tasks(scheme: str, where: str, *, options: CorpusOptions, fields: Fiel
         from precis.pipelines.corpus import tfds_sets
 
         if options.stories_dir:
-            tfds_sets.prepare_from_stories(options.stories_dir, options.urls_dir, options.data_dir)
+            tfds_sets.prepare_from_stories(
+                options.stories_dir, options.urls_dir, options.data_dir
+            )
         return tfds_sets.list_tasks(
-            where, fields=fields, needed=needed, split=options.split, data_dir=options.data_dir, task_bytes=options.task_bytes
+            where,
+            fields=fields,
+            needed=needed,
+            split=options.split,
+            data_dir=options.data_dir,
+            task_bytes=options.task_bytes,
         )
     from precis.pipelines.corpus.sample import source as sample
 
-    return sample.list_tasks(where, split=options.split, task_documents=max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES))
+    return sample.list_tasks(
+        where,
+        split=options.split,
+        task_documents=max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES),
+    )
 
 
 def read_task(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:

@@ -5,7 +5,12 @@ from collections.abc import Iterator
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.document import Document, Task, Unreadable
-from precis.pipelines.corpus.listing import SourceFile, group_files, group_version, list_folder
+from precis.pipelines.corpus.listing import (
+    SourceFile,
+    group_files,
+    group_version,
+    list_folder,
+)
 from precis.pipelines.corpus.text_files import read_text
 
 _SUFFIX = ".story"
@@ -39,7 +44,9 @@ def _check_names(found: list[SourceFile]) -> None:
     for file in found:
         other = paths.setdefault(story_id(file.path), file.path)
         if other != file.path:
-            raise UsageError(f"{other} and {file.path} have one name, and the name is the id; read their folders one at a time")
+            raise UsageError(
+                f"{other} and {file.path} have one name, and the name is the id; read their folders one at a time"
+            )
 
 
 def story_id(path: str) -> str:
@@ -79,6 +86,8 @@ def parse_story(text: str) -> tuple[str, str | None]:
         if line.startswith(_MARK):
             is_highlight = True
         elif line:
-            ended = line if line.endswith(_SENTENCE_ENDS) or _MARK in line else f"{line}."
+            ended = (
+                line if line.endswith(_SENTENCE_ENDS) or _MARK in line else f"{line}."
+            )
             (highlights if is_highlight else article).append(ended)
     return " ".join(article), "\n".join(highlights) if highlights else None

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from precis.model import files
 from precis.pipelines.corpus.document import Document, Task, Unreadable
 from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import fixed_root, group_files, group_version, list_files
+from precis.pipelines.corpus.listing import (
+    fixed_root,
+    group_files,
+    group_version,
+    list_files,
+)
 
 
 def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
@@ -42,11 +47,21 @@ def read_text(path: str) -> str | Unreadable:
     with files.open_read(path) as file:
         content = file.read(MAX_LINE_BYTES + 1)
     if len(content) > MAX_LINE_BYTES:
-        return Unreadable(f"{path}:byte 0", "file_too_large", f"the file has more than {MAX_LINE_BYTES:,} bytes", content[:MAX_RAW_BYTES])
+        return Unreadable(
+            f"{path}:byte 0",
+            "file_too_large",
+            f"the file has more than {MAX_LINE_BYTES:,} bytes",
+            content[:MAX_RAW_BYTES],
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Unreadable(f"{path}:byte {error.start}", "invalid_utf8", error.reason, content[:MAX_RAW_BYTES])
+        return Unreadable(
+            f"{path}:byte {error.start}",
+            "invalid_utf8",
+            error.reason,
+            content[:MAX_RAW_BYTES],
+        )
 
 
 def document_id(path: str, pattern: str) -> str:

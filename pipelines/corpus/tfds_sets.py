@@ -21,7 +21,11 @@ from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
 
-_URL_LISTS = {"train_urls": "all_train.txt", "val_urls": "all_val.txt", "test_urls": "all_test.txt"}
+_URL_LISTS = {
+    "train_urls": "all_train.txt",
+    "val_urls": "all_val.txt",
+    "test_urls": "all_test.txt",
+}
 _STORIES = ("cnn/stories", "dailymail/stories")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # Asked before a download: offline, TFDS itself tries for minutes before it gives up.
@@ -30,7 +34,15 @@ _PROBE_URL = "https://storage.googleapis.com"
 _PROBE_SECONDS = 5
 
 
-def list_tasks(where: str, *, fields: Fields, needed: tuple[str, ...], split: str, data_dir: str, task_bytes: int) -> list[Task]:
+def list_tasks(
+    where: str,
+    *,
+    fields: Fields,
+    needed: tuple[str, ...],
+    split: str,
+    data_dir: str,
+    task_bytes: int,
+) -> list[Task]:
     """Ranges of records of the shards, about `task_bytes` each. A data set that is not there is downloaded.
 
     Args:
@@ -46,31 +58,59 @@ def list_tasks(where: str, *, fields: Fields, needed: tuple[str, ...], split: st
     """
     name, _, named_split = where.partition(":")
     if split and named_split and split != named_split:
-        raise UsageError(f"tfds:{where} names one split and --split {split} another; give one of the two")
+        raise UsageError(
+            f"tfds:{where} names one split and --split {split} another; give one of the two"
+        )
     builder = _prepared_builder(name, data_dir)
-    check_fields(sorted(builder.info.features), needed=needed, path=str(builder.data_dir))
+    check_fields(
+        sorted(builder.info.features), needed=needed, path=str(builder.data_dir)
+    )
     if builder.info.file_format.value != "tfrecord":
-        raise UsageError(f"{builder.data_dir} is kept as {builder.info.file_format.value}; prepare it again with file_format='tfrecord'")
+        raise UsageError(
+            f"{builder.data_dir} is kept as {builder.info.file_format.value}; prepare it again with file_format='tfrecord'"
+        )
     wanted = split or named_split
     if wanted and wanted not in builder.info.splits:
-        raise UsageError(f"tfds:{name} has no split {wanted!r}; it has {', '.join(builder.info.splits)}")
+        raise UsageError(
+            f"tfds:{name} has no split {wanted!r}; it has {', '.join(builder.info.splits)}"
+        )
     tasks: list[Task] = []
     for split_name in [wanted] if wanted else list(builder.info.splits):
         info = builder.info.splits[split_name]
         for shard, records in zip(info.filenames, info.shard_lengths, strict=True):
             path = files.join(str(builder.data_dir), shard)
-            tasks.extend(_shard_tasks(path, records, split=split_name, fields=fields, task_bytes=task_bytes))
+            tasks.extend(
+                _shard_tasks(
+                    path,
+                    records,
+                    split=split_name,
+                    fields=fields,
+                    task_bytes=task_bytes,
+                )
+            )
     return tasks
 
 
-def _shard_tasks(path: str, records: int, *, split: str, fields: Fields, task_bytes: int) -> Iterator[Task]:
+def _shard_tasks(
+    path: str, records: int, *, split: str, fields: Fields, task_bytes: int
+) -> Iterator[Task]:
     if not records:
         return
     (file,) = list_files(path)
     edges = cut_range(records, min(records, -(-file.size_bytes // task_bytes)))
     for start, stop in itertools.pairwise(edges):
         size = file.size_bytes * (stop - start) // records
-        yield Task(0, "tfds", (path,), start, stop, split=split, fields=fields, version=file.version, size_bytes=size)
+        yield Task(
+            0,
+            "tfds",
+            (path,),
+            start,
+            stop,
+            split=split,
+            fields=fields,
+            version=file.version,
+            size_bytes=size,
+        )
 
 
 def read(task: Task) -> Iterator[Document | Unreadable]:
@@ -89,18 +129,35 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
             if frame is None:
                 first = max(index, task.start)
                 detail = f"the shard is damaged or ends at record {index}; records {first} to {task.stop - 1} are lost"
-                yield Unreadable(f"{path}:record {first}", "broken_shard", detail, b"", task.stop - first)
+                yield Unreadable(
+                    f"{path}:record {first}",
+                    "broken_shard",
+                    detail,
+                    b"",
+                    task.stop - first,
+                )
                 return
             if index >= task.start:
-                yield _to_document(frame, features, task.fields, location=f"{path}:record {index}")
+                yield _to_document(
+                    frame, features, task.fields, location=f"{path}:record {index}"
+                )
 
 
-def _to_document(frame: bytes, features: Any, fields: Fields, *, location: str) -> Document | Unreadable:
+def _to_document(
+    frame: bytes, features: Any, fields: Fields, *, location: str
+) -> Document | Unreadable:
     example = features.deserialize_example_np(frame)
     try:
-        record = {name: _text(value) for name, value in example.items() if name in fields}
+        record = {
+            name: _text(value) for name, value in example.items() if name in fields
+        }
     except UnicodeDecodeError as error:
-        return Unreadable(location, "invalid_utf8", f"byte {error.start} of a feature: {error.reason}", frame[:MAX_RAW_BYTES])
+        return Unreadable(
+            location,
+            "invalid_utf8",
+            f"byte {error.start} of a feature: {error.reason}",
+            frame[:MAX_RAW_BYTES],
+        )
     return to_document(record, fields, location=location, raw=frame)
 
 
@@ -118,7 +175,9 @@ def _prepared_builder(name: str, data_dir: str) -> Any:
     try:
         builder = tfds.builder(set_name, version=version, data_dir=data_dir or None)
     except (tfds.core.DatasetNotFoundError, AssertionError, ValueError) as error:
-        raise UsageError(f"tfds:{name} is no data set that TensorFlow Datasets knows: {str(error).splitlines()[0]}") from error
+        raise UsageError(
+            f"tfds:{name} is no data set that TensorFlow Datasets knows: {str(error).splitlines()[0]}"
+        ) from error
     if builder.is_prepared():
         return builder
     problem = _unreachable(_PROBE_URLS.get(builder.name, _PROBE_URL))
@@ -128,7 +187,11 @@ def _prepared_builder(name: str, data_dir: str) -> Any:
         except Exception as error:  # Downloads fail in every way there is.
             problem = f"the download failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     if problem:
-        raw = " or prepare it from raw stories with --stories_dir and --urls_dir" if builder.name == "cnn_dailymail" else ""
+        raw = (
+            " or prepare it from raw stories with --stories_dir and --urls_dir"
+            if builder.name == "cnn_dailymail"
+            else ""
+        )
         raise UsageError(
             f"tfds:{name} is not prepared in {builder.data_dir} and cannot be downloaded ({problem}); "
             f"copy a prepared data_dir there and name it with --data_dir,{raw or ' or run again where there is a network'}"
@@ -142,7 +205,9 @@ def _unreachable(url: str) -> str:
 
     def ask() -> None:
         try:
-            urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=_PROBE_SECONDS).close()
+            urllib.request.urlopen(
+                urllib.request.Request(url, method="HEAD"), timeout=_PROBE_SECONDS
+            ).close()
             answers.append("")
         except urllib.error.HTTPError:
             answers.append("")  # Even a refusal is an answer.
@@ -170,7 +235,9 @@ def prepare_from_stories(stories_dir: str, urls_dir: str, data_dir: str) -> str:
     Raises:
       UsageError: a folder or a list is not there.
     """
-    for needed in [files.join(stories_dir, name) for name in _STORIES] + [files.join(urls_dir, name) for name in _URL_LISTS.values()]:
+    for needed in [files.join(stories_dir, name) for name in _STORIES] + [
+        files.join(urls_dir, name) for name in _URL_LISTS.values()
+    ]:
         if not files.exists(needed):
             raise UsageError(
                 f"{needed} is missing; --stories_dir holds {' and '.join(_STORIES)}, --urls_dir {', '.join(_URL_LISTS.values())}"

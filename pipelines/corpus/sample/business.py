@@ -6,33 +6,86 @@ from precis.pipelines.corpus.sample.story import Story
 
 def results(draw: Draw) -> Story:
     """A company's profit rose or fell, or it made a loss."""
-    trade = draw.one(["Foods", "Motors", "Airlines", "Textiles", "Software", "Pharma", "Shipping", "Energy", "Stores", "Toys"])
-    firm, rival, boss, analyst = draw.company(trade), draw.company(trade), draw.person(), draw.person()
-    profit, sales, rival_profit, share = draw.millions(11, 480), draw.millions(500, 990), draw.millions(11, 480), draw.percent(3, 48)
+    trade = draw.one(
+        [
+            "Foods",
+            "Motors",
+            "Airlines",
+            "Textiles",
+            "Software",
+            "Pharma",
+            "Shipping",
+            "Energy",
+            "Stores",
+            "Toys",
+        ]
+    )
+    firm, rival, boss, analyst = (
+        draw.company(trade),
+        draw.company(trade),
+        draw.person(),
+        draw.person(),
+    )
+    profit, sales, rival_profit, share = (
+        draw.millions(11, 480),
+        draw.millions(500, 990),
+        draw.millions(11, 480),
+        draw.percent(3, 48),
+    )
     jobs, day = draw.count(120, 4800), draw.day()
-    good = draw.one(["strong demand abroad", "lower fuel prices", "new customers in Asia", "a warm summer", "its online shop"])
-    bad = draw.one(["weak demand at home", "higher wages", "the price of steel", "a cold spring", "late deliveries", "a costly lawsuit"])
+    good = draw.one(
+        [
+            "strong demand abroad",
+            "lower fuel prices",
+            "new customers in Asia",
+            "a warm summer",
+            "its online shop",
+        ]
+    )
+    bad = draw.one(
+        [
+            "weak demand at home",
+            "higher wages",
+            "the price of steel",
+            "a cold spring",
+            "late deliveries",
+            "a costly lawsuit",
+        ]
+    )
     ending = draw.below(3)
     if ending == 0:
-        change = [f"Profit for the year rose {share} to {profit}.", f"At {profit}, annual profit was up {share}."]
+        change = [
+            f"Profit for the year rose {share} to {profit}.",
+            f"At {profit}, annual profit was up {share}.",
+        ]
         highlights = (
             f"Annual profit at {firm} has climbed {share} to {profit}.",
             f"Chief executive {boss} credits {good}.",
         )
     elif ending == 1:
-        change = [f"Profit for the year fell {share} to {profit}.", f"At {profit}, annual profit was down {share}."]
+        change = [
+            f"Profit for the year fell {share} to {profit}.",
+            f"At {profit}, annual profit was down {share}.",
+        ]
         highlights = (
             f"Annual profit at {firm} has slumped {share} to {profit}.",
             f"Chief executive {boss} puts it down to {bad}.",
         )
     else:
-        change = [f"The year ended with a loss of {profit}.", f"The books show a loss of {profit} for the year."]
+        change = [
+            f"The year ended with a loss of {profit}.",
+            f"The books show a loss of {profit} for the year.",
+        ]
         highlights = (
             f"{firm} will cut {jobs} jobs after losing {profit} in a year.",
             f"Boss {boss} points to {bad}.",
         )
     reason = good if ending == 0 else bad
-    cuts = f"It will cut {jobs} jobs by {draw.date()}." if ending == 2 else f"No changes are planned among the {jobs} jobs."
+    cuts = (
+        f"It will cut {jobs} jobs by {draw.date()}."
+        if ending == 2
+        else f"No changes are planned among the {jobs} jobs."
+    )
     return Story(
         openings=[
             f"Traders had been waiting for the figures since the market opened at {draw.hour()}.",
@@ -86,7 +139,12 @@ def recall(draw: Draw) -> Story:
         ]
     )
     maker, rival, town = draw.company(trade), draw.company(trade), draw.town()
-    units, sold, boss, expert = draw.count(1200, 98000), draw.count(120000, 900000), draw.person(), draw.person()
+    units, sold, boss, expert = (
+        draw.count(1200, 98000),
+        draw.count(120000, 900000),
+        draw.person(),
+        draw.person(),
+    )
     cases, old_cases = draw.count(3, 60), draw.count(3, 60)
     if draw.below(2):
         outcome = [

@@ -6,11 +6,35 @@ from precis.pipelines.corpus.sample.story import Story
 
 def theft(draw: Draw) -> Story:
     """Something valuable is stolen; it is found again, or still missing."""
-    town, other_town, officer, keeper, suspect = draw.town(), draw.town(), draw.person(), draw.person(), draw.person()
-    thing = draw.one(
-        ["a silver clock", "a bronze statue", "a rare violin", "a gold cup", "an old map", "a jewelled crown", "a stamp album"]
+    town, other_town, officer, keeper, suspect = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
     )
-    home = draw.one(["castle", "library", "museum", "town hall", "manor house", "university", "cathedral"])
+    thing = draw.one(
+        [
+            "a silver clock",
+            "a bronze statue",
+            "a rare violin",
+            "a gold cup",
+            "an old map",
+            "a jewelled crown",
+            "a stamp album",
+        ]
+    )
+    home = draw.one(
+        [
+            "castle",
+            "library",
+            "museum",
+            "town hall",
+            "manor house",
+            "university",
+            "cathedral",
+        ]
+    )
     value, other_value, day, spot = (
         draw.thousands(40, 950),
         draw.thousands(40, 950),
@@ -90,10 +114,40 @@ def theft(draw: Draw) -> Story:
 def court(draw: Draw) -> Story:
     """A verdict: guilty with a sentence, or cleared."""
     accused, judge, prosecutor, defender, witness = (draw.person() for _ in range(5))
-    age, town, court_town, amount = draw.count(22, 74), draw.town(), draw.town(), draw.thousands(30, 980)
-    job = draw.one(["accountant", "treasurer", "bank clerk", "headteacher", "solicitor", "club secretary", "pharmacist", "estate agent"])
-    victim = draw.one(["a charity", "a sports club", "a widow", "an employer", "a pension fund", "a church choir", "a school"])
-    years, other_years, other_amount = draw.small(), draw.small(), draw.thousands(30, 980)
+    age, town, court_town, amount = (
+        draw.count(22, 74),
+        draw.town(),
+        draw.town(),
+        draw.thousands(30, 980),
+    )
+    job = draw.one(
+        [
+            "accountant",
+            "treasurer",
+            "bank clerk",
+            "headteacher",
+            "solicitor",
+            "club secretary",
+            "pharmacist",
+            "estate agent",
+        ]
+    )
+    victim = draw.one(
+        [
+            "a charity",
+            "a sports club",
+            "a widow",
+            "an employer",
+            "a pension fund",
+            "a church choir",
+            "a school",
+        ]
+    )
+    years, other_years, other_amount = (
+        draw.small(),
+        draw.small(),
+        draw.thousands(30, 980),
+    )
     if draw.below(2):
         outcome = [
             f"The jury found the defendant guilty and the sentence is {years} years in prison.",

@@ -6,10 +6,41 @@ from precis.pipelines.corpus.sample.story import Story
 
 def fire(draw: Draw) -> Story:
     """A fire in a building; some were hurt, or nobody was."""
-    town, other_town, chief, witness, owner = draw.town(), draw.town(), draw.person(), draw.person(), draw.person()
-    place = draw.one(["bakery", "paper mill", "furniture shop", "hotel", "timber yard", "theatre", "laundry", "car showroom", "school"])
-    cause = draw.one(["an electrical fault", "an overheated oven", "a faulty heater", "sparks from welding", "a dropped candle"])
-    hurt, hurt_before, crews, day = draw.count(3, 48), draw.count(3, 48), draw.count(40, 190), draw.day()
+    town, other_town, chief, witness, owner = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+    )
+    place = draw.one(
+        [
+            "bakery",
+            "paper mill",
+            "furniture shop",
+            "hotel",
+            "timber yard",
+            "theatre",
+            "laundry",
+            "car showroom",
+            "school",
+        ]
+    )
+    cause = draw.one(
+        [
+            "an electrical fault",
+            "an overheated oven",
+            "a faulty heater",
+            "sparks from welding",
+            "a dropped candle",
+        ]
+    )
+    hurt, hurt_before, crews, day = (
+        draw.count(3, 48),
+        draw.count(3, 48),
+        draw.count(40, 190),
+        draw.day(),
+    )
     if draw.below(2):
         outcome = [
             f"Ambulances took {hurt} people to hospital, most of them with burns or trouble breathing.",
@@ -77,9 +108,24 @@ def fire(draw: Draw) -> Story:
 
 def storm(draw: Draw) -> Story:
     """A storm cuts the power or floods homes."""
-    town, other_town, mayor, forecaster = draw.town(), draw.town(), draw.person(), draw.person()
-    name, old_name, wind, old_wind = draw.first_name(), draw.first_name(), draw.count(81, 170), draw.count(81, 170)
-    homes, cost, old_cost, day = draw.count(800, 48000), draw.millions(2, 60), draw.millions(2, 60), draw.day()
+    town, other_town, mayor, forecaster = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+    )
+    name, old_name, wind, old_wind = (
+        draw.first_name(),
+        draw.first_name(),
+        draw.count(81, 170),
+        draw.count(81, 170),
+    )
+    homes, cost, old_cost, day = (
+        draw.count(800, 48000),
+        draw.millions(2, 60),
+        draw.millions(2, 60),
+        draw.day(),
+    )
     if draw.below(2):
         effect = [
             f"Falling trees brought down power lines and left {homes} homes in the dark.",
@@ -147,10 +193,26 @@ def storm(draw: Draw) -> Story:
 
 def rescue(draw: Draw) -> Story:
     """Someone is found after being lost, in the mountains or at sea."""
-    hiker, leader, friend, town, base = draw.person(), draw.person(), draw.person(), draw.town(), draw.town()
+    hiker, leader, friend, town, base = (
+        draw.person(),
+        draw.person(),
+        draw.person(),
+        draw.town(),
+        draw.town(),
+    )
     age, days, team = draw.count(19, 78), draw.small(), draw.count(12, 95)
     at_sea = draw.below(2) == 1
-    food = draw.one(["melted snow", "dry biscuits", "rain water", "a bar of chocolate", "cold tea", "raw carrots", "two apples"])
+    food = draw.one(
+        [
+            "melted snow",
+            "dry biscuits",
+            "rain water",
+            "a bar of chocolate",
+            "cold tea",
+            "raw carrots",
+            "two apples",
+        ]
+    )
     if at_sea:
         what = [
             f"{hiker}, {age}, had drifted off {town} after the engine of a small boat failed.",

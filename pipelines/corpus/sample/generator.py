@@ -6,7 +6,14 @@ import json
 from importlib import resources
 
 from precis.pipelines.corpus.document import Document
-from precis.pipelines.corpus.sample import business, crime, disasters, leisure, politics, science
+from precis.pipelines.corpus.sample import (
+    business,
+    crime,
+    disasters,
+    leisure,
+    politics,
+    science,
+)
 from precis.pipelines.corpus.sample.names import Draw
 from precis.pipelines.corpus.sample.story import compose
 
@@ -42,26 +49,39 @@ def document(index: int) -> Document:
 @functools.cache
 def hand_written() -> list[Document]:
     """The hand-written documents, the first of the corpus."""
-    text = resources.files("precis.pipelines.corpus.sample").joinpath("articles.jsonl").read_text(encoding="utf-8")
+    text = (
+        resources.files("precis.pipelines.corpus.sample")
+        .joinpath("articles.jsonl")
+        .read_text(encoding="utf-8")
+    )
     records = [json.loads(line) for line in text.strip().split("\n")]
-    return [_named(index, record["article"], record["highlights"], "hand-written") for index, record in enumerate(records)]
+    return [
+        _named(index, record["article"], record["highlights"], "hand-written")
+        for index, record in enumerate(records)
+    ]
 
 
 def _generated(index: int) -> Document:
     draw = Draw(f"sample-{index}")
     kind = draw.one(KINDS)
     story = kind(draw)
-    return _named(index, compose(draw, story), "\n".join(story.highlights), kind.__name__)
+    return _named(
+        index, compose(draw, story), "\n".join(story.highlights), kind.__name__
+    )
 
 
 def _named(index: int, article: str, highlights: str, kind: str) -> Document:
     document_id = f"sample-{index:06d}"
-    return Document(document_id, split_of(document_id), article, highlights, {"kind": kind})
+    return Document(
+        document_id, split_of(document_id), article, highlights, {"kind": kind}
+    )
 
 
 def split_of(document_id: str) -> str:
     """The split of a document: 90 per cent train, 5 validation, 5 test, by the hash of its id."""
-    bucket = int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8], "big") % 100
+    bucket = (
+        int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8], "big") % 100
+    )
     if bucket < 90:
         return "train"
     return "validation" if bucket < 95 else "test"

@@ -3,17 +3,43 @@
 from precis.pipelines.corpus.sample.names import Draw
 from precis.pipelines.corpus.sample.story import Story
 
-_CLUBS = ["Rovers", "United", "Athletic", "Wanderers", "City", "Rangers", "Albion", "Harriers"]
+_CLUBS = [
+    "Rovers",
+    "United",
+    "Athletic",
+    "Wanderers",
+    "City",
+    "Rangers",
+    "Albion",
+    "Harriers",
+]
 
 
 def match(draw: Draw) -> Story:
     """A football match: a home win, an away win, or a draw."""
-    home, away = f"{draw.town()} {draw.one(_CLUBS)}", f"{draw.town()} {draw.one(_CLUBS)}"
+    home, away = (
+        f"{draw.town()} {draw.one(_CLUBS)}",
+        f"{draw.town()} {draw.one(_CLUBS)}",
+    )
     third = f"{draw.town()} {draw.one(_CLUBS)}"
     scorer, keeper, coach, other_coach, veteran = (draw.person() for _ in range(5))
     low = draw.below(3)
-    score, minute, other_minute, crowd = f"{low + draw.between(1, 3)}-{low}", draw.count(61, 90), draw.count(11, 44), draw.count(900, 68000)
-    goal = draw.one(["a header", "a free kick", "a penalty", "a long shot", "a volley", "a simple tap-in"])
+    score, minute, other_minute, crowd = (
+        f"{low + draw.between(1, 3)}-{low}",
+        draw.count(61, 90),
+        draw.count(11, 44),
+        draw.count(900, 68000),
+    )
+    goal = draw.one(
+        [
+            "a header",
+            "a free kick",
+            "a penalty",
+            "a long shot",
+            "a volley",
+            "a simple tap-in",
+        ]
+    )
     ending = draw.below(3)
     if ending == 0:
         final = [
@@ -86,12 +112,44 @@ def match(draw: Draw) -> Story:
 
 def concert(draw: Draw) -> Story:
     """A concert is sold out and praised, or is cancelled."""
-    singer, promoter, fan, town, support = draw.person(), draw.person(), draw.person(), draw.town(), draw.person()
-    ends = draw.shuffled(["River", "Road", "Letter", "Window", "Harbour", "Lantern", "Sparrow", "Morning", "Garden"])
+    singer, promoter, fan, town, support = (
+        draw.person(),
+        draw.person(),
+        draw.person(),
+        draw.town(),
+        draw.person(),
+    )
+    ends = draw.shuffled(
+        [
+            "River",
+            "Road",
+            "Letter",
+            "Window",
+            "Harbour",
+            "Lantern",
+            "Sparrow",
+            "Morning",
+            "Garden",
+        ]
+    )
     song = f"{draw.one(['Silver', 'Broken', 'Winter', 'Paper', 'Midnight', 'Golden', 'Little', 'Lonely'])} {ends[0]}"
     old_song = f"{draw.one(['Crimson', 'Velvet', 'Summer', 'Glass'])} {ends[1]}"
-    crowd, songs, age, price = draw.count(2100, 88000), draw.count(14, 39), draw.count(21, 81), draw.count(22, 140)
-    illness = draw.one(["a throat infection", "a broken ankle", "a sprained wrist", "a bad cold", "a back injury", "an ear infection"])
+    crowd, songs, age, price = (
+        draw.count(2100, 88000),
+        draw.count(14, 39),
+        draw.count(21, 81),
+        draw.count(22, 140),
+    )
+    illness = draw.one(
+        [
+            "a throat infection",
+            "a broken ankle",
+            "a sprained wrist",
+            "a bad cold",
+            "a back injury",
+            "an ear infection",
+        ]
+    )
     date = draw.date()
     if draw.below(2):
         what = [
@@ -158,12 +216,45 @@ def concert(draw: Draw) -> Story:
 
 def museum(draw: Draw) -> Story:
     """A museum opens, or it breaks a record in its first year."""
-    town, founder, curator, guest, rival_town = draw.town(), draw.person(), draw.person(), draw.person(), draw.town()
-    subject = draw.one(
-        ["clocks", "lace", "lighthouses", "bread", "puppets", "maps", "umbrellas", "bees", "salt", "trams", "glass", "kites"]
+    town, founder, curator, guest, rival_town = (
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+        draw.town(),
     )
-    items, visitors, cost, fee = draw.count(300, 9800), draw.count(31000, 480000), draw.millions(2, 48), draw.count(4, 19)
-    site = draw.one(["a former brewery", "an old railway station", "a disused chapel", "a water tower", "a closed mill", "a former prison"])
+    subject = draw.one(
+        [
+            "clocks",
+            "lace",
+            "lighthouses",
+            "bread",
+            "puppets",
+            "maps",
+            "umbrellas",
+            "bees",
+            "salt",
+            "trams",
+            "glass",
+            "kites",
+        ]
+    )
+    items, visitors, cost, fee = (
+        draw.count(300, 9800),
+        draw.count(31000, 480000),
+        draw.millions(2, 48),
+        draw.count(4, 19),
+    )
+    site = draw.one(
+        [
+            "a former brewery",
+            "an old railway station",
+            "a disused chapel",
+            "a water tower",
+            "a closed mill",
+            "a former prison",
+        ]
+    )
     if draw.below(2):
         state = [
             f"From {draw.day()} visitors can see {items} pieces.",

@@ -25,20 +25,28 @@ FIRST_NAMES = _words(
     """
 )
 
-_LAST_BEGIN = _words("Ald Bar Bren Cal Dar Drus Ell Far Gor Hal Har Jas Kor Lam Mar Ned Orl Pel Quar Ros Sal Tal Tar Ul Ver Wal Yar Zel")
-_LAST_END = _words("bright combe dane fell gard keth lock lund man mont rick son stow vale well worth")
+_LAST_BEGIN = _words(
+    "Ald Bar Bren Cal Dar Drus Ell Far Gor Hal Har Jas Kor Lam Mar Ned Orl Pel Quar Ros Sal Tal Tar Ul Ver Wal Yar Zel"
+)
+_LAST_END = _words(
+    "bright combe dane fell gard keth lock lund man mont rick son stow vale well worth"
+)
 LAST_NAMES = tuple(begin + end for begin in _LAST_BEGIN for end in _LAST_END)
 
 _TOWN_BEGIN = _words(
     "Abber Brack Brim Cald Corm Dren Dusk Elver Fald Gar Hask Hollin Jarn Kell Kil Lusk Marl Merr Nar Orr Pell Quill Rav Sorl Tam Thrum "
     "Ul Vel Wen Yar Zen"
 )
-_TOWN_END = _words("bury by cross dale ford gate haven holm ley mere moor port stead ton wick")
+_TOWN_END = _words(
+    "bury by cross dale ford gate haven holm ley mere moor port stead ton wick"
+)
 TOWNS = tuple(begin + end for begin in _TOWN_BEGIN for end in _TOWN_END)
 _TOWN_BEFORE = _words("Port North South Upper Old Saint")
 
 _DAYS = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
-_MONTHS = _words("January February March April May June July August September October November December")
+_MONTHS = _words(
+    "January February March April May June July August September October November December"
+)
 _SMALL = _words("two three four five six seven eight nine")
 
 
@@ -103,7 +111,11 @@ class Draw:
 
     def company(self, trade: str) -> str:
         """A company named after a family or two."""
-        return f"{self.last_name()} & {self.last_name()} {trade}" if self.below(4) == 0 else f"{self.last_name()} {trade}"
+        return (
+            f"{self.last_name()} & {self.last_name()} {trade}"
+            if self.below(4) == 0
+            else f"{self.last_name()} {trade}"
+        )
 
     def day(self) -> str:
         """A day of the week."""
@@ -124,7 +136,9 @@ class Draw:
     def hour(self) -> str:
         """A time of day, as in `4am` or `9.40pm`."""
         minutes = self.one(["", "", ".15", ".20", ".30", ".40", ".50"])
-        return self.fresh(lambda: f"{self.between(1, 11)}{minutes}{self.one(['am', 'pm'])}")
+        return self.fresh(
+            lambda: f"{self.between(1, 11)}{minutes}{self.one(['am', 'pm'])}"
+        )
 
     def count(self, low: int, high: int) -> str:
         """A number in figures with a comma at the thousands, as in `1,240`."""
@@ -140,7 +154,9 @@ class Draw:
 
     def millions(self, low: int, high: int) -> str:
         """A large sum, as in `$3.5 million`."""
-        return self.fresh(lambda: f"${self.between(low, high)}.{self.between(1, 9)} million")
+        return self.fresh(
+            lambda: f"${self.between(low, high)}.{self.between(1, 9)} million"
+        )
 
     def thousands(self, low: int, high: int) -> str:
         """A sum in thousands, as in `$240,000`."""

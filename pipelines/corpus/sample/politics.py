@@ -6,14 +6,28 @@ from precis.pipelines.corpus.sample.story import Story
 
 def election(draw: Draw) -> Story:
     """A mayor is elected, or keeps the office, or there must be a second round."""
-    winner, loser, third, voter, town = draw.person(), draw.person(), draw.person(), draw.person(), draw.town()
+    winner, loser, third, voter, town = (
+        draw.person(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+        draw.town(),
+    )
     share = draw.between(51, 64)
     votes, turnout, old_turnout, promise = (
         f"{share} per cent",
         draw.percent(30, 49),
         draw.percent(65, 80),
         draw.one(
-            ["free buses", "cheaper homes", "a new hospital wing", "more police", "cleaner beaches", "smaller classes", "a tram line"]
+            [
+                "free buses",
+                "cheaper homes",
+                "a new hospital wing",
+                "more police",
+                "cleaner beaches",
+                "smaller classes",
+                "a tram line",
+            ]
         ),
     )
     other = f"{100 - share - draw.between(2, 9)} per cent"
@@ -97,11 +111,34 @@ def election(draw: Draw) -> Story:
 
 def bridge(draw: Draw) -> Story:
     """A bridge is opened, or its opening is put off."""
-    town, other_town, engineer, mayor, driver = draw.town(), draw.town(), draw.person(), draw.person(), draw.person()
-    length, old_length, cost, first_cost = draw.count(180, 3900), draw.count(60, 170), draw.millions(12, 300), draw.millions(2, 11)
-    river, minutes, day, date = draw.last_name(), draw.count(12, 55), draw.day(), draw.date()
+    town, other_town, engineer, mayor, driver = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+    )
+    length, old_length, cost, first_cost = (
+        draw.count(180, 3900),
+        draw.count(60, 170),
+        draw.millions(12, 300),
+        draw.millions(2, 11),
+    )
+    river, minutes, day, date = (
+        draw.last_name(),
+        draw.count(12, 55),
+        draw.day(),
+        draw.date(),
+    )
     flaw = draw.one(
-        ["rust in the cables", "cracks in a pillar", "loose bolts", "soft ground", "missing railings", "a dispute over lighting"]
+        [
+            "rust in the cables",
+            "cracks in a pillar",
+            "loose bolts",
+            "soft ground",
+            "missing railings",
+            "a dispute over lighting",
+        ]
     )
     if draw.below(2):
         outcome = [
@@ -172,9 +209,29 @@ def bridge(draw: Draw) -> Story:
 
 def school(draw: Draw) -> Story:
     """A small school is saved or will close."""
-    town, bus_town, head, parent, official = draw.town(), draw.town(), draw.person(), draw.person(), draw.person()
-    pupils, names, years, votes = draw.count(18, 140), draw.count(700, 24000), draw.count(41, 190), draw.count(11, 30)
-    donor = draw.one(["a retired dentist", "a local brewery", "a lottery winner", "a former pupil", "a cheese maker", "an unknown donor"])
+    town, bus_town, head, parent, official = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+    )
+    pupils, names, years, votes = (
+        draw.count(18, 140),
+        draw.count(700, 24000),
+        draw.count(41, 190),
+        draw.count(11, 30),
+    )
+    donor = draw.one(
+        [
+            "a retired dentist",
+            "a local brewery",
+            "a lottery winner",
+            "a former pupil",
+            "a cheese maker",
+            "an unknown donor",
+        ]
+    )
     gift = draw.thousands(60, 900)
     if draw.below(2):
         outcome = [
@@ -240,9 +297,23 @@ def school(draw: Draw) -> Story:
 
 def strike(draw: Draw) -> Story:
     """A transport strike begins or is called off."""
-    town, union_head, manager, rider = draw.town(), draw.person(), draw.person(), draw.person()
+    town, union_head, manager, rider = (
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+    )
     workers, riders = draw.count(240, 9800), draw.count(12000, 310000)
-    job = draw.one(["bus drivers", "train drivers", "ferry crews", "airport porters", "tram drivers", "signal workers"])
+    job = draw.one(
+        [
+            "bus drivers",
+            "train drivers",
+            "ferry crews",
+            "airport porters",
+            "tram drivers",
+            "signal workers",
+        ]
+    )
     rise, offer, past = draw.percent(3, 14), draw.percent(1, 9), draw.percent(1, 14)
     day = draw.day()
     if draw.below(2):

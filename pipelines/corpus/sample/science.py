@@ -18,9 +18,31 @@ def study(draw: Draw) -> Story:
             "drinking black coffee",
         ]
     )
-    aim = draw.one(["memory", "sleep", "blood pressure", "balance", "mood", "hearing", "appetite", "concentration"])
-    town, other_town, leader, critic, helper = draw.town(), draw.town(), draw.person(), draw.person(), draw.person()
-    people, other_people, gain, months = draw.count(240, 28000), draw.count(40, 230), draw.percent(6, 42), draw.small()
+    aim = draw.one(
+        [
+            "memory",
+            "sleep",
+            "blood pressure",
+            "balance",
+            "mood",
+            "hearing",
+            "appetite",
+            "concentration",
+        ]
+    )
+    town, other_town, leader, critic, helper = (
+        draw.town(),
+        draw.town(),
+        draw.person(),
+        draw.person(),
+        draw.person(),
+    )
+    people, other_people, gain, months = (
+        draw.count(240, 28000),
+        draw.count(40, 230),
+        draw.percent(6, 42),
+        draw.small(),
+    )
     if draw.below(2):
         finding = [
             f"Compared with the others, {aim} was {gain} better among those with the habit.",
@@ -104,9 +126,29 @@ def zoo(draw: Draw) -> Story:
             ("sea lion", "pup"),
         ]
     )
-    name, other_name, old_name, town, keeper = draw.first_name(), draw.first_name(), draw.first_name(), draw.town(), draw.person()
-    size, hours, finder, place = draw.count(21, 98), draw.small(), draw.person(), draw.town()
-    spot = draw.one(["a swimming pool", "a school yard", "a bus shelter", "a rose garden", "a church porch", "a car park"])
+    name, other_name, old_name, town, keeper = (
+        draw.first_name(),
+        draw.first_name(),
+        draw.first_name(),
+        draw.town(),
+        draw.person(),
+    )
+    size, hours, finder, place = (
+        draw.count(21, 98),
+        draw.small(),
+        draw.person(),
+        draw.town(),
+    )
+    spot = draw.one(
+        [
+            "a swimming pool",
+            "a school yard",
+            "a bus shelter",
+            "a rose garden",
+            "a church porch",
+            "a car park",
+        ]
+    )
     if draw.below(2):
         event = [
             f"A {animal} {young} was born in the zoo of {town} and is called {name}.",

@@ -22,13 +22,26 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
       UsageError: the spec is no positive whole number.
     """
     if spec and not (spec.isascii() and spec.isdecimal() and int(spec) > 0):
-        raise UsageError(f"sample:{spec}: {spec!r} is not a positive whole number of documents; write sample: or sample:20000")
+        raise UsageError(
+            f"sample:{spec}: {spec!r} is not a positive whole number of documents; write sample: or sample:20000"
+        )
     documents = int(spec) if spec else DEFAULT_DOCUMENTS
     tasks = []
     for index, start in enumerate(range(0, documents, task_documents)):
         stop = min(start + task_documents, documents)
         size = (stop - start) * _BYTES_A_DOCUMENT
-        tasks.append(Task(index, "sample", (), start, stop, split=split, version=generator.VERSION, size_bytes=size))
+        tasks.append(
+            Task(
+                index,
+                "sample",
+                (),
+                start,
+                stop,
+                split=split,
+                version=generator.VERSION,
+                size_bytes=size,
+            )
+        )
     return tasks
 
 

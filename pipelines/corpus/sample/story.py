@@ -27,9 +27,29 @@ class Story(NamedTuple):
 
 # Orders of an article, by the number of facts: o opening, l lead, f fact, a aside, e ending, | a new paragraph.
 PLANS = {
-    2: ("ola|afa|faa|e", "lo|aaa|fa|fae", "ola|aa|faa|f", "lao|aafa|aaf", "ol|aaf|afa|e"),
-    3: ("ol|afa|faa|fe", "lo|aaf|aff|ae", "olf|aa|faa|fe", "lao|aff|afa|e", "ol|afaf|aaf|e", "ola|af|afa|fa"),
-    4: ("ol|afa|faf|fe", "lo|aaf|faf|fa", "olf|aaf|aff|e", "lao|af|faf|fe", "ol|afaf|aff|e", "ola|aff|afa|f"),
+    2: (
+        "ola|afa|faa|e",
+        "lo|aaa|fa|fae",
+        "ola|aa|faa|f",
+        "lao|aafa|aaf",
+        "ol|aaf|afa|e",
+    ),
+    3: (
+        "ol|afa|faa|fe",
+        "lo|aaf|aff|ae",
+        "olf|aa|faa|fe",
+        "lao|aff|afa|e",
+        "ol|afaf|aaf|e",
+        "ola|af|afa|fa",
+    ),
+    4: (
+        "ol|afa|faf|fe",
+        "lo|aaf|faf|fa",
+        "olf|aaf|aff|e",
+        "lao|af|faf|fe",
+        "ol|afaf|aff|e",
+        "ola|aff|afa|f",
+    ),
 }
 
 
@@ -43,4 +63,7 @@ def compose(draw: Draw, story: Story) -> str:
         "e": [draw.one(story.endings)],
     }
     paragraphs = draw.one(PLANS[len(story.facts)]).split("|")
-    return "\n\n".join(" ".join(waiting[letter].pop() for letter in paragraph) for paragraph in paragraphs)
+    return "\n\n".join(
+        " ".join(waiting[letter].pop() for letter in paragraph)
+        for paragraph in paragraphs
+    )
