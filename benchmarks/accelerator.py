@@ -1,10 +1,12 @@
-"""Network, loss, optimizer and search on Keras's JAX backend, on whatever JAX finds: a GPU, a TPU or a processor.
+"""Network, loss, optimizer and search on Keras's JAX backend, on whatever JAX finds: a
+GPU, a TPU or a processor.
 
     pip install '.[jax]'        # on a GPU: pip install 'jax[cuda13]'
     python benchmarks/accelerator.py --network small --precision mixed_bfloat16
 
-Prints tokens/s of training, documents/s of beam search, and the share of the chip's peak that their matrix products use; the peak is given
-in TFLOP/s or measured by one large product. Everything is compiled before it is timed; figures are medians.
+Prints tokens/s of training, documents/s of beam search, and the share of the chip's
+peak that their matrix products use; the peak is given in TFLOP/s or measured by one
+large product. Everything is compiled before it is timed; figures are medians.
 """
 
 import argparse
@@ -80,7 +82,8 @@ def main() -> None:
     print(f"parameters {parameters:,}")
     print(f"peak {peak / 1e12:.2f} TFLOP/s")
     tokens = source.size + target.size
-    # Forward and backward: six operations a parameter and token (Kaplan et al. 2020, section 2.1), without embeddings, with the output.
+    # Forward and backward: six operations a parameter and token (Kaplan et al. 2020,
+    # section 2.1), without embeddings, with the output.
     matrices = parameters - args.vocabulary_size * config.width * (
         not config.tied_output
     )

@@ -1,12 +1,17 @@
-"""How fast beam search is: summaries a second of this project and of every peer that is installed, on the same networks and documents.
+"""How fast beam search is: summaries a second of this project and of every peer that is
+installed, on the same networks and documents.
 
-    python benchmarks/decode.py [--peers PYTHON] [--sizes S,B] [--rounds 3] [--documents N] [--engines ours,ctranslate2] [--modes processes]
+    python benchmarks/decode.py [--peers PYTHON] [--sizes S,B] [--rounds 3] [--documents
+    N] [--engines ours,ctranslate2] [--modes processes]
 
-prints `name metric value unit` lines, then a table. The networks are BART with random weights (S: 4+4 layers of width 256, B: 12+6 of
-768), the work 400 tokens in and exactly 100 out, beam 4, no trigram twice. The engines take turns, in alternating order; a rate is the
-median over the rounds, a ratio the median of the rounds' ratios to the first engine. Peers are looked for in the interpreters that
-`--peers` names, the first that has one counts: CTranslate2 (with transformers and PyTorch, which convert its weights), transformers,
-KerasHub. Whether an engine does the same work is the share of tokens it has in common with Hugging Face's `generate`. KerasHub is
+prints `name metric value unit` lines, then a table. The networks are BART with random
+weights (S: 4+4 layers of width 256, B: 12+6 of 768), the work 400 tokens in and exactly
+100 out, beam 4, no trigram twice. The engines take turns, in alternating order; a rate
+is the median over the rounds, a ratio the median of the rounds' ratios to the first
+engine. Peers are looked for in the interpreters that `--peers` names, the first that
+has one counts: CTranslate2 (with transformers and PyTorch, which convert its weights),
+    transformers, KerasHub. Whether an engine does the same work is the share of tokens
+    it has in common with Hugging Face's `generate`. KerasHub is
 compared by speed alone: its weights are its own, and it cannot forbid trigrams.
 """
 
@@ -167,7 +172,9 @@ def report(options: argparse.Namespace) -> Iterator[str]:
 def engines(
     options: argparse.Namespace, pythons: Mapping[str, str], size: Size
 ) -> list[Engine]:
-    """The ways to decode that are measured, the one that the others are compared with first."""
+    """The ways to decode that are measured, the one that the others are compared with
+    first.
+    """
     threads = options.threads
     ours = [
         Engine(
@@ -237,7 +244,9 @@ def measure(
 def agreements(
     size: str, folder: str, workers: Mapping[Engine, subprocess.Popen[str]], log: str
 ) -> dict[Engine, float]:
-    """The share of tokens that each engine has in common with the reference, which is kept; nothing where there is none, or for B."""
+    """The share of tokens that each engine has in common with the reference, which is
+    kept; nothing where there is none, or for B.
+    """
     reference = os.path.join(folder, f"{REFERENCE}.npy")
     if size == "B":  # the reference alone would take minutes
         return {}
@@ -275,7 +284,9 @@ def _ask(
 
 
 def name_of(engine: Engine, size: str = "") -> str:
-    """What an engine is called in the report: ours.S.float32, ctranslate2.S.int8.batch8."""
+    """What an engine is called in the report: ours.S.float32,
+    ctranslate2.S.int8.batch8.
+    """
     return ".".join(
         part for part in (engine.kind, size, engine.precision, engine.label) if part
     )
@@ -367,7 +378,9 @@ print(json.dumps({module: version(module, distribution) for module, distribution
 
 
 def matrix_rate(precision: str, threads: int) -> float:
-    """FLOP/s of large matrix products on this machine, measured in a process of its own."""
+    """FLOP/s of large matrix products on this machine, measured in a process of its
+    own.
+    """
     worker = os.path.join(
         os.path.dirname(os.path.abspath(__file__)), "decode_workers.py"
     )

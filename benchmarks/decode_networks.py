@@ -1,4 +1,6 @@
-"""The networks and the documents that `decode.py` measures with: BART of some sizes with random weights, in the layout of Hugging Face."""
+"""The networks and the documents that `decode.py` measures with: BART of some sizes
+with random weights, in the layout of Hugging Face.
+"""
 
 import json
 import os
@@ -36,7 +38,9 @@ SIZES = {
 
 
 def source_tokens(size: Size, first: int, count: int) -> np.ndarray:
-    """Random documents without special tokens, int64 [B, S]; each depends on its number alone."""
+    """Random documents without special tokens, int64 [B, S]; each depends on its number
+    alone.
+    """
     rows = [
         np.random.default_rng([0, row]).integers(
             10, size.vocabulary_size, size.source_tokens
@@ -55,7 +59,9 @@ def token_texts(size: Size) -> list[str]:
 
 
 def flops(size: Size) -> float:
-    """Floating-point operations of a document: twice the products of encoder, cross-attention's keys and values, and each step."""
+    """Floating-point operations of a document: twice the products of encoder,
+    cross-attention's keys and values, and each step.
+    """
     width, feed_forward, source, length = (
         size.width,
         size.feed_forward,
@@ -78,7 +84,9 @@ def flops(size: Size) -> float:
 
 
 def make_network(folder: str, size: str, pythons: Mapping[str, str]) -> None:
-    """Writes the network of a size, and what CTranslate2 makes of it, unless they are there."""
+    """Writes the network of a size, and what CTranslate2 makes of it, unless they are
+    there.
+    """
     weights, converted = os.path.join(folder, WEIGHTS), os.path.join(folder, CONVERTED)
     if not os.path.exists(os.path.join(weights, "config.json")):
         write_network(weights, SIZES[size])
@@ -96,7 +104,9 @@ def make_network(folder: str, size: str, pythons: Mapping[str, str]) -> None:
 
 
 def write_network(folder: str, size: Size) -> None:
-    """Writes BART with random weights, and with a tokenizer, which CTranslate2's converter asks for, in the layout of Hugging Face."""
+    """Writes BART with random weights, and with a tokenizer, which CTranslate2's
+    converter asks for, in the layout of Hugging Face.
+    """
     import safetensors.numpy
 
     chance = np.random.default_rng(0)

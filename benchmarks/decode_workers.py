@@ -1,11 +1,14 @@
-"""What `decode.py` runs in processes of their own: one engine each, set up once and then timed as often as it is told to.
+"""What `decode.py` runs in processes of their own: one engine each, set up once and
+then timed as often as it is told to.
 
-A worker prints `READY seconds`, then answers each line on its standard input with one on its standard output:
+A worker prints `READY seconds`, then answers each line on its standard input with one
+on its standard output:
 
     go             decodes all its documents          T seconds
     tokens PATH    decodes the first batch, keeps it  T seconds
 
-It runs in the interpreter that has the engine: beyond the standard library and NumPy, a function imports what it needs.
+It runs in the interpreter that has the engine: beyond the standard library and NumPy, a
+function imports what it needs.
 """
 
 import concurrent.futures
@@ -58,7 +61,9 @@ class Engine(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a worker is told: its engine, the name and the folder of the size, and its documents."""
+    """What a worker is told: its engine, the name and the folder of the size, and its
+    documents.
+    """
 
     engine: Engine
     size: str
@@ -99,7 +104,8 @@ def tell(worker: subprocess.Popen[str], line: str) -> None:
 
 
 def answer(worker: subprocess.Popen[str], word: str) -> float:
-    """Waits for the line of a worker that begins with a word, and returns the seconds in it.
+    """Waits for the line of a worker that begins with a word, and returns the seconds
+    in it.
 
     Raises:
       EOFError: the worker ended without it.
@@ -112,7 +118,9 @@ def answer(worker: subprocess.Popen[str], word: str) -> float:
 
 
 def _in_batches(decode: Decode, engine: Engine) -> Decode:
-    """A function that decodes any number of documents, `engine.callers` batches at the same time."""
+    """A function that decodes any number of documents, `engine.callers` batches at the
+    same time.
+    """
     pool = concurrent.futures.ThreadPoolExecutor(engine.callers)
     return lambda source: np.concatenate(
         list(
@@ -230,7 +238,9 @@ def transformers_engine(job: Job) -> Decode:
 
 
 def keras_hub_engine(job: Job) -> Decode:
-    """KerasHub's beam search on TensorFlow, compiled by XLA, with weights of its own. It cannot forbid repeated n-grams."""
+    """KerasHub's beam search on TensorFlow, compiled by XLA, with weights of its own.
+    It cannot forbid repeated n-grams.
+    """
     import keras_hub
     import tensorflow as tf
 
@@ -278,7 +288,9 @@ ENGINES = {
 
 
 def matrix_rate(precision: str, threads: int) -> float:
-    """FLOP/s of the best of some products of two matrices of 2048 x 2048, by TensorFlow."""
+    """FLOP/s of the best of some products of two matrices of 2048 x 2048, by
+    TensorFlow.
+    """
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)

@@ -1,10 +1,13 @@
-"""What it costs to make records: reading, normalising, encoding and writing articles of 700 words, in one thread.
+"""What it costs to make records: reading, normalising, encoding and writing articles of
+700 words, in one thread.
 
     python benchmarks/encode.py [--documents 1000] [--runs 5]
 
-prints `name value unit` lines: each stage by itself, the whole chain as a worker of `precis prepare` does it, tf.text alone, their ratio,
+prints `name value unit` lines: each stage by itself, the whole chain as a worker of
+    `precis prepare` does it, tf.text alone, their ratio,
 and the stage that bounds the chain.
-Rates are medians over the runs, on one corpus that is made anew from a fixed seed each time.
+Rates are medians over the runs, on one corpus that is made anew from a fixed seed each
+time.
 """
 
 import argparse
@@ -73,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def write_articles(path: str, documents: int) -> None:
-    """Writes a corpus of made-up words, their frequencies falling as 1 / rank, with sentences, capitals, numbers and quotes."""
+    """Writes a corpus of made-up words, their frequencies falling as 1 / rank, with
+    sentences, capitals, numbers and quotes.
+    """
     chance = random.Random(7)
     syllables = [
         first + vowel + last
@@ -194,7 +199,9 @@ def write(examples: Sequence[record.Example], path: str) -> None:
 
 
 def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], Any]:
-    """The second pass of `precis prepare` over the file as one task, as a worker does it: from the corpus to a published shard."""
+    """The second pass of `precis prepare` over the file as one task, as a worker does
+    it: from the corpus to a published shard.
+    """
     corpus = CorpusOptions(corpus=f"jsonl:{path}", task_bytes=1 << 40)
     options = PrepareOptions(
         output=output,
@@ -219,7 +226,9 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
 
 
 def _tf_text_alone(tokenizer: Tokenizer, rows: Sequence[Row]) -> Callable[[], Any]:
-    """tf.text's FastWordpiece on the same texts, already tensors: what no code around it can beat."""
+    """tf.text's FastWordpiece on the same texts, already tensors: what no code around
+    it can beat.
+    """
     import tensorflow_text
 
     texts = [

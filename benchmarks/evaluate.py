@@ -1,10 +1,12 @@
-"""The speed of `precis evaluate`, in one process and in one a core, and of its ROUGE beside rouge-score's.
+"""The speed of `precis evaluate`, in one process and in one a core, and of its ROUGE
+beside rouge-score's.
 
     python benchmarks/evaluate.py [--rows 10000] [--systems 12] [--pairs 600]
 
-prints `name value unit` lines. The rows are documents of the built-in corpus; a system is three sentences drawn by chance. All systems of a
-row share its reference and some of its sentences, as the extractive methods of `precis summarize` do. rouge-score, if it is installed,
-scores the first pairs of the same texts.
+prints `name value unit` lines. The rows are documents of the built-in corpus; a system
+is three sentences drawn by chance. All systems of a row share its reference and some of
+its sentences, as the extractive methods of `precis summarize` do. rouge-score, if it is
+installed, scores the first pairs of the same texts.
 """
 
 import argparse
@@ -115,7 +117,9 @@ def evaluate_seconds(pattern: str, output: str, workers: int) -> float:
 
 
 def compare_with_rouge_score(rows: Sequence[dict[str, Any]], *, pairs: int) -> None:
-    """Prints pairs a second of both over the same texts, and whether their figures are equal."""
+    """Prints pairs a second of both over the same texts, and whether their figures are
+    equal.
+    """
     try:
         theirs = importlib.import_module("rouge_score.rouge_scorer").RougeScorer(
             list(rouge.MEASURES), use_stemmer=True

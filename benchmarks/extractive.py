@@ -1,12 +1,16 @@
-"""What an extractive summary costs: documents a second for each method, beside sumy, and seconds for documents of thousands of sentences.
+"""What an extractive summary costs: documents a second for each method, beside sumy,
+and seconds for documents of thousands of sentences.
 
     python benchmarks/extractive.py [--documents 60] [--runs 5]
 
-prints `name value unit` lines. Articles of 700 words are put together from the built-in corpus. Both sides begin with the same sentences
-as strings, split them into words themselves, and end with three sentences in document order; each run takes articles that no run had
-before, so that what is remembered of words is what a bulk job remembers. The sides take turns, in one thread, and what counts is
-the seconds of processor time, so that other work on the machine does little. Rates are medians over the runs, ratios medians of the
-ratios of each run. sumy is measured where it is installed (`pip install 'precis[parity]'`).
+prints `name value unit` lines. Articles of 700 words are put together from the built-in
+corpus. Both sides begin with the same sentences as strings, split them into words
+themselves, and end with three sentences in document order; each run takes articles that
+no run had before, so that what is remembered of words is what a bulk job remembers. The
+sides take turns, in one thread, and what counts is the seconds of processor time, so
+that other work on the machine does little. Rates are medians over the runs, ratios
+medians of the ratios of each run. sumy is measured where it is installed (`pip install
+'precis[parity]'`).
 """
 
 import argparse
@@ -70,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def articles() -> Iterator[Article]:
-    """Endlessly many articles of 700 words and a little more, as sentences: documents of the built-in corpus joined up."""
+    """Endlessly many articles of 700 words and a little more, as sentences: documents
+    of the built-in corpus joined up.
+    """
     article: Article = []
     length = 0
     for number in itertools.count():
@@ -118,7 +124,9 @@ def measure(documents: int, runs: int) -> Iterator[str]:
 
 
 def measure_long() -> Iterator[str]:
-    """The lines on long documents: seconds, and the most memory that was in use at once."""
+    """The lines on long documents: seconds, and the most memory that was in use at
+    once.
+    """
     source = itertools.chain.from_iterable(articles())
     text = [
         f"{sentence} {number % 7919}x"
@@ -141,7 +149,9 @@ def measure_long() -> Iterator[str]:
 
 
 def ours(method: str, article: Article) -> list[str]:
-    """Three sentences with the defaults of `precis summarize`: boilerplate skipped, trigrams blocked."""
+    """Three sentences with the defaults of `precis summarize`: boilerplate skipped,
+    trigrams blocked.
+    """
     chosen = select(
         article,
         METHODS[method](article),
@@ -151,7 +161,9 @@ def ours(method: str, article: Article) -> list[str]:
 
 
 def sumys(name: str) -> Summarize:
-    """Three sentences by sumy with its own stemmer and stop words, and the plainest way to find words."""
+    """Three sentences by sumy with its own stemmer and stop words, and the plainest way
+    to find words.
+    """
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
     from sumy.nlp.stemmers import Stemmer
     from sumy.utils import get_stop_words

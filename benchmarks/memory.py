@@ -1,8 +1,10 @@
-"""Whether memory grows with the corpus: peak resident memory of `precis prepare` over a small and a ten times larger corpus.
+"""Whether memory grows with the corpus: peak resident memory of `precis prepare` over a
+small and a ten times larger corpus.
 
     python benchmarks/memory.py [--documents 20000]
 
-prints `name value unit` lines. Each job is a process of its own, so that its peak is its own.
+prints `name value unit` lines. Each job is a process of its own, so that its peak is
+its own.
 """
 
 import argparse
@@ -36,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def peak_bytes(documents: int) -> int:
-    """Peak resident memory of preparing that many built-in documents, without learning a vocabulary of a size that depends on them."""
+    """Peak resident memory of preparing that many built-in documents, without learning
+    a vocabulary of a size that depends on them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "prepare",

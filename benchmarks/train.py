@@ -1,14 +1,19 @@
-"""How fast training is: tokens a second of this project's optimizer step, beside the same step in PyTorch or for all named networks.
+"""How fast training is: tokens a second of this project's optimizer step, beside the
+same step in PyTorch or for all named networks.
 
-    python benchmarks/train.py [--peers PYTHON] [--rounds 5] [--precision float32] [--engines ours,transformers]
-    python benchmarks/train.py --networks [--rounds 5]
+    python benchmarks/train.py [--peers PYTHON] [--rounds 5] [--precision float32]
+    [--engines ours,transformers] python benchmarks/train.py --networks [--rounds 5]
 
-prints `name metric value unit` lines, then a table. A step is what `precis train` does with one batch: forward and backward through the
-network, label smoothing, dropout, clipping, Adam. A batch is 32 documents of 400 source and 100 target tokens, the vocabulary has 16,000.
+prints `name metric value unit` lines, then a table. A step is what `precis train` does
+with one batch: forward and backward through the network, label smoothing, dropout,
+    clipping, Adam. A batch is 32 documents of 400 source and 100 target tokens, the
+    vocabulary has 16,000.
 
-Without --networks, `small` with and without the pointer takes turns with BART of transformers, which has no pointer, at the same sizes:
-`bart` is BART as it comes (GELU, cross entropy), `bart_alike` also has the activation and the label smoothing of ours. A rate is the median
-over the rounds, a ratio the median of the rounds' ratios. With --networks each network is measured by itself, one after the other.
+Without --networks, `small` with and without the pointer takes turns with BART of
+transformers, which has no pointer, at the same sizes: `bart` is BART as it comes (GELU,
+cross entropy), `bart_alike` also has the activation and the label smoothing of ours. A
+rate is the median over the rounds, a ratio the median of the rounds' ratios. With
+--networks each network is measured by itself, one after the other.
 """
 
 import argparse
@@ -200,7 +205,9 @@ def ratio(others: Sequence[float], own: Sequence[float]) -> float:
 def measure(
     jobs: Sequence[Job], pythons: Mapping[str, str], rounds: int
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
-    """The parameters and the seconds of each round, by name, of trainings that take turns in alternating order."""
+    """The parameters and the seconds of each round, by name, of trainings that take
+    turns in alternating order.
+    """
     parameters: dict[str, int] = {}
     seconds: dict[str, list[float]] = {job.name: [] for job in jobs}
     workers: dict[str, subprocess.Popen[str]] = {}

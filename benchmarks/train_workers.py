@@ -1,7 +1,9 @@
-"""What `train.py` runs in processes of their own: one engine each, set up once, then a training step whenever it is told to.
+"""What `train.py` runs in processes of their own: one engine each, set up once, then a
+training step whenever it is told to.
 
-A worker prints `PARAMETERS number` and `READY seconds`, then answers each line `go` on its standard input with `T seconds` of one step. It
-runs in the interpreter that has the engine: beyond the standard library and NumPy, a function imports what it needs.
+A worker prints `PARAMETERS number` and `READY seconds`, then answers each line `go` on
+its standard input with `T seconds` of one step. It runs in the interpreter that has the
+engine: beyond the standard library and NumPy, a function imports what it needs.
 """
 
 import json
@@ -25,7 +27,8 @@ class Job(NamedTuple):
     Attributes:
       kind: what trains, a key of ENGINES.
       label: what tells it from others of its kind.
-      settings: of the network; ours: what `named_network` takes, transformers: what differs from BART as it comes.
+      settings: of the network; ours: what `named_network` takes, transformers: what
+          differs from BART as it comes.
       precision: what it computes in.
       documents: of one step.
       source_tokens, target_tokens: of a document.
@@ -55,7 +58,9 @@ class Job(NamedTuple):
 
 
 class Training(NamedTuple):
-    """A training that is set up: how many parameters it has, and one step, which returns the loss."""
+    """A training that is set up: how many parameters it has, and one step, which
+    returns the loss.
+    """
 
     parameters: int
     step: Callable[[], float]
@@ -136,7 +141,9 @@ def precis_training(job: Job) -> Training:
 
 
 def transformers_training(job: Job) -> Training:
-    """BART of transformers on PyTorch, eager: its own loss, or with `label_smoothing` in the settings the one that ours makes small."""
+    """BART of transformers on PyTorch, eager: its own loss, or with `label_smoothing`
+    in the settings the one that ours makes small.
+    """
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
 

@@ -1,4 +1,6 @@
-"""What a network reads of a document while it writes: the weights of every attention, with the tokens they belong to."""
+"""What a network reads of a document while it writes: the weights of every attention,
+with the tokens they belong to.
+"""
 
 from typing import NamedTuple
 
@@ -44,8 +46,9 @@ def read_attention(
     Args:
       bundle: the network.
       text: the normalised article, behind the task prefix if there is one.
-      block: encoder, what the encoder reads of the source; self, what is read of what was written; cross, what is read of the source; copy,
-        what the pointer copies. A decoder-only network reads the source and what was written in one: `self`.
+      block: encoder, what the encoder reads of the source; self, what is read of what
+        was written; cross, what is read of the source; copy, what the pointer copies. A
+        decoder-only network reads the source and what was written in one: `self`.
       layer: from 1 at the bottom; 0 is the last.
       decoding: how the summary is searched.
       summary: is read as if it were being written, in place of the network's own.

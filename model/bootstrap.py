@@ -14,8 +14,10 @@ def bootstrap_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The percentile bootstrap intervals of the means of columns (Efron 1979).
 
-    Every column sees the same resampled rows. So the interval of a column of differences between two systems is that of the paired
-    bootstrap (Koehn 2004). Memory is bounded by a constant and the size of the values, whatever the number of resamples.
+    Every column sees the same resampled rows. So the interval of a column of
+    differences between two systems is that of the paired bootstrap (Koehn 2004). Memory
+    is bounded by a constant and the size of the values, whatever the number of
+    resamples.
 
     Args:
       values: float array [N, C] of N rows, at least one, and C columns.
@@ -38,7 +40,8 @@ def bootstrap_intervals(
     for first in range(0, resamples, at_once):
         block = min(at_once, resamples - first)
         drawn = generator.integers(0, count, size=(block, count))
-        # A mean over drawn rows is a product with how often each was drawn: one matrix product for all columns.
+        # A mean over drawn rows is a product with how often each was drawn: one matrix
+        # product for all columns.
         often = np.bincount(
             (drawn + np.arange(block)[:, None] * count).ravel(), minlength=block * count
         ).reshape(block, count)

@@ -1,4 +1,5 @@
-"""A trained network as a folder: configuration, tokenizer, weights, manifest; loads without a network connection and holds no pickle.
+"""A trained network as a folder: configuration, tokenizer, weights, manifest; loads
+without a network connection and holds no pickle.
 
 config.json            the network's architecture and configuration, the task prefixes it knows; of an imported one also how to search
 tokenizer/             vocab.txt and tokenizer.json; of an imported network tokenizers.json
@@ -6,8 +7,9 @@ source_tokenizer/      the same for sources, where they have a vocabulary of the
 weights.safetensors    one tensor per weight, named by its path in the network
 manifest.json          its kind, checksums of the files, model_id, what it was trained on or imported from; written last
 
-The kind of a bundle says what is in it and what takes it. Bundles of every kind are written by `save_files` and checked by `open_files`,
-`open_tokenizer` and `open_weights`.
+The kind of a bundle says what is in it and what takes it. Bundles of every kind are
+written by `save_files` and checked by `open_files`, `open_tokenizer` and
+`open_weights`.
 """
 
 import dataclasses
@@ -59,7 +61,8 @@ class Files(NamedTuple):
     Attributes:
       kind: one of TAKEN_BY.
       config: config.json.
-      model_id: the first 16 hexadecimal digits of the sha256 of its files' checksums: names the model in every row it writes.
+      model_id: the first 16 hexadecimal digits of the sha256 of its files' checksums:
+          names the model in every row it writes.
     """
 
     kind: str
@@ -75,8 +78,10 @@ class Bundle(NamedTuple):
       tokenizer: of summaries.
       source_tokenizer: of sources; most often the same.
       model_id: as in `Files`.
-      special: the special tokens of an imported network; None where the tokenizer knows them.
-      task_prefixes: the texts that say what to write of a document, before which one of them stands; the first is the usual one.
+      special: the special tokens of an imported network; None where the tokenizer knows
+          them.
+      task_prefixes: the texts that say what to write of a document, before which one of
+          them stands; the first is the usual one.
     """
 
     network: "Generator"
@@ -282,7 +287,8 @@ def read_manifest(folder: str) -> dict[str, Any]:
 
 
 def read_decoding(folder: str) -> dict[str, Any]:
-    """The flags that a bundle sets itself, without reading its weights: how an imported one is searched, and the usual task prefix.
+    """The flags that a bundle sets itself, without reading its weights: how an imported
+    one is searched, and the usual task prefix.
 
     Raises:
       UsageError: the folder is no complete bundle of a network that writes.
@@ -328,7 +334,8 @@ def open_bundle(folder: str) -> Contents:
 
 
 def check_prefix(prefix: str, contents: Contents) -> None:
-    """Refuses a task prefix that a network trained here was never shown; an imported one may know more than its checkpoint says.
+    """Refuses a task prefix that a network trained here was never shown; an imported
+    one may know more than its checkpoint says.
 
     Raises:
       UsageError: so it is.

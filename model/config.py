@@ -9,12 +9,16 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
 def flag(default: Any, text: str, **metadata: Any) -> Any:
-    """A dataclass field that is a command-line flag too: its default and its help text. `choices=` limits the values."""
+    """A dataclass field that is a command-line flag too: its default and its help text.
+    `choices=` limits the values.
+    """
     return dataclasses.field(default=default, metadata={"help": text, **metadata})
 
 
 def required(text: str, **metadata: Any) -> Any:
-    """A flag without a default. `argument=` names it in the help and makes it one that is written without its name."""
+    """A flag without a default. `argument=` names it in the help and makes it one that
+    is written without its name.
+    """
     return dataclasses.field(metadata={"help": text, **metadata})
 
 

@@ -1,4 +1,6 @@
-"""A bundle of an encoder alone, to train other networks from; the encoder of a network that writes serves as well."""
+"""A bundle of an encoder alone, to train other networks from; the encoder of a network
+that writes serves as well.
+"""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,7 +80,8 @@ class OpenedEncoder(NamedTuple):
 
 
 def open_encoder(folder: str) -> OpenedEncoder:
-    """Reads an encoder: that of a bundle of one alone, or that of a network that writes.
+    """Reads an encoder: that of a bundle of one alone, or that of a network that
+    writes.
 
     Raises:
       UsageError: the folder is no complete bundle of either kind.

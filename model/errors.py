@@ -14,12 +14,16 @@ class UsageError(PrecisError):
 
 
 class DataError(PrecisError):
-    """The data failed the job: too many dead letters, a damaged file, a loss that is not finite."""
+    """The data failed the job: too many dead letters, a damaged file, a loss that is
+    not finite.
+    """
 
     exit_code = 1
 
 
 class JobError(PrecisError):
-    """A pipeline failed for a reason that is neither the command's nor the data's: a full disk, a lost worker, a defect."""
+    """A pipeline failed for a reason that is neither the command's nor the data's: a
+    full disk, a lost worker, a defect.
+    """
 
     exit_code = 1

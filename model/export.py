@@ -1,4 +1,5 @@
-"""A bundle as one TensorFlow graph: text as it was read in, summaries out, with the tokenizer and the search inside.
+"""A bundle as one TensorFlow graph: text as it was read in, summaries out, with the
+tokenizer and the search inside.
 
 articles    string [B]      "(CNN) -- Rain fell."
 bodies      string [B]      "Rain fell."
@@ -22,10 +23,12 @@ SIGNATURE = "serving_default"
 
 
 class SummarizingModule(tf.Module):
-    """What is saved: the weights of a network and `summarize`, which writes with them what `Summarizer` would.
+    """What is saved: the weights of a network and `summarize`, which writes with them
+    what `Summarizer` would.
 
     Attributes:
-      summarize: articles string [B] -> {"summaries": string [B, N], "scores": float32 [B, N]}.
+      summarize: articles string [B] -> {"summaries": string [B, N], "scores": float32
+          [B, N]}.
     """
 
     def __init__(
@@ -81,7 +84,8 @@ class SummarizingModule(tf.Module):
 def keep_distinct(
     texts: tf.Tensor, scores: tf.Tensor, is_one: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Moves the texts of each document that equal no better one to the front, in their order, and blanks the rest.
+    """Moves the texts of each document that equal no better one to the front, in their
+    order, and blanks the rest.
 
     Args:
       texts: string [B, N], best first.
@@ -89,7 +93,8 @@ def keep_distinct(
       is_one: bool [B, N], False where there is no hypothesis.
 
     Returns:
-      string [B, N], and float32 [B, N] that is -inf where a text is blank because there is none.
+      string [B, N], and float32 [B, N] that is -inf where a text is blank because there
+      is none.
     """
     ranks = tf.range(tf.shape(texts)[1])
     is_better = ranks < ranks[:, None]  # [N, N], whether the second index is

@@ -1,7 +1,7 @@
 """Files on local disks and object stores alike: open, write aside and publish, hash.
 
-Every path in precis is a string that fsspec understands: `/data/x`, `relative/x`, `gs://bucket/x`. Nothing is written under its
-final name until it is complete.
+Every path in precis is a string that fsspec understands: `/data/x`, `relative/x`,
+`gs://bucket/x`. Nothing is written under its final name until it is complete.
 """
 
 import contextlib
@@ -67,10 +67,12 @@ def read_json(path: str) -> Any:
 
 @contextlib.contextmanager
 def write_aside(path: str) -> Iterator[IO[bytes]]:
-    """A file for writing that appears under `path` only when the block ends without an error.
+    """A file for writing that appears under `path` only when the block ends without an
+    error.
 
-    On a local disk it is written beside its final name, synced and renamed. An object store shows an object only when its upload is
-    complete, so there it is written in place and dropped on error.
+    On a local disk it is written beside its final name, synced and renamed. An object
+    store shows an object only when its upload is complete, so there it is written in
+    place and dropped on error.
     """
     if is_local(path):
         _, name = filesystem(path)
@@ -104,7 +106,9 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def write_json(path: str, content: Any) -> None:
-    """Publishes a JSON file: sorted keys, two spaces, a last line break, so that equal content is equal bytes."""
+    """Publishes a JSON file: sorted keys, two spaces, a last line break, so that equal
+    content is equal bytes.
+    """
     write_bytes(
         path,
         (
@@ -114,7 +118,9 @@ def write_json(path: str, content: Any) -> None:
 
 
 def remove(path: str) -> None:
-    """Removes a file or a folder with all it holds; nothing happens where there is none."""
+    """Removes a file or a folder with all it holds; nothing happens where there is
+    none.
+    """
     fs, name = filesystem(path)
     if fs.exists(name):
         fs.rm(name, recursive=True)

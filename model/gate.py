@@ -11,7 +11,8 @@ FALLBACKS = ("none", "extractive")
 ABSTRACTIVE, SOURCE = "abstractive", "source"
 # The one flag that no summary of a network can have.
 SHORT_SOURCE = "short_source"
-# Also without a fallback this one keeps a text from being shown: what is longer than its source is no summary.
+# Also without a fallback this one keeps a text from being shown: what is longer than
+# its source is no summary.
 LONGER = "longer_than_source"
 EMPTY = "empty"
 
@@ -20,8 +21,9 @@ EMPTY = "empty"
 class GateConfig:
     """Summary to show"""
 
-    # What a flag is worth depends on network and corpus, so rows say what is wrong with the text that was asked for, until someone who has
-    # looked at them decides to do without it.
+    # What a flag is worth depends on network and corpus, so rows say what is wrong with
+    # the text that was asked for, until someone who has looked at them decides to do
+    # without it.
     fallback: str = flag(
         "none",
         "what `summary` holds where the abstractive summary has one of --fallback_flags: none keeps it with its flags, "
@@ -85,7 +87,8 @@ class Shown(NamedTuple):
 
     Attributes:
       text: the summary to show.
-      reasons: the flags for which the abstractive summary is not shown; none where it is, or where there was none.
+      reasons: the flags for which the abstractive summary is not shown; none where it
+          is, or where there was none.
     """
 
     text: Text
@@ -102,8 +105,10 @@ def choose_summary(
 ) -> Shown:
     """The summary of a document to show; it has never more words than its source.
 
-    A short document is its own summary. Else the abstractive summary is shown, if there is one and none of its flags holds it back; then
-    the extractive one; and the source itself where even that were longer. An empty extractive summary takes no other's place.
+    A short document is its own summary. Else the abstractive summary is shown, if there
+    is one and none of its flags holds it back; then the extractive one; and the source
+    itself where even that were longer. An empty extractive summary takes no other's
+    place.
     """
     if is_short:
         return Shown(source, [])

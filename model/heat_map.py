@@ -1,4 +1,6 @@
-"""Attention weights as a picture: a heat map for each head, written tokens down, read tokens across."""
+"""Attention weights as a picture: a heat map for each head, written tokens down, read
+tokens across.
+"""
 
 import math
 from typing import IO
@@ -26,7 +28,8 @@ def draw(
       seen: the weights.
       file: where to.
       heads: which, from 1; all of them without.
-      most_columns: tokens across, at most: those that are read most, in their order. 0 shows all.
+      most_columns: tokens across, at most: those that are read most, in their order. 0
+          shows all.
     """
     import matplotlib
 
@@ -87,7 +90,9 @@ def draw(
 
 
 def most_read(weights: np.ndarray, most: int) -> np.ndarray:
-    """The columns of weights [H, T, S] that have the largest single weights, at most `most` of them, in their order; 0 takes all."""
+    """The columns of weights [H, T, S] that have the largest single weights, at most
+    `most` of them, in their order; 0 takes all.
+    """
     columns = weights.shape[2]
     if not most or columns <= most:
         return np.arange(columns)
@@ -106,5 +111,7 @@ def _title(seen: HeadWeights, columns: int, share: float) -> str:
 
 
 def _label(piece: str) -> str:
-    """A token without what a picture takes for a formula, and its line break as the font has it."""
+    """A token without what a picture takes for a formula, and its line break as the
+    font has it.
+    """
     return piece.replace("$", r"\$").replace(LINE_BREAK, "↵")

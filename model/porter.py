@@ -1,7 +1,9 @@
-"""Stems of English words by Porter's algorithm (Porter 1980) with the extensions of NLTK, by which published ROUGE figures are made.
+"""Stems of English words by Porter's algorithm (Porter 1980) with the extensions of
+NLTK, by which published ROUGE figures are made.
 
-The one stemmer of the project. NLTK itself is not used because it imports SciPy and scikit-learn, seconds in every process that scores one
-summary, and because it takes half as long again for a word.
+The one stemmer of the project. NLTK itself is not used because it imports SciPy and
+scikit-learn, seconds in every process that scores one summary, and because it takes
+half as long again for a word.
 
     relational   step 2   ATIONAL -> ATE   relate     step 5a   E ->   relat
 """
@@ -36,7 +38,8 @@ _LETTERS = str.maketrans(
     }
 )
 
-# Suffix -> replacement; the first suffix that fits counts, whether its condition holds or not.
+# Suffix -> replacement; the first suffix that fits counts, whether its condition holds
+# or not.
 _STEP_1A = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
 _STEP_2 = {
     **{
@@ -91,7 +94,8 @@ def stem(word: str) -> str:
 
 
 def _pattern(word: str) -> str:
-    """The word with c for each consonant and v for each vowel; a y behind a consonant is a vowel.
+    """The word with c for each consonant and v for each vowel; a y behind a consonant
+    is a vowel.
 
     syzygy  ->  cvcvcv
     """
@@ -111,7 +115,9 @@ def _measure(word: str) -> int:
 
 
 def _ends_cvc(word: str) -> bool:
-    """Whether a short syllable ends the word, as in `hop` but not in `snow`, `box` and `tray`; for NLTK also as in `at`."""
+    """Whether a short syllable ends the word, as in `hop` but not in `snow`, `box` and
+    `tray`; for NLTK also as in `at`.
+    """
     pattern = _pattern(word)
     return (pattern[-3:] == "cvc" and word[-1] not in "wxy") or pattern == "vc"
 

@@ -1,4 +1,6 @@
-"""Importing TensorFlow without the notes that it writes to stderr on import, whatever the log level."""
+"""Importing TensorFlow without the notes that it writes to stderr on import, whatever
+the log level.
+"""
 
 import importlib
 import os

@@ -1,4 +1,5 @@
-"""What one training example is, the TFRecord files that hold examples, and the `dataset.json` that describes a folder of them.
+"""What one training example is, the TFRecord files that hold examples, and the
+`dataset.json` that describes a folder of them.
 
     document_id       bytes [1]
     source            int64 [S]   token ids, cut at max_source_tokens, among them the special tokens that an imported tokenizer puts around
@@ -11,8 +12,10 @@ and, where the records were prepared with oracle labels,
     sentences         bytes [N]   all sentences of the article, each on one line
     oracle            int64 [K]   positions of the sentences that make the best extractive summary, in the order of the greedy search
 
-Records are written without TensorFlow: the wire format is a page long, and writing token ids as one array is faster.
-https://protobuf.dev/programming-guides/encoding and tensorflow/core/example/{example,feature}.proto define it.
+Records are written without TensorFlow: the wire format is a page long, and writing
+    token ids as one array is faster.
+https://protobuf.dev/programming-guides/encoding and
+tensorflow/core/example/{example,feature}.proto define it.
 """
 
 import dataclasses
@@ -44,7 +47,8 @@ FORMAT_VERSION = 1
 DATASET_FILE, SUCCESS_FILE = "dataset.json", "_SUCCESS"
 
 _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
-# The first byte of a protobuf field is its number and its type; 2 is "a length, then that many bytes".
+# The first byte of a protobuf field is its number and its type; 2 is "a length, then
+# that many bytes".
 _FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))
 
 
@@ -55,9 +59,11 @@ class Example(NamedTuple):
       document_id: the document's id.
       source: int [S], token ids of the article, behind the task prefix if there is one.
       target: int [T], token ids of what is to be written.
-      source_tokens: length of the article in tokens before it was cut at the network's source length.
+      source_tokens: length of the article in tokens before it was cut at the network's
+          source length.
       highlights: what is to be written as text, of a summary one sentence a line.
-      labelled: the article's sentences with their oracle labels, if they were asked for.
+      labelled: the article's sentences with their oracle labels, if they were asked
+          for.
     """
 
     document_id: str
@@ -69,14 +75,18 @@ class Example(NamedTuple):
 
 
 class LabelledSentences(NamedTuple):
-    """The sentences of an article, and the positions of those that the oracle takes, in the order it takes them."""
+    """The sentences of an article, and the positions of those that the oracle takes, in
+    the order it takes them.
+    """
 
     sentences: tuple[str, ...]
     oracle: tuple[int, ...]
 
 
 def serialise(example: Example) -> bytes:
-    """The example as a serialised `tf.train.Example`; the features are in the order of their names, so equal examples are equal bytes."""
+    """The example as a serialised `tf.train.Example`; the features are in the order of
+    their names, so equal examples are equal bytes.
+    """
     labelled = example.labelled
     features = (
         _bytes_feature(b"document_id", example.document_id.encode()),
@@ -115,7 +125,9 @@ def _field(tag: int, content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A non-negative number, seven bits a byte, the lowest first; the high bit says that more bytes follow."""
+    """A non-negative number, seven bits a byte, the lowest first; the high bit says
+    that more bytes follow.
+    """
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -125,7 +137,9 @@ def _varint(value: int) -> bytes:
 
 
 def _varints(values: np.ndarray) -> bytes:
-    """`_varint` of each value, joined: the bytes of all values side by side, then those that carry nothing left out."""
+    """`_varint` of each value, joined: the bytes of all values side by side, then those
+    that carry nothing left out.
+    """
     values = np.asarray(values, dtype=np.int64)
     largest = int(values.max())
     if values.min() < 0:
@@ -144,7 +158,9 @@ def _varints(values: np.ndarray) -> bytes:
 
 
 def frame(record: bytes) -> bytes:
-    """A record as it stands in a TFRecord file: length, its checksum, the record, its checksum."""
+    """A record as it stands in a TFRecord file: length, its checksum, the record, its
+    checksum.
+    """
     length = _LENGTH.pack(len(record))
     return b"".join(
         (length, _CRC.pack(_masked_crc(length)), record, _CRC.pack(_masked_crc(record)))
@@ -152,7 +168,9 @@ def frame(record: bytes) -> bytes:
 
 
 def _masked_crc(content: bytes) -> int:
-    """CRC-32C, rotated and shifted as TFRecord files have it, so that a checksum of checksums stays a good one."""
+    """CRC-32C, rotated and shifted as TFRecord files have it, so that a checksum of
+    checksums stays a good one.
+    """
     crc = google_crc32c.value(content)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -264,7 +282,8 @@ class Lengths(NamedTuple):
 
     Attributes:
       mean, max: over all records.
-      deciles: 11 numbers: the least, the length that 10 % of the records do not exceed, 20 %, ..., the greatest.
+      deciles: 11 numbers: the least, the length that 10 % of the records do not exceed,
+          20 %, ..., the greatest.
     """
 
     mean: float
@@ -274,7 +293,9 @@ class Lengths(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatasetInfo:
-    """The content of `dataset.json`: what the records are, where they are, and what they were made from."""
+    """The content of `dataset.json`: what the records are, where they are, and what
+    they were made from.
+    """
 
     format_version: int = FORMAT_VERSION
     # Name and type of every feature of a record.
@@ -285,7 +306,8 @@ class DatasetInfo:
     splits: Mapping[str, tuple[Shard, ...]]
     source_lengths: Lengths
     target_lengths: Lengths
-    # Documents by what became of them: read, written, duplicates, failed, skipped; and why they were skipped.
+    # Documents by what became of them: read, written, duplicates, failed, skipped; and
+    # why they were skipped.
     counts: Mapping[str, int]
     # Dead letters by stage and reason.
     failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -293,7 +315,8 @@ class DatasetInfo:
     max_target_tokens: int
     # The seed of the splits.
     seed: int
-    # What stands before every article, and what of the reference is the target: a name of `precis prepare --target`.
+    # What stands before every article, and what of the reference is the target: a name
+    # of `precis prepare --target`.
     task_prefix: str = ""
     target: str = "highlights"
     # Of the tokenizer that encoded the records; it lies in the same folder.
@@ -337,7 +360,9 @@ class DatasetInfo:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "DatasetInfo":
-        """The description that `to_json` gave; KeyError and TypeError where a field is missing or unknown."""
+        """The description that `to_json` gave; KeyError and TypeError where a field is
+        missing or unknown.
+        """
         values = dict(content)
         values["splits"] = {
             split: tuple(Shard(**shard) for shard in entry["shards"])
@@ -351,7 +376,9 @@ class DatasetInfo:
 
 
 def summarise_lengths(records_of_length: Mapping[int, int]) -> Lengths:
-    """The statistics of lengths from how many records have each; all zero where there are no records."""
+    """The statistics of lengths from how many records have each; all zero where there
+    are no records.
+    """
     total = sum(records_of_length.values())
     if not total:
         return Lengths(mean=0.0, max=0, deciles=(0,) * 11)
@@ -371,11 +398,13 @@ def shard_name(split: str, index: int, count: int) -> str:
 
 
 def load_dataset(folder: str) -> DatasetInfo:
-    """Reads the description of a folder of records and checks that the folder is complete and belongs together.
+    """Reads the description of a folder of records and checks that the folder is
+    complete and belongs together.
 
     Raises:
       UsageError: the folder holds no records.
-      DataError: the folder is unfinished, of another format version, or a tokenizer is not the one that encoded the records.
+      DataError: the folder is unfinished, of another format version, or a tokenizer is
+          not the one that encoded the records.
     """
     path = files.join(folder, DATASET_FILE)
     again = "run the same `precis prepare` command again"

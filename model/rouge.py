@@ -1,8 +1,11 @@
-"""ROUGE as rouge-score computes it, many times as fast where many summaries share a reference and their sentences.
+"""ROUGE as rouge-score computes it, many times as fast where many summaries share a
+reference and their sentences.
 
-rouge-score compares two texts at a time: it tokenizes both for every measure, stems the same words again and fills a table cell by cell for
-every pair of sentences. Here a text is tokenized once, a line that several summaries share is compared once, and the longest common
-subsequence is found on the bits of whole numbers. The figures are equal to the last bit; `tests/test_rouge.py` compares them.
+rouge-score compares two texts at a time: it tokenizes both for every measure, stems the
+same words again and fills a table cell by cell for every pair of sentences. Here a text
+is tokenized once, a line that several summaries share is compared once, and the longest
+common subsequence is found on the bits of whole numbers. The figures are equal to the
+last bit; `tests/test_rouge.py` compares them.
 """
 
 import functools
@@ -38,7 +41,9 @@ class Score(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of a summary: its tokens, and the places that its longest common subsequences take in the lines of the reference."""
+    """A line of a summary: its tokens, and the places that its longest common
+    subsequences take in the lines of the reference.
+    """
 
     tokens: list[str]
     matched: list[int]
@@ -66,9 +71,10 @@ class Reference:
     def score(self, summary: str) -> dict[str, Score]:
         """Every measure of `MEASURES` (Lin 2004) for one summary.
 
-        ROUGE-1 and ROUGE-2 count shared words and pairs of words. The unsplit ROUGE-L is the longest common subsequence of the whole texts,
-        whatever their line breaks. ROUGE-Lsum takes for each line of the reference the union of those with every line of the summary; it is
-        what papers on news report as ROUGE-L.
+        ROUGE-1 and ROUGE-2 count shared words and pairs of words. The unsplit ROUGE-L
+        is the longest common subsequence of the whole texts, whatever their line
+        breaks. ROUGE-Lsum takes for each line of the reference the union of those with
+        every line of the summary; it is what papers on news report as ROUGE-L.
         """
         lines = [
             self._known.get(text) or self._line(text) for text in summary.split("\n")
@@ -80,7 +86,8 @@ class Reference:
             "rouge1": _shared(self._unigrams, unigrams),
             "rouge2": _shared(self._bigrams, Counter(itertools.pairwise(tokens))),
             "rougeL": _common_length(self._places, len(self._tokens), tokens),
-            # A word of the summary is credited once, however many lines of the reference hold it, as ROUGE 1.5.5 does.
+            # A word of the summary is credited once, however many lines of the
+            # reference hold it, as ROUGE 1.5.5 does.
             "rougeLsum": _shared(
                 Counter(self._tokens[place] for place in union), unigrams
             ),
@@ -136,7 +143,9 @@ def scores(
 
 
 def tokenize(text: str) -> list[str]:
-    """The words that ROUGE compares: runs of a to z and 0 to 9 in lower case; those of more than three characters as their stems."""
+    """The words that ROUGE compares: runs of a to z and 0 to 9 in lower case; those of
+    more than three characters as their stems.
+    """
     return list(map(_token, _WORD.findall(text.lower())))
 
 
@@ -158,7 +167,9 @@ def _score(
 
 
 def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
-    """How many n-grams two texts share, each as often as in the text that has fewer of it."""
+    """How many n-grams two texts share, each as often as in the text that has fewer of
+    it.
+    """
     return sum(
         min(count, summary[ngram])
         for ngram, count in reference.items()
@@ -180,10 +191,12 @@ def _places(tokens: Sequence[str]) -> dict[str, int]:
 def _common_length(
     places: Mapping[str, int], length: int, tokens: Sequence[str]
 ) -> int:
-    """The length of the longest common subsequence of a text, given by its places, with another.
+    """The length of the longest common subsequence of a text, given by its places, with
+    another.
 
-    Bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004): one column of the table of lengths is one whole number, whose bit i
-    is 0 where the length grows from row i to row i + 1.
+    Bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004): one column of the
+    table of lengths is one whole number, whose bit i is 0 where the length grows from
+    row i to row i + 1.
     """
     full = column = (1 << length) - 1
     for match in filter(None, map(places.get, tokens)):
@@ -195,11 +208,14 @@ def _common_length(
 def _common_places(
     places: Mapping[str, int], length: int, tokens: Sequence[str]
 ) -> list[int]:
-    """The places that one longest common subsequence takes in a text; of several that are as long, the one that rouge-score takes.
+    """The places that one longest common subsequence takes in a text; of several that
+    are as long, the one that rouge-score takes.
 
-    rouge-score walks back from the last cell of the table: at cell (i, j) it takes a match, or else steps to j - 1 where that column has
-    the larger length, or else to i - 1. Column j - 1 has it exactly where column j grows from row i - 1 to row i, which is a 0 in its bits,
-    so that all steps within one column are one look for the highest bit that is a match or a 0.
+    rouge-score walks back from the last cell of the table: at cell (i, j) it takes a
+    match, or else steps to j - 1 where that column has the larger length, or else to i
+    - 1. Column j - 1 has it exactly where column j grows from row i - 1 to row i, which
+      is a 0 in its bits, so that all steps within one column are one look for the
+      highest bit that is a match or a 0.
     """
     if places.keys().isdisjoint(tokens):
         return []
@@ -210,7 +226,8 @@ def _common_places(
             both = column & match
             column = ((column + both) | (column - both)) & full
         elif columns and not columns[-1][0]:
-            continue  # A second column without a match would change nothing on the way back.
+            # A second column without a match would change nothing on the way back.
+            continue
         columns.append((match, column))
     found = []
     row = length

@@ -1,7 +1,9 @@
-"""Text: normalising it, telling news boilerplate from the story, cutting it into sentences and words.
+"""Text: normalising it, telling news boilerplate from the story, cutting it into
+sentences and words.
 
-Two views of one article. Extractive summaries quote it, so sentences are offsets into the article as it was read. Networks read
-`body`, which is normalised. The content hash is that of the normalised article.
+Two views of one article. Extractive summaries quote it, so sentences are offsets into
+the article as it was read. Networks read `body`, which is normalised. The content hash
+is that of the normalised article.
 
     article     "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
     boilerplate  ^^^^^^^^^
@@ -33,8 +35,10 @@ class Sentence(NamedTuple):
     text: str
 
 
-# What `normalise` removes: controls that are not white space (Cc), all format characters (Cf) and lone surrogates (Cs), which no
-# encoding can write. Spelled out rather than asked of `unicodedata`, so that every Python normalises alike (Unicode 16).
+# What `normalise` removes: controls that are not white space (Cc), all format
+# characters (Cf) and lone surrogates (Cs), which no encoding can write. Spelled out
+# rather than asked of `unicodedata`, so that every Python normalises alike (Unicode
+# 16).
 INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u2064\u2066-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
@@ -45,9 +49,11 @@ INVISIBLE = re.compile(
 def normalise(text: str) -> str:
     """The text as networks and hashes see it; normalising twice changes nothing.
 
-    Unicode NFC; one space for each run of white space; no empty lines and none with white space at its ends; no invisible
-    characters. Line breaks are those of `str.splitlines`. Zero-width joiners and non-joiners go too: a joined emoji becomes its parts,
-    which is the price of equal words being equal strings. The two characters that the tokenizer reserves become the plain
+    Unicode NFC; one space for each run of white space; no empty lines and none with
+    white space at its ends; no invisible characters. Line breaks are those of
+    `str.splitlines`. Zero-width joiners and non-joiners go too: a joined emoji becomes
+    its parts, which is the price of equal words being equal strings. The two characters
+    that the tokenizer reserves become the plain
     ones they look like: `▁` an underscore, `␤` a space.
     """
     return "\n".join(line for line in map(_normalise_line, text.splitlines()) if line)
@@ -67,12 +73,15 @@ def _normalise_line(line: str) -> str:
 
 
 def content_sha256(article: str) -> str:
-    """The sha256 of the normalised article in hexadecimal: equal for two articles that differ in white space only."""
+    """The sha256 of the normalised article in hexadecimal: equal for two articles that
+    differ in white space only.
+    """
     return hashlib.sha256(normalise(article).encode()).hexdigest()
 
 
-# Boilerplate: what CNN and the Daily Mail set before the story, cased as TFDS serves it and lower-cased as See et al. (2017)
-# tokenised it. Tried in this order, over and over, from the first character on; the first that fits nothing ends the search.
+# Boilerplate: what CNN and the Daily Mail set before the story, cased as TFDS serves it
+# and lower-cased as See et al. (2017) tokenised it. Tried in this order, over and over,
+# from the first character on; the first that fits nothing ends the search.
 _AGENCY = r"\( ?~? ?(?:CNN|Reuters|AP|CNN Student News) ?\)"
 _PUBLISHER = (
     r"\( ?(?:CNN ?Money(?:\.com)?|CNNGo|Wired|Mashable(?:\.com)?|Rolling ?Stone(?:\.com)?|The Hollywood Reporter|Billboard|Variety|"
@@ -81,7 +90,8 @@ _PUBLISHER = (
 )
 _DASH = r"(?:--|[-–—])"
 _CASED_PLACE = r"[A-Z][\w.'’-]*(?: (?:(?:al|at|da|de|del|el|in|la|near|of|on|the)\b ?)*[A-Z][\w.'’-]*){0,4}"
-# A tokenised dateline has no capitals to know it by: without a dash it is a few words none of which belongs in a sentence.
+# A tokenised dateline has no capitals to know it by: without a dash it is a few words
+# none of which belongs in a sentence.
 _NO_PLACE = (
     r"(?:a|according|after|an|and|are|as|asked|at|but|by|for|from|gave|had|has|have|he|her|him|his|i|is|it|its|on|our|said|says|she|that|"
     r"their|they|this|to|told|was|watch|we|were|when|who|with|you|network|channel|broadcaster)\b"
@@ -97,7 +107,8 @@ BOILERPLATE = {
     "dateline": rf"{_CASED_PLACE}(?:, {_CASED_PLACE}){{0,2}} {{0,2}}(?i:{_AGENCY})(?:\s?{_DASH}(?=\s))?",
     # "miami , florida ( cnn ) -- ", "new delhi ( cnn ) "
     "tokenised dateline": rf"{_TOKENISED_PLACE}(?: , {_TOKENISED_PLACE}){{0,2}} \( (?:cnn|reuters|ap) \)(?: --(?=\s))?",
-    # "By . Jane Roe . ", "by . jane roe for mailonline . and richard doe . ", at most ten words the first
+    # "By . Jane Roe . ", "by . jane roe for mailonline . and richard doe . ", at most
+    # ten words the first
     "byline": r"[Bb][Yy] \. [^\W\d_][^\s.]*(?:\s[^\s.]+){0,9} \.(?:\sand [^\W\d_][^\s.]*(?:\s[^\s.]+){0,5} \.)*(?=\s)",
     # "PUBLISHED: . 09:12 EST, 3 May 2014 . | . "
     "times": rf"(?i:(?:published|created|(?:last )?updated) ?: ?(?:\. ?)?{_TIME} ?\.(?: ?\| ?\.)?)(?=\s)",
@@ -111,7 +122,9 @@ MAX_BOILERPLATE_CHARACTERS = 1_000
 
 
 def boilerplate(article: str) -> list[Span]:
-    """The stretches before the story that are no part of it: agency, dateline, byline, times. They lie end to end."""
+    """The stretches before the story that are no part of it: agency, dateline, byline,
+    times. They lie end to end.
+    """
     head = article[:MAX_BOILERPLATE_CHARACTERS]
     spans: list[Span] = []
     position = 0
@@ -145,10 +158,12 @@ _WORD_CHARACTER = re.compile(r"[^\W_]")
 def sentences(article: str, *, strip_boilerplate: bool = True) -> list[Sentence]:
     """The sentences of the story, in order, as offsets into the article as it was read.
 
-    A line break always ends a sentence; within a line sentencex cuts, and the rules of `_cuts` place quotation marks. What has no
-    letter or digit is no sentence: it belongs to the sentence before it on its line, or else to the one after; a line
-    of such characters has none. A line beyond 100,000 characters is first cut at white space, so that work stays in proportion
-    to the text.
+    A line break always ends a sentence; within a line sentencex cuts, and the rules of
+    `_cuts` place quotation marks. What has no
+    letter or digit is no sentence: it belongs to the sentence before it on its line, or
+        else to the one after; a line
+    of such characters has none. A line beyond 100,000 characters is first cut at white
+    space, so that work stays in proportion to the text.
     """
     start = _story_start(article, strip_boilerplate)
     found = []
@@ -161,7 +176,9 @@ def sentences(article: str, *, strip_boilerplate: bool = True) -> list[Sentence]
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """The line in pieces of at most 100,000 characters, cut behind white space where there is any."""
+    """The line in pieces of at most 100,000 characters, cut behind white space where
+    there is any.
+    """
     start = 0
     while len(line) - start > _MAX_PIECE_CHARACTERS:
         end = start + _MAX_PIECE_CHARACTERS
@@ -173,7 +190,9 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _sentences_of_piece(piece: str) -> list[tuple[int, int]]:
-    """Start and end of every sentence, without the white space around it; each holds a letter or digit."""
+    """Start and end of every sentence, without the white space around it; each holds a
+    letter or digit.
+    """
     found: list[tuple[int, int]] = []
     waiting = -1  # where wordless characters start that belong to the next sentence
     for start, end in _cuts(piece):
@@ -205,10 +224,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _hide_marks(piece: str) -> str:
-    """The text, as long as before, with spaces for quotation marks and brackets, hyphens for apostrophes and bullets.
+    """The text, as long as before, with spaces for quotation marks and brackets,
+    hyphens for apostrophes and bullets.
 
-    sentencex takes what lies between two marks, or between two items of a list, for one sentence. News quotes run over several, and
-    one mark that is never closed would join the rest of the article. Nor does it end a sentence at a question mark of tokenised
+    sentencex takes what lies between two marks, or between two items of a list, for one
+    sentence. News quotes run over several, and one mark that is never closed would join
+    the rest of the article. Nor does it end a sentence at a question mark of tokenised
     lower-case text, so ` ? ` is shown to it as ` . `.
     """
     hidden = piece.translate(_HIDDEN)
@@ -226,8 +247,9 @@ def _hide_marks(piece: str) -> str:
 def _cuts(piece: str) -> Iterator[tuple[int, int]]:
     """Cuts a piece into chunks that join up to it again, one sentence each.
 
-    A closing quotation mark or bracket stays with the sentence it ends. A question or exclamation mark before it, or a bracket, ends
-    no sentence where the text goes on in lower case: `"Why?" she asked.` is one.
+    A closing quotation mark or bracket stays with the sentence it ends. A question or
+    exclamation mark before it, or a bracket, ends no sentence where the text goes on in
+    lower case: `"Why?" she asked.` is one.
     """
     hidden = _hide_marks(piece)
     start = 0
@@ -253,7 +275,9 @@ def _cuts(piece: str) -> Iterator[tuple[int, int]]:
 
 
 class _QuoteParity:
-    """Counts the marks that stand alone between spaces, as tokenised text has them, from left to right."""
+    """Counts the marks that stand alone between spaces, as tokenised text has them,
+    from left to right.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = f" {text}"
@@ -301,8 +325,10 @@ WORD = re.compile(
 def words(text: str) -> list[str]:
     """The words of a text in lower case and NFC, without punctuation.
 
-    A word is letters and digits. Part of it are an apostrophe or a hyphen between two of them (`don't`, `well-known`), a point or comma
-    between digits (`4.5m`, `1,200`) and a point between single letters (`u.s`). A typographic apostrophe counts as a plain one.
+    A word is letters and digits. Part of it are an apostrophe or a hyphen between two
+    of them (`don't`, `well-known`), a point or comma between digits (`4.5m`, `1,200`)
+    and a point between single letters (`u.s`). A typographic apostrophe counts as a
+    plain one.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("’", "'")

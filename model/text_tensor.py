@@ -1,14 +1,17 @@
-"""`model.text` as TensorFlow operations, for exported graphs: the same strings from `body` and `normalise`.
+"""`model.text` as TensorFlow operations, for exported graphs: the same strings from
+`body` and `normalise`.
 
-The regular expressions of TensorFlow (RE2) know neither look-ahead nor the Unicode meaning of `\\w`, `\\d` and `\\s`. So boilerplate is
-sought in a sketch of the text, as long as the text in characters, in which every digit is `0`, every letter beyond ASCII `é` and all white
-space but the plain space a tab:
+The regular expressions of TensorFlow (RE2) know neither look-ahead nor the Unicode
+meaning of `\\w`, `\\d` and `\\s`. So boilerplate is sought in a sketch of the text, as
+long as the text in characters, in which every digit is `0`, every letter beyond ASCII
+`é` and all white space but the plain space a tab:
 
     text    Zürich (CNN)\u00a0-- Rain fell on ٣ May.
     sketch  Zérich (CNN)→-- Rain fell on 0 May.      → stands for the tab
 
-Two things differ from `model.text`: characters that one side's edition of Unicode does not know yet, and credits in which one of the four
-letters ſ K İ ı stands for its plain one.
+Two things differ from `model.text`: characters that one side's edition of Unicode does
+not know yet, and credits in which one of the four letters ſ K İ ı stands for its plain
+one.
 """
 
 import re
@@ -20,7 +23,8 @@ from precis.model.text import BOILERPLATE, INVISIBLE, MAX_BOILERPLATE_CHARACTERS
 
 _LETTER = "é"
 _LINE_BREAKS = r"[\n\r\v\f\x1c-\x1e\x{85}\x{2028}\x{2029}]"
-_WHITE = r"\t\n\v\f\r\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"  # and the plain space
+# and the plain space
+_WHITE = r"\t\n\v\f\r\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _LONGEST = 1 << 30
 
 
@@ -40,7 +44,9 @@ def normalise_tensor(texts: tf.Tensor) -> tf.Tensor:
 
 
 def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tensor:
-    """`body` of texts as they were read, string [B] -> string [B]; bytes that are no UTF-8 become U+FFFD."""
+    """`body` of texts as they were read, string [B] -> string [B]; bytes that are no
+    UTF-8 become U+FFFD.
+    """
     texts = tf.strings.unicode_transcode(
         texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace"
     )
@@ -55,7 +61,9 @@ def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tenso
 
 
 def _story_start(texts: tf.Tensor) -> tf.Tensor:
-    """How many characters of boilerplate stand before the story: string [B] -> int32 [B]."""
+    """How many characters of boilerplate stand before the story: string [B] -> int32
+    [B].
+    """
     head = tf.strings.substr(
         texts,
         tf.zeros_like(texts, "int32"),
@@ -88,10 +96,13 @@ def _story_start(texts: tf.Tensor) -> tf.Tensor:
 
 
 def _patterns() -> tuple[str, str, str]:
-    """Patterns in RE2 over sketches: all boilerplate but tokenised datelines, these, and texts that only look like beginning with one.
+    """Patterns in RE2 over sketches: all boilerplate but tokenised datelines, these,
+    and texts that only look like beginning with one.
 
-    A tokenised dateline must not hold certain words, which takes a look-ahead; here its place is matched whatever its words, and told by
-    the third pattern. What lies before its "(" are single words, so one of them is forbidden if it follows white space or the beginning.
+    A tokenised dateline must not hold certain words, which takes a look-ahead; here its
+    place is matched whatever its words, and told by the third pattern. What lies before
+    its "(" are single words, so one of them is forbidden if it follows white space or
+    the beginning.
     """
     patterns = dict(BOILERPLATE)
     place = patterns.pop("tokenised dateline")
@@ -123,7 +134,9 @@ def _for_sketch(pattern: str) -> str:
 
 
 def _invisible() -> str:
-    """What `normalise` removes, as a class of RE2; lone surrogates cannot stand in UTF-8."""
+    """What `normalise` removes, as a class of RE2; lone surrogates cannot stand in
+    UTF-8.
+    """
     characters = INVISIBLE.pattern.replace("\ud800-\udfff", "")
     return (
         "["

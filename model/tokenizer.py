@@ -1,6 +1,8 @@
-"""A reversible WordPiece tokenizer: text to token ids and back without loss, from a folder of two small files.
+"""A reversible WordPiece tokenizer: text to token ids and back without loss, from a
+folder of two small files.
 
-Space is a visible character, so that decoding is concatenation. Text is cut at spaces and punctuation, then into WordPieces:
+Space is a visible character, so that decoding is concatenation. Text is cut at spaces
+and punctuation, then into WordPieces:
 
     He paid $4.5m.   ->  ▁He  ▁paid  ▁  $  4  .  5  ##m  .  ->  He paid $4.5m.
     one line⏎a next  ->  ▁one  ▁line  ▁␤  ▁a  ▁next         ->  one line⏎a next
@@ -35,8 +37,9 @@ FORMAT_VERSION = 1
 KIND = "wordpiece-visible-space"
 VOCABULARY_FILE, SETTINGS_FILE = "vocab.txt", "tokenizer.json"
 
-# Longer words become one unknown token. A word is what lies between spaces and punctuation, so the default of 100 bytes would lose
-# whole clauses of Thai, which writes none.
+# Longer words become one unknown token. A word is what lies between spaces and
+# punctuation, so the default of 100 bytes would lose whole clauses of Thai, which
+# writes none.
 _MAX_WORD_BYTES = 1 << 16
 
 
@@ -45,9 +48,11 @@ class Tokenizer:
 
     Attributes:
       vocabulary: the pieces, in the order of their ids. The reserved tokens come first.
-      lower_case: whether text is lower-cased before it is cut; decoding then gives lower case.
+      lower_case: whether text is lower-cased before it is cut; decoding then gives
+          lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
-      around: the ids of the special tokens that `encode` puts before a text and behind it: none.
+      around: the ids of the special tokens that `encode` puts before a text and behind
+          it: none.
     """
 
     around: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -72,7 +77,9 @@ class Tokenizer:
 
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
-        """The word or punctuation mark that each id stands for: ▁He is He; None for what is reserved, a bare space, a part of a word."""
+        """The word or punctuation mark that each id stands for: ▁He is He; None for
+        what is reserved, a bare space, a part of a word.
+        """
         return tuple(
             None
             if piece in _NO_WORDS or piece.startswith(JOINER)
@@ -88,7 +95,8 @@ class Tokenizer:
         """The token ids of normalised texts, without special tokens.
 
         Returns:
-          int32 [S] a text, each of its own length and at least 1: an empty text is the single piece "▁".
+          int32 [S] a text, each of its own length and at least 1: an empty text is the
+          single piece "▁".
         """
         import tensorflow as tf
 
@@ -100,7 +108,9 @@ class Tokenizer:
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
     def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The same as `encode`, which is so for this tokenizer and not for an imported one."""
+        """The same as `encode`, which is so for this tokenizer and not for an imported
+        one.
+        """
         return self.encode(texts)
 
     def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
@@ -126,8 +136,9 @@ class Tokenizer:
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.
 
-        Padding, start and end are left out wherever they stand. An unknown token, and an id outside the vocabulary, is a word of its
-        own that reads U+FFFD: which word it was, and whether a space stood before it, was lost in encoding.
+        Padding, start and end are left out wherever they stand. An unknown token, and
+        an id outside the vocabulary, is a word of its own that reads U+FFFD: which word
+        it was, and whether a space stood before it, was lost in encoding.
         """
         texts = self._texts_of_pieces
         lost = SPACE + UNREADABLE
@@ -137,7 +148,9 @@ class Tokenizer:
         ]
 
     def decode_tensor(self, ids: "tf.Tensor") -> "tf.Tensor":
-        """`decode` as TensorFlow operations, for exported graphs: int32 [..., T] -> string [...]."""
+        """`decode` as TensorFlow operations, for exported graphs: int32 [..., T] ->
+        string [...].
+        """
         import tensorflow as tf
 
         pieces = tf.constant(
@@ -153,7 +166,9 @@ class Tokenizer:
         return tf.strings.regex_replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
     def save(self, folder: str) -> None:
-        """Writes the tokenizer's two files into a folder; equal tokenizers write equal bytes."""
+        """Writes the tokenizer's two files into a folder; equal tokenizers write equal
+        bytes.
+        """
         files.write_bytes(files.join(folder, VOCABULARY_FILE), self._vocabulary_bytes)
         files.write_bytes(files.join(folder, SETTINGS_FILE), self._settings_bytes)
 
@@ -162,7 +177,8 @@ class Tokenizer:
         """Reads what `save` wrote.
 
         Raises:
-          DataError: a file is missing or damaged, or is of another kind or format version.
+          DataError: a file is missing or damaged, or is of another kind or format
+              version.
         """
         settings = _read_settings(files.join(folder, SETTINGS_FILE))
         path = files.join(folder, VOCABULARY_FILE)
@@ -191,7 +207,8 @@ class Tokenizer:
         import tensorflow as tf
         import tensorflow_text
 
-        with tf.init_scope():  # Built once and kept, also when the first call comes while a graph is traced.
+        # Built once and kept, also when the first call comes while a graph is traced.
+        with tf.init_scope():
             return tensorflow_text.FastWordpieceTokenizer(
                 vocab=list(self.vocabulary),
                 suffix_indicator=JOINER,
@@ -247,7 +264,9 @@ def _hide_spaces(joined: str) -> str:
     """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
     while (
         SPACE + SPACE in joined
-    ):  # Never in encoded text, but a network may write it, and so does an unknown word after "▁".
+        # Never in encoded text, but a network may write it, and so does an unknown word
+        # after "▁".
+    ):
         joined = joined.replace(SPACE + SPACE, SPACE)
     text = joined.replace(SPACE, " ").removeprefix(" ")
     return re.sub(f" ?{LINE_BREAK} ?", "\n", text) if LINE_BREAK in text else text

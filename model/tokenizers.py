@@ -1,4 +1,5 @@
-"""The tokenizers of a folder, whichever kind they are: our own or a checkpoint's, one for source and target alike or one for each.
+"""The tokenizers of a folder, whichever kind they are: our own or a checkpoint's, one
+for source and target alike or one for each.
 
 tokenizer/           cuts what is written, and what is read too where there is no other
 source_tokenizer/    cuts what is read
@@ -51,7 +52,8 @@ def load_tokenizer(folder: str) -> AnyTokenizer:
 
 
 def load_tokenizers(folder: str) -> Tokenizers:
-    """The tokenizers of a folder of records, or what `save_tokenizers` wrote into another.
+    """The tokenizers of a folder of records, or what `save_tokenizers` wrote into
+    another.
 
     Raises:
       DataError: a file is missing or damaged.
@@ -67,14 +69,17 @@ def load_tokenizers(folder: str) -> Tokenizers:
 
 
 def save_tokenizers(folder: str, tokenizers: Tokenizers) -> None:
-    """Writes the tokenizers into their folders below one; equal tokenizers write equal bytes."""
+    """Writes the tokenizers into their folders below one; equal tokenizers write equal
+    bytes.
+    """
     tokenizers.target.save(files.join(folder, TOKENIZER_FOLDER))
     if tokenizers.source is not tokenizers.target:
         tokenizers.source.save(files.join(folder, SOURCE_TOKENIZER_FOLDER))
 
 
 def encode_targets(tokenizer: AnyTokenizer, texts: Iterable[str]) -> list[np.ndarray]:
-    """The token ids of texts to be written, int32 [T] each, without special tokens behind them: training puts the end there itself.
+    """The token ids of texts to be written, int32 [T] each, without special tokens
+    behind them: training puts the end there itself.
 
     BART    <s> Rain Ġfell . </s>  ->  <s> Rain Ġfell .        T5    ▁Rain ▁fell . </s>  ->  ▁Rain ▁fell .
     """

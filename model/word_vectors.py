@@ -1,6 +1,8 @@
-"""Pre-trained word vectors, as word2vec (Mikolov et al. 2013), GloVe and fastText write them: the rows an embedding table begins with.
+"""Pre-trained word vectors, as word2vec (Mikolov et al. 2013), GloVe and fastText write
+them: the rows an embedding table begins with.
 
-A file of any size is read through once, and only the vectors of the wanted words are kept. Which format a file has is seen in its content:
+A file of any size is read through once, and only the vectors of the wanted words are
+kept. Which format a file has is seen in its content:
 
     3000000 300                    the header of word2vec: how many words, of how many numbers; GloVe writes none
     in 0.0703 0.0869 ... -0.0123   text: a word and its numbers, one word a line
@@ -56,7 +58,9 @@ class InitialTable(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How a file is written: how many words its header says (None: it has none), of how many numbers, and whether they are binary."""
+    """How a file is written: how many words its header says (None: it has none), of how
+    many numbers, and whether they are binary.
+    """
 
     rows: int | None
     width: int
@@ -79,11 +83,13 @@ def read_vectors(path: str, wanted: Collection[str]) -> Vectors:
 
     Args:
       path: a file in one of the formats above, as it is or compressed by gzip.
-      wanted: the words, spelt as in the file. What is not UTF-8 in the file is none of them.
+      wanted: the words, spelt as in the file. What is not UTF-8 in the file is none of
+          them.
 
     Raises:
       UsageError: there is no such file.
-      DataError: the file is no file of word vectors, cut off, not what its header says, or a wanted vector is not made of finite numbers.
+      DataError: the file is no file of word vectors, cut off, not what its header says,
+          or a wanted vector is not made of finite numbers.
     """
     words = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
@@ -105,14 +111,18 @@ def read_vectors(path: str, wanted: Collection[str]) -> Vectors:
 def initial_table(
     table: np.ndarray, tokenizer: "Tokenizer | ForeignTokenizer", path: str
 ) -> InitialTable:
-    """Replaces rows of a fresh embedding table by the vectors of the words that their tokens stand for.
+    """Replaces rows of a fresh embedding table by the vectors of the words that their
+    tokens stand for.
 
-    A token is looked up as it is spelt and then in lower case: ▁He as He, then as he. What is looked up, and counts in `of`, are the
-    tokens that stand for a word or a punctuation mark by themselves: not the special tokens, the bare space, and the parts of words.
+    A token is looked up as it is spelt and then in lower case: ▁He as He, then as he.
+    What is looked up, and counts in `of`, are the tokens that stand for a word or a
+    punctuation mark by themselves: not the special tokens, the bare space, and the
+        parts of words.
 
-    The vectors are multiplied by one number, which makes the root mean square of the rows that are replaced that of the whole fresh table,
-    so that a network begins with embeddings of the size that it was made for: where it scales them (times sqrt(D)), the table is small.
-    Nothing else is done to them; they are not centred.
+    The vectors are multiplied by one number, which makes the root mean square of the
+    rows that are replaced that of the whole fresh table, so that a network begins with
+    embeddings of the size that it was made for: where it scales them (times sqrt(D)),
+    the table is small. Nothing else is done to them; they are not centred.
 
     Args:
       table: float32 [V, D]; stays as it is.
@@ -121,7 +131,8 @@ def initial_table(
 
     Raises:
       UsageError: there is no such file, or its vectors are not as wide as the table.
-      DataError: as in `read_vectors`; or no token is in the file, or all vectors found are zero.
+      DataError: as in `read_vectors`; or no token is in the file, or all vectors found
+          are zero.
     """
     width = table.shape[1]
     if (theirs := read_width(path)) != width:
@@ -157,7 +168,9 @@ def _root_mean_square(values: np.ndarray) -> float:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[IO[bytes]]:
-    """A file for reading, its compression undone; what is wrong with it is said with its name."""
+    """A file for reading, its compression undone; what is wrong with it is said with
+    its name.
+    """
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(files.open_read(path))
@@ -184,7 +197,8 @@ def _recognise(file: IO[bytes], path: str) -> _Layout:
     if header := _HEADER.fullmatch(line):
         count, width = int(header[1]), int(header[2])
         _, *numbers = file.readline(_BLOCK).split() or [b""]
-        # A byte or two of binary numbers may look like a number in text by chance; three times in one line they do not.
+        # A byte or two of binary numbers may look like a number in text by chance;
+        # three times in one line they do not.
         return _Layout(
             count, width, is_binary=sum(map(_is_number, numbers)) < min(width, 3)
         )
@@ -209,7 +223,9 @@ def _is_number(field: bytes) -> bool:
 def _text_rows(
     file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str
 ) -> Iterator[tuple[bytes, np.ndarray]]:
-    """The wanted words of a text file and their vectors; every line is counted, but only theirs are read as numbers."""
+    """The wanted words of a text file and their vectors; every line is counted, but
+    only theirs are read as numbers.
+    """
     has_header, rows = layout.rows is not None, 0
     for number, line in enumerate(
         iter(lambda: file.readline(_BLOCK), b""), 1 + has_header

@@ -1,4 +1,6 @@
-"""`precis attention`: bundle + text -> a picture of what the network reads. Thin: the work is in `model.attention` and `model.heat_map`."""
+"""`precis attention`: bundle + text -> a picture of what the network reads. Thin: the
+work is in `model.attention` and `model.heat_map`.
+"""
 
 import os
 from typing import Any
@@ -22,7 +24,8 @@ def attention(**flags: Any) -> str:
       The path of the picture.
 
     Raises:
-      UsageError: no bundle, no text, or a block, layer or head that the network does not have.
+      UsageError: no bundle, no text, or a block, layer or head that the network does
+          not have.
       DataError: a damaged bundle, or a text that is no UTF-8.
     """
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}

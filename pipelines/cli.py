@@ -1,6 +1,8 @@
-"""The command line. It imports TensorFlow and Beam only when a job starts, so that `--help` answers at once.
+"""The command line. It imports TensorFlow and Beam only when a job starts, so that
+`--help` answers at once.
 
-Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stopped by SIGTERM with the state saved.
+Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stopped by
+    SIGTERM with the state saved.
 """
 
 import argparse
@@ -20,7 +22,9 @@ from precis.pipelines.flags import add_flags
 
 
 class Command(NamedTuple):
-    """A subcommand: one line of help, the options it takes, and whether flags it does not know go to Beam."""
+    """A subcommand: one line of help, the options it takes, and whether flags it does
+    not know go to Beam.
+    """
 
     help: str
     concerns: tuple[type, ...]
@@ -81,7 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong; the list of all flags, which argparse prints before it, hides the message."""
+    """Says in one line what is wrong; the list of all flags, which argparse prints
+    before it, hides the message.
+    """
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see `{self.prog} --help`\n")

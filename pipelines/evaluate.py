@@ -1,4 +1,6 @@
-"""`precis evaluate`: Parquet -> ROUGE of every system against the references, in one table and in every row."""
+"""`precis evaluate`: Parquet -> ROUGE of every system against the references, in one
+table and in every row.
+"""
 
 import os
 import re
@@ -56,12 +58,14 @@ _SHOWN_COLUMNS = (
     "extractive_summary",
     "abstractive_summary",
 )
-# Starting worker processes takes about as long as scoring this many rows of ten systems.
+# Starting worker processes takes about as long as scoring this many rows of ten
+# systems.
 _ROWS_FOR_PROCESSES = 16_384
 
 
 def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
-    """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and prints the table.
+    """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and
+    prints the table.
 
     Args:
       beam_args: flags for Beam itself.
@@ -71,7 +75,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       The content of rouge.json.
 
     Raises:
-      UsageError: a flag, an input that is no finished run, one without a single reference, or a baseline that it does not have.
+      UsageError: a flag, an input that is no finished run, one without a single
+          reference, or a baseline that it does not have.
     """
     (options,) = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
@@ -105,7 +110,9 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 def build(
     pipeline: beam.Pipeline, ranges: Sequence[RowRange], options: EvaluateOptions
 ) -> None:
-    """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays -> rouge.json and rouge.md."""
+    """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays ->
+    rouge.json and rouge.md.
+    """
     settings = {
         "tasks": len(ranges),
         "folder": output_folder(options),
@@ -157,7 +164,9 @@ def baseline_system(baseline: str) -> str:
 def _runner(
     rows: int, options: PipelineOptions, beam_args: Sequence[str]
 ) -> FnApiRunner | None:
-    """A runner with a worker process on every core, where many rows are scored on this machine and no flag says how; else None."""
+    """A runner with a worker process on every core, where many rows are scored on this
+    machine and no flag says how; else None.
+    """
     cores = (
         len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -173,7 +182,8 @@ def _runner(
         return None
     direct = options.view_as(DirectOptions)
     direct.direct_num_workers, direct.direct_running_mode = cores, "multi_processing"
-    # Workers of a local run get no options but these; without one each writes forty lines of log.
+    # Workers of a local run get no options but these; without one each writes forty
+    # lines of log.
     info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused")
     info.pipeline_options.update(
         {"beam:option:default_sdk_harness_log_level:v1": "ERROR"}
@@ -205,7 +215,9 @@ def publish(parts: Sequence[RangeScores], options: EvaluateOptions) -> None:
 
 
 def shown_documents(ranges: Iterable[RowRange], count: int) -> Iterator[str]:
-    """Some documents with a reference, from all over the run, each with both summaries, as text to print."""
+    """Some documents with a reference, from all over the run, each with both summaries,
+    as text to print.
+    """
     ranges = list(ranges) if count else []
     scored = [
         [

@@ -1,4 +1,6 @@
-"""The table of an evaluation: means with bootstrap intervals, differences to a baseline, and what to know before reading them."""
+"""The table of an evaluation: means with bootstrap intervals, differences to a
+baseline, and what to know before reading them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,7 +35,8 @@ def combine(
     Args:
       parts: what the tasks yielded.
       resamples, confidence: as `bootstrap_intervals` takes them.
-      baseline: the system that the others are compared with; if empty, `lead` where it is there.
+      baseline: the system that the others are compared with; if empty, `lead` where it
+          is there.
       split_sentences: whether unsplit texts were cut before they were scored.
     """
     parts = sorted(parts, key=lambda part: part.number)
@@ -101,7 +104,9 @@ def combine(
 
 
 def _joined(parts: Sequence[RangeScores]) -> dict[str, np.ndarray]:
-    """For each system with a summary in any row float64 [N, 4] of all scored rows, NaN where it has none."""
+    """For each system with a summary in any row float64 [N, 4] of all scored rows, NaN
+    where it has none.
+    """
     empty = {
         part.number: np.full((part.scored, len(rouge.MEASURES)), np.nan)
         for part in parts
@@ -116,7 +121,9 @@ def _joined(parts: Sequence[RangeScores]) -> dict[str, np.ndarray]:
 
 
 def _in_order(systems: Iterable[str]) -> list[str]:
-    """Baselines first, then the methods by name, the network, what is shown, and last the upper bound."""
+    """Baselines first, then the methods by name, the network, what is shown, and last
+    the upper bound.
+    """
     order = (LEAD, RANDOM, "", ABSTRACTIVE, SUMMARY, ORACLE)
     return sorted(
         systems,
@@ -139,7 +146,9 @@ def _count(values: np.ndarray) -> int:
 def _figures(
     columns: Mapping[Any, np.ndarray], *, resamples: int, confidence: float
 ) -> dict[Any, dict[str, float]]:
-    """Mean and interval of each column with values, NaN left out; columns with values in the same rows are resampled together."""
+    """Mean and interval of each column with values, NaN left out; columns with values
+    in the same rows are resampled together.
+    """
     together: dict[bytes, list[Any]] = {}
     for key, values in columns.items():
         together.setdefault(np.isnan(values).tobytes(), []).append(key)
@@ -309,7 +318,9 @@ def notes(result: Mapping[str, Any]) -> list[str]:
 
 
 def unsplit_notes(result: Mapping[str, Any]) -> list[str]:
-    """A warning if texts hold several sentences and no line break, by which ROUGE-Lsum finds sentences; else nothing."""
+    """A warning if texts hold several sentences and no line break, by which ROUGE-Lsum
+    finds sentences; else nothing.
+    """
     if not result["unsplit_rows"]:
         return []
     counts = ", ".join(

@@ -1,4 +1,6 @@
-"""`precis export`: bundle -> TensorFlow SavedModel. Thin: the work is in `model.export`, and no part of it needs Beam."""
+"""`precis export`: bundle -> TensorFlow SavedModel. Thin: the work is in
+`model.export`, and no part of it needs Beam.
+"""
 
 import contextlib
 import dataclasses
@@ -77,7 +79,8 @@ def export(**flags: Any) -> dict[str, Any]:
 
 
 def _finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
-    """The manifest of the same export that was made before, or None where the folder is free.
+    """The manifest of the same export that was made before, or None where the folder is
+    free.
 
     Raises:
       UsageError: it holds anything else.
@@ -140,7 +143,9 @@ def _write(
 
 @contextlib.contextmanager
 def _folder_aside(output: str) -> Iterator[str]:
-    """A local folder that becomes `output` when the block ends without an error; what a killed process left of it is removed."""
+    """A local folder that becomes `output` when the block ends without an error; what a
+    killed process left of it is removed.
+    """
     if not files.is_local(output):
         with tempfile.TemporaryDirectory() as folder:
             yield folder

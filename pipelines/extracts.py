@@ -1,4 +1,6 @@
-"""Extracts: the sentences that every extractive method chooses in a window of documents."""
+"""Extracts: the sentences that every extractive method chooses in a window of
+documents.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,7 +26,8 @@ def check_methods(options: SummarizeOptions) -> None:
     """Refuses extractive methods that cannot be.
 
     Raises:
-      UsageError: none, one unknown or named twice, `neural` without its bundle or the bundle without it, `oracle` as the summary.
+      UsageError: none, one unknown or named twice, `neural` without its bundle or the
+          bundle without it, `oracle` as the summary.
     """
     known = ", ".join(sorted([*METHODS, NEURAL, ORACLE]))
     if not options.methods:

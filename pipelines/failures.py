@@ -1,4 +1,6 @@
-"""Dead letters: what could not be processed, with the reason, so that nothing is lost without a trace."""
+"""Dead letters: what could not be processed, with the reason, so that nothing is lost
+without a trace.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

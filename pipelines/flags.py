@@ -1,7 +1,9 @@
-"""Flags: one frozen dataclass per concern, turned into command-line flags and keyword arguments alike.
+"""Flags: one frozen dataclass per concern, turned into command-line flags and keyword
+arguments alike.
 
-A job names the dataclasses it takes; field names are unique across them, so that `precis summarize --beam_width 4` and
-`summarize(beam_width=4)` mean the same field. Defaults stand in the dataclasses only.
+A job names the dataclasses it takes; field names are unique across them, so that
+`precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the same field.
+Defaults stand in the dataclasses only.
 """
 
 import argparse
@@ -20,7 +22,9 @@ __all__ = ["add_flags", "flag", "read_flags", "required"]
 
 
 def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None:
-    """Adds a flag for every field of the given dataclasses; of one that two have, as alternatives may, the first."""
+    """Adds a flag for every field of the given dataclasses; of one that two have, as
+    alternatives may, the first.
+    """
     known: set[str] = set()
     for concern in concerns:
         group = parser.add_argument_group(
@@ -113,7 +117,9 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
-    """The value as the command line would give it: a `pathlib` path is a string, a whole number may stand for any number."""
+    """The value as the command line would give it: a `pathlib` path is a string, a
+    whole number may stand for any number.
+    """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     kind = _value_type(hint)

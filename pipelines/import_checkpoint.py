@@ -1,4 +1,6 @@
-"""`precis import`: checkpoint -> bundle. Thin: the work is in `model.foreign`, and no part of it needs Beam."""
+"""`precis import`: checkpoint -> bundle. Thin: the work is in `model.foreign`, and no
+part of it needs Beam.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -23,7 +25,8 @@ from precis.pipelines.options import IMPORT
 
 
 def import_checkpoint(**flags: Any) -> str:
-    """Turns a checkpoint in the layout of Hugging Face into a bundle: of a network that writes, or of an encoder.
+    """Turns a checkpoint in the layout of Hugging Face into a bundle: of a network that
+    writes, or of an encoder.
 
     Args:
       **flags: the fields of `ImportOptions`.
@@ -32,8 +35,10 @@ def import_checkpoint(**flags: Any) -> str:
       The model_id.
 
     Raises:
-      UsageError: a folder that is no checkpoint, lacks a file or is of an architecture that is not known.
-      DataError: a damaged file, a tensor that does not fit, a setting that is not supported.
+      UsageError: a folder that is no checkpoint, lacks a file or is of an architecture
+          that is not known.
+      DataError: a damaged file, a tensor that does not fit, a setting that is not
+          supported.
     """
     (options,) = read_flags(IMPORT, flags)
     folder = options.checkpoint
@@ -67,7 +72,9 @@ def import_checkpoint(**flags: Any) -> str:
 def _provenance(
     folder: str, settings: Mapping[str, Any], names: Iterable[str]
 ) -> dict[str, Any]:
-    """What was imported: the architecture, the folder, and the sha256 of each of the files that were read."""
+    """What was imported: the architecture, the folder, and the sha256 of each of the
+    files that were read.
+    """
     checksums = {
         name: files.sha256_file(files.join(folder, name)) for name in sorted(names)
     }

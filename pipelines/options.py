@@ -1,4 +1,6 @@
-"""The options of the jobs; those of the corpus stand with its sources, those of networks and decoding with the model."""
+"""The options of the jobs; those of the corpus stand with its sources, those of
+networks and decoding with the model.
+"""
 
 import dataclasses
 
@@ -22,7 +24,9 @@ BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network
 
 
 def decode_id(decoding: DecodingConfig, precision: str) -> str:
-    """Names a search in every row it writes and in every graph that was exported with it: 16 hexadecimal digits."""
+    """Names a search in every row it writes and in every graph that was exported with
+    it: 16 hexadecimal digits.
+    """
     return files.sha256_json({**dataclasses.asdict(decoding), "precision": precision})[
         :16
     ]

@@ -1,7 +1,8 @@
 """`precis prepare`: corpus -> vocabulary -> TFRecord shards.
 
-Two passes over the corpus, as documents are never shuffled. The first reads every task for word counts and content hashes; their sums say
-what the vocabulary is and which documents are duplicates. The second encodes each task into its own shards.
+Two passes over the corpus, as documents are never shuffled. The first reads every task
+for word counts and content hashes; their sums say what the vocabulary is and which
+documents are duplicates. The second encodes each task into its own shards.
 
     scan    tasks -> word counts -> vocabulary      -> tokenizer/, and source_tokenizer/ if there is one for the articles alone
                   -> content hashes -> duplicates   -> _tasks/scan.json
@@ -51,7 +52,8 @@ MAX_SPLITS = (
     64  # each is an open file; more than a few are a --split_field that names no splits
 )
 _WINDOW_DOCUMENTS = 256  # encoded in one call
-# The flags that name a tokenizer, and the folders of records and bundles that it may lie in, the first that is there.
+# The flags that name a tokenizer, and the folders of records and bundles that it may
+# lie in, the first that is there.
 _TOKENIZER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "tokenizer": (TOKENIZER_FOLDER,),
     "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
@@ -70,7 +72,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
     Raises:
       UsageError: a flag or a corpus that cannot be; nothing was written.
-      DataError: too many records failed, there is nothing to train on, or a tokenizer is damaged.
+      DataError: too many records failed, there is nothing to train on, or a tokenizer
+          is damaged.
     """
     corpus, options, failures = read_flags(PREPARE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
@@ -96,7 +99,9 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
 
 def _find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
-    """The options with the folders that the tokenizers they name lie in, and the fingerprints; one that is given twice is one for both."""
+    """The options with the folders that the tokenizers they name lie in, and the
+    fingerprints; one that is given twice is one for both.
+    """
     folders = {
         name: _tokenizer_folder(name, path)
         for name in _TOKENIZER_FLAGS

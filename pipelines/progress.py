@@ -1,7 +1,9 @@
 """Live progress of a Beam job on this machine, across its threads and processes.
 
-Beam reports metrics only at the end of a local run. So every worker counts into a small memory-mapped file of its own, in a folder that an
-environment variable names, and the process that waits sums the files. On a remote worker the variable is not set and counting does nothing.
+Beam reports metrics only at the end of a local run. So every worker counts into a small
+memory-mapped file of its own, in a folder that an environment variable names, and the
+process that waits sums the files. On a remote worker the variable is not set and
+counting does nothing.
 """
 
 import contextlib
@@ -43,7 +45,9 @@ def _open_counters(folder: str) -> mmap.mmap:
 
 
 class TaskProgress:
-    """Counts the documents of one task, so that its bytes add up to the task's size whatever the text's encoding was."""
+    """Counts the documents of one task, so that its bytes add up to the task's size
+    whatever the text's encoding was.
+    """
 
     def __init__(self, size_bytes: int) -> None:
         self._left = size_bytes
@@ -62,7 +66,9 @@ class TaskProgress:
 
 @contextlib.contextmanager
 def shown(label: str, size: int) -> Iterator[None]:
-    """Shows a bar of all workers' progress while the block runs; `size` is the whole job in the unit that workers count, such as bytes."""
+    """Shows a bar of all workers' progress while the block runs; `size` is the whole
+    job in the unit that workers count, such as bytes.
+    """
     with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
         before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder

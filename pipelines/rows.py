@@ -1,4 +1,6 @@
-"""Rows of Parquet files as tasks: which files there are, how they are cut, and reading one task."""
+"""Rows of Parquet files as tasks: which files there are, how they are cut, and reading
+one task.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -60,7 +62,8 @@ def parquet_files(source: str) -> list[str]:
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
-    """The tasks, in order: about a thousand rows each, so that one large file is still spread over workers.
+    """The tasks, in order: about a thousand rows each, so that one large file is still
+    spread over workers.
 
     Args:
       paths: Parquet files.
@@ -102,7 +105,8 @@ def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
             ends, [rows.first, rows.first + rows.rows - 1], side="right"
         ).tolist()
         own = [name for name in columns if name in parquet.schema_arrow.names]
-        # Without Arrow's threads: tasks run side by side anyway, and a process that ends just after they began may be aborted.
+        # Without Arrow's threads: tasks run side by side anyway, and a process that
+        # ends just after they began may be aborted.
         table = parquet.read_row_groups(
             list(range(first_group, last_group + 1)), columns=own, use_threads=False
         )

@@ -1,4 +1,6 @@
-"""Beam's own flags: the runner that is pinned, and unknown flags refused instead of dropped."""
+"""Beam's own flags: the runner that is pinned, and unknown flags refused instead of
+dropped.
+"""
 
 import argparse
 import difflib
@@ -16,10 +18,12 @@ from apache_beam.runners.runner import PipelineState
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines import progress
 
-# The DirectRunner, Beam's default, tries to download another runner first and may wait for ever.
+# The DirectRunner, Beam's default, tries to download another runner first and may wait
+# for ever.
 LOCAL_RUNNER = "FnApiRunner"
 
-# These ask a job server for further options once they run, so that an unknown flag may be one of its own.
+# These ask a job server for further options once they run, so that an unknown flag may
+# be one of its own.
 _RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "prism", "kafkastreams")
 
 
@@ -30,10 +34,12 @@ def pipeline_options(
 
     Args:
       beam_args: flags such as `--runner`, `DataflowRunner`, `--direct_num_workers=2`.
-      own_flags: names of the job's own flags, to suggest one where an unknown flag is close to it.
+      own_flags: names of the job's own flags, to suggest one where an unknown flag is
+          close to it.
 
     Raises:
-      UsageError: a flag that Beam does not know either, a value that it refuses, or an unknown runner.
+      UsageError: a flag that Beam does not know either, a value that it refuses, or an
+          unknown runner.
     """
     parser = _beam_parser()
     known, unknown = parser.parse_known_args(list(beam_args))
@@ -48,7 +54,9 @@ def pipeline_options(
 
 
 def _beam_parser() -> argparse.ArgumentParser:
-    """A parser that knows every flag of Beam, through the hook that Beam has for runners that add theirs."""
+    """A parser that knows every flag of Beam, through the hook that Beam has for
+    runners that add theirs.
+    """
     parsers: list[argparse.ArgumentParser] = []
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
 
@@ -87,13 +95,17 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
     """Runs a pipeline to its end, with a progress bar.
 
     Raises:
-      PrecisError: as a task raised it, when it ran in this process or told its name from another.
-      JobError: the pipeline failed otherwise; one line says why, and the cause has the rest.
+      PrecisError: as a task raised it, when it ran in this process or told its name
+          from another.
+      JobError: the pipeline failed otherwise; one line says why, and the cause has the
+          rest.
     """
     try:
         with progress.shown(label, size):
             state = pipeline.run().wait_until_finish()
-    except Exception as error:  # Runners wrap what a worker raised in exceptions of many kinds, with its traceback as text.
+    # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
+    # as text.
+    except Exception as error:
         raise _as_precis_error(error) from error
     if state not in (None, PipelineState.DONE):
         raise JobError(

@@ -1,6 +1,8 @@
-"""The first pass of `precis prepare`: word counts -> vocabulary, content hashes -> duplicates.
+"""The first pass of `precis prepare`: word counts -> vocabulary, content hashes ->
+duplicates.
 
-Every task is read once. Its word counts and hashes are cut into buckets, so that no step holds those of the whole corpus in one place.
+Every task is read once. Its word counts and hashes are cut into buckets, so that no
+step holds those of the whole corpus in one place.
 """
 
 import hashlib
@@ -34,7 +36,9 @@ _PLACE = np.dtype([("hash", f"S{_HASH_BYTES}"), ("task", "<i4"), ("record", "<i4
 
 
 class Pair(NamedTuple):
-    """The texts of a training example, normalised: what the network reads, and what it should write."""
+    """The texts of a training example, normalised: what the network reads, and what it
+    should write.
+    """
 
     source: str
     target: str
@@ -103,7 +107,9 @@ def _scan_texts(
     options: PrepareOptions,
     places: list[list[tuple[bytes, int, int]]],
 ) -> Iterator[str]:
-    """The texts to learn words from; adds each document's hash and place to its bucket in `places`."""
+    """The texts to learn words from; adds each document's hash and place to its bucket
+    in `places`.
+    """
     bar = progress.TaskProgress(task.size_bytes)
     for position, document in enumerate(read_task(task, corpus)):
         if isinstance(document, Unreadable):
@@ -152,7 +158,9 @@ def read_pair(
 
 
 def find_duplicates(packed: Any) -> dict[int, list[int]]:
-    """The records of one hash bucket whose article stands earlier in the corpus, by task."""
+    """The records of one hash bucket whose article stands earlier in the corpus, by
+    task.
+    """
     places = np.concatenate([np.frombuffer(part, _PLACE) for part in packed])
     places = places[np.lexsort((places["record"], places["task"], places["hash"]))]
     again = places[1:][places["hash"][1:] == places["hash"][:-1]]
@@ -167,7 +175,8 @@ def find_duplicates(packed: Any) -> dict[int, list[int]]:
 def publish_tokenizers(
     counts: list[Counter[str]], options: PrepareOptions
 ) -> dict[str, str | None]:
-    """Writes the tokenizer folders and returns the fingerprints by their names in dataset.json.
+    """Writes the tokenizer folders and returns the fingerprints by their names in
+    dataset.json.
 
     Raises:
       DataError: there are no words to learn from.
@@ -226,5 +235,7 @@ def publish_scan(
 
 
 def scan_path(job: Job) -> str:
-    """Where the result of the pass lies while the job runs: the tokenizers' fingerprints, and each task's duplicates."""
+    """Where the result of the pass lies while the job runs: the tokenizers'
+    fingerprints, and each task's duplicates.
+    """
     return files.join(job.output, tasks.TASKS_FOLDER, SCAN_FILE)

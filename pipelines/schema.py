@@ -1,4 +1,6 @@
-"""The Arrow schemas of a summary row, of its scores and of a dead letter, and their Parquet files."""
+"""The Arrow schemas of a summary row, of its scores and of a dead letter, and their
+Parquet files.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -349,7 +351,8 @@ def summary_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Summary rows as an Arrow table; strict.
 
     Raises:
-      DataError: a key too many or too few, a value of another type, or a null where none may be; names the column.
+      DataError: a key too many or too few, a value of another type, or a null where
+          none may be; names the column.
     """
     return _table(rows, SUMMARY_SCHEMA)
 
@@ -362,7 +365,8 @@ def dead_letter_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 def write_parquet(
     path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
 ) -> int:
-    """Publishes a Parquet file whose row groups are the given batches, each written as it comes.
+    """Publishes a Parquet file whose row groups are the given batches, each written as
+    it comes.
 
     Equal batches give equal bytes. Empty batches are left out.
 
@@ -407,7 +411,9 @@ def _table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
 def _check_keys(
     values: Any, fields: Iterable[pa.Field], row: int, within: str = ""
 ) -> None:
-    """Arrow drops unknown keys and turns missing ones into nulls; here both are errors, also within lists."""
+    """Arrow drops unknown keys and turns missing ones into nulls; here both are errors,
+    also within lists.
+    """
     if not isinstance(values, Mapping):
         raise DataError(
             f"row {row}: column {within.rstrip('.')!r} holds a {type(values).__name__} where a mapping is needed"
@@ -467,7 +473,9 @@ def _nulls_within(structs: pa.StructArray, name: str) -> Iterator[str]:
 
 
 def as_markdown() -> str:
-    """docs/SCHEMA.md: every column of the tables. `python -m pipelines.schema > docs/SCHEMA.md` writes it anew."""
+    """docs/SCHEMA.md: every column of the tables. `python -m pipelines.schema >
+    docs/SCHEMA.md` writes it anew.
+    """
     lines = [
         "# The Parquet tables",
         "",

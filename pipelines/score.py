@@ -1,4 +1,6 @@
-"""Scoring: rows of Parquet -> ROUGE of every system in every row, as arrays and as `scores/part-*.parquet`."""
+"""Scoring: rows of Parquet -> ROUGE of every system in every row, as arrays and as
+`scores/part-*.parquet`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +18,8 @@ from precis.pipelines.tasks import part_name
 
 SCORES_FOLDER = "scores"
 REFERENCE, ABSTRACTIVE, SUMMARY = "reference", "abstractive", "summary"
-# Texts beside the extractive summaries, which are made of sentences, one a line: these may hold several sentences on a line.
+# Texts beside the extractive summaries, which are made of sentences, one a line: these
+# may hold several sentences on a line.
 TEXT_COLUMNS = {
     REFERENCE: "reference_summary",
     ABSTRACTIVE: "abstractive_summary",
@@ -37,18 +40,23 @@ LATER_COLUMNS = ("summary", "keyphrases", "reference_keyphrases")
 
 
 class RangeScores(NamedTuple):
-    """What one task yields. Rows are scored if they have a reference; there are N of them.
+    """What one task yields. Rows are scored if they have a reference; there are N of
+    them.
 
     Attributes:
       number: the task's position, by which results are ordered.
       rows: rows read.
       scored: N.
-      judged, truncated: scored rows that a network read, and those of them that it did not read to the end.
+      judged, truncated: scored rows that a network read, and those of them that it did
+          not read to the end.
       most_sentences: for each extractive method, how many sentences it chose at most.
-      unsplit: for each of `TEXT_COLUMNS`, in how many scored rows it holds several sentences and no line break.
+      unsplit: for each of `TEXT_COLUMNS`, in how many scored rows it holds several
+          sentences and no line break.
       unsplit_rows: the scored rows that are counted there at least once.
-      scores: for each system a float64 array [N, 4]: `rouge.MEASURES` in the order of the rows; NaN where the system has no summary.
-      keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of the M rows with reference phrases.
+      scores: for each system a float64 array [N, 4]: `rouge.MEASURES` in the order of
+          the rows; NaN where the system has no summary.
+      keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of
+          the M rows with reference phrases.
     """
 
     number: int
@@ -66,13 +74,15 @@ class RangeScores(NamedTuple):
 def score_rows(
     rows: RowRange, *, tasks: int, folder: str, split_sentences: bool
 ) -> RangeScores:
-    """Scores each system's summaries in the rows of a task and publishes its part of `scores/`, if it has any.
+    """Scores each system's summaries in the rows of a task and publishes its part of
+    `scores/`, if it has any.
 
     Args:
       rows: the task.
       tasks: how many tasks there are.
       folder: where the evaluation goes.
-      split_sentences: whether texts with several sentences and no line break are cut before they are scored.
+      split_sentences: whether texts with several sentences and no line break are cut
+          before they are scored.
     """
     read = read_rows(rows, (*NEEDED_COLUMNS, *LATER_COLUMNS))
     scored = [row for row in read if has_reference(row)]
@@ -117,7 +127,8 @@ def score_rows(
 def system_texts(row: Mapping[str, Any], methods: Iterable[str] = ()) -> dict[str, str]:
     """The reference and every system's summary of a row, under their names.
 
-    One of the given extractive methods that chose nothing has an empty summary: left out, it would be judged by its easier rows alone.
+    One of the given extractive methods that chose nothing has an empty summary: left
+    out, it would be judged by its easier rows alone.
     """
     written = {
         system: row[column]
@@ -135,7 +146,8 @@ def extractive_summaries(chosen: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Each method's summary: its sentences in document order, one a line."""
     lines: dict[str, list[str]] = {}
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
-        # A sentence may run over a line break of the article, which would cut it in two for ROUGE-Lsum.
+        # A sentence may run over a line break of the article, which would cut it in two
+        # for ROUGE-Lsum.
         lines.setdefault(sentence["method"], []).append(
             " ".join(sentence["text"].split())
         )
@@ -143,7 +155,9 @@ def extractive_summaries(chosen: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def one_sentence_a_line(text: str) -> str:
-    """A text with several sentences and no line break, with its sentences on lines of their own; any other as it is."""
+    """A text with several sentences and no line break, with its sentences on lines of
+    their own; any other as it is.
+    """
     if "\n" in text.strip():
         return text
     found = sentences(text, strip_boilerplate=False)
@@ -201,7 +215,9 @@ def _most_sentences(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def keyphrase_f1(rows: Iterable[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """For each keyphrase method float64 [M, 2]: the F1 of its best 5 and 10 phrases in the M rows that have reference phrases."""
+    """For each keyphrase method float64 [M, 2]: the F1 of its best 5 and 10 phrases in
+    the M rows that have reference phrases.
+    """
     found: dict[str, list[list[float]]] = {}
     marked = [
         row

@@ -1,6 +1,8 @@
-"""`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an abstractive summary of every document, and the one to show.
+"""`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
+abstractive summary of every document, and the one to show.
 
-One task is one Parquet file, written aside and renamed, so that a document is in the result once or not at all.
+One task is one Parquet file, written aside and renamed, so that a document is in the
+result once or not at all.
 """
 
 import dataclasses
@@ -44,7 +46,8 @@ from precis.pipelines.summary_rows import Settings
 from precis.pipelines.tasks import Job
 
 MANIFEST_FILE = "manifest.json"
-# Runners that work in this process unless --direct_running_mode multi_processing says otherwise.
+# Runners that work in this process unless --direct_running_mode multi_processing says
+# otherwise.
 LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 
 
@@ -63,7 +66,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       DataError: too many records failed.
     """
     refuse_within_import()
-    # An imported network brings its own search: what no flag says, the bundle does, and what it does not say, the defaults do.
+    # An imported network brings its own search: what no flag says, the bundle does, and
+    # what it does not say, the defaults do.
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     corpus, options, selection, quality, gate, decoding, failures = read_flags(
         SUMMARIZE, {**own, **flags}
@@ -145,7 +149,9 @@ def _model_ids(
 def _without_processes_of_workers(
     options: SummarizeOptions, beam_options: PipelineOptions
 ) -> SummarizeOptions:
-    """The options for workers that Beam starts one a core: each of them would start one search process a core."""
+    """The options for workers that Beam starts one a core: each of them would start one
+    search process a core.
+    """
     runner = beam_options.view_as(StandardOptions).runner
     is_here = (
         runner in LOCAL_RUNNERS
@@ -176,7 +182,8 @@ def _inputs(settings: Settings, found: Sequence[Task]) -> dict[str, Any]:
         if settings.options.keyphrase_bundle
         else None,
         "task_prefix": settings.options.task_prefix,
-        "window_documents": settings.options.window_documents,  # A window is a row group.
+        # A window is a row group.
+        "window_documents": settings.options.window_documents,
         **settings.model,
     }
 

@@ -1,7 +1,8 @@
 """One task of `precis summarize`: documents -> one Parquet part and a receipt.
 
-Documents are read in windows; those of a window are searched in the order of their lengths and written in the order of the corpus. While
-the last batches of a window are searched, those of the next one wait already, so that no search process is idle.
+Documents are read in windows; those of a window are searched in the order of their
+lengths and written in the order of the corpus. While the last batches of a window are
+searched, those of the next one wait already, so that no search process is idle.
 """
 
 from collections import Counter
@@ -50,7 +51,8 @@ class _Begun(NamedTuple):
 
     Attributes:
       documents: all of them.
-      source_tokens: the lengths of those that are searched, which are those that are not short.
+      source_tokens: the lengths of those that are searched, which are those that are
+          not short.
       search: of those; None without a bundle.
     """
 
@@ -155,7 +157,9 @@ class SummarizeTask(beam.DoFn):
     def _windows(
         self, task: Task, counts: Counter[str], letters: list[DeadLetter]
     ) -> Iterator[list[Read]]:
-        """The documents of a task that can be summarized, some hundred at a time; the others become dead letters."""
+        """The documents of a task that can be summarized, some hundred at a time; the
+        others become dead letters.
+        """
         corpus, limit = self._settings.corpus, self._settings.gate.min_source_words
         window: list[Read] = []
         for document in read_task(task, corpus):
@@ -212,8 +216,9 @@ class SummarizeTask(beam.DoFn):
     def _begin(self, windows: Iterator[list[Read]]) -> Iterator[_Begun]:
         """Begins to search each window.
 
-        Its first window with anything to search, nearly always the largest, says for a whole task where it is searched: so that depends on
-        the task alone, and after an interruption it is done in the same way.
+        Its first window with anything to search, nearly always the largest, says for a
+        whole task where it is searched: so that depends on the task alone, and after an
+            interruption it is done in the same way.
         """
         in_processes = None
         for window in windows:

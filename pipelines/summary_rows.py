@@ -40,7 +40,9 @@ _WORD_CHARACTERS = 40
 
 
 class Settings(NamedTuple):
-    """How a job was told to summarize; `model` is what its rows say of the network and its search."""
+    """How a job was told to summarize; `model` is what its rows say of the network and
+    its search.
+    """
 
     corpus: CorpusOptions
     options: SummarizeOptions
@@ -60,7 +62,9 @@ class Models:
 
 
 class Read(NamedTuple):
-    """A document, what a network reads of it, and whether that is short enough to be its own summary."""
+    """A document, what a network reads of it, and whether that is short enough to be
+    its own summary.
+    """
 
     document: Document
     body: str
@@ -68,7 +72,9 @@ class Read(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The columns of a document that need no network, and what the others are made from."""
+    """The columns of a document that need no network, and what the others are made
+    from.
+    """
 
     columns: dict[str, Any]
     is_short: bool
@@ -90,7 +96,8 @@ class ShownCounts:
     Attributes:
       methods: documents by the method of the summary that is shown.
       flags: documents by each of the flags of the summary that is shown.
-      fallbacks: documents whose abstractive summary is not shown, by each of the flags that it was held back for.
+      fallbacks: documents whose abstractive summary is not shown, by each of the flags
+          that it was held back for.
     """
 
     def __init__(self) -> None:
@@ -117,7 +124,9 @@ def has_fewer_words(text: str, limit: int) -> bool:
 def draft_rows(
     window: Sequence[Read], settings: Settings, models: Models
 ) -> list[Draft]:
-    """What can be said of the documents of a window without their abstractive summaries."""
+    """What can be said of the documents of a window without their abstractive
+    summaries.
+    """
     found = [
         sentences(
             read.document.article, strip_boilerplate=settings.corpus.strip_boilerplate
@@ -194,7 +203,9 @@ def _own_text(read: Read, found: Sequence[Sentence], source: Source) -> Text:
 def _keyphrase_columns(
     found: Sequence[Sentence], reference: str | None, settings: Settings, models: Models
 ) -> dict[str, Any]:
-    """The keyphrases; with a reference also those that it names, and what the baseline would have chosen, for `precis evaluate`."""
+    """The keyphrases; with a reference also those that it names, and what the baseline
+    would have chosen, for `precis evaluate`.
+    """
     if models.keyphrases is None:
         return {"keyphrases": None, "reference_keyphrases": None}
     from precis.model.keyphrases.ranking import frequent_keyphrases
@@ -230,7 +241,8 @@ def finish_row(
 
     Args:
       draft: what was known before.
-      ranked: its abstractive summaries, best first; None where it was given to no network.
+      ranked: its abstractive summaries, best first; None where it was given to no
+          network.
       settings: of the job.
       source_tokens: its length, where a network read it.
       max_source_tokens: how much of it the network read at most.

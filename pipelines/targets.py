@@ -1,4 +1,6 @@
-"""What a network learns to write of a document: its highlights, its headline or its keyphrases, all of them from the reference."""
+"""What a network learns to write of a document: its highlights, its headline or its
+keyphrases, all of them from the reference.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -32,7 +34,8 @@ def _keyphrases(article: str, highlights: str, strip_boilerplate: bool) -> str:
     )
 
 
-# By name: what is made of an article as it was read, its normalised reference, one sentence a line, and whether boilerplate is stripped.
+# By name: what is made of an article as it was read, its normalised reference, one
+# sentence a line, and whether boilerplate is stripped.
 TARGETS: Mapping[str, Callable[[str, str, bool], str]] = {
     "highlights": _highlights,
     "headline": _headline,

@@ -1,7 +1,8 @@
 """Jobs that are cut into tasks: receipts, resuming, and publishing at the end.
 
-A job owns its output folder. While it runs, `_tasks/job.json` says which job it is and `_tasks/00003.json` is the receipt of a finished
-task. At the end the job writes its own description, then `_SUCCESS`, then removes `_tasks`.
+A job owns its output folder. While it runs, `_tasks/job.json` says which job it is and
+`_tasks/00003.json` is the receipt of a finished task. At the end the job writes its own
+description, then `_SUCCESS`, then removes `_tasks`.
 """
 
 import datetime
@@ -32,8 +33,8 @@ class Job(NamedTuple):
     Attributes:
       output: its folder.
       fingerprint: sha256 of everything its result depends on.
-      run_id: the first 16 digits of the fingerprint: the same job over the same data has the same name, so that a result that is loaded
-          twice shows.
+      run_id: the first 16 digits of the fingerprint: the same job over the same data
+          has the same name, so that a result that is loaded twice shows.
       created_at: when it was first started, UTC; `SOURCE_DATE_EPOCH` sets it.
       tasks: how many tasks it has.
     """
@@ -48,7 +49,8 @@ class Job(NamedTuple):
 def open_job(
     output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
 ) -> Job | None:
-    """Takes possession of an output folder, or finds an interrupted run of the same job in it.
+    """Takes possession of an output folder, or finds an interrupted run of the same job
+    in it.
 
     Args:
       output: the folder.
@@ -113,7 +115,9 @@ def open_job(
 
 
 def _holds_more_than_tasks(output: str) -> bool:
-    """Whether a folder holds anything but `_tasks`, which a job that was killed at its very start leaves."""
+    """Whether a folder holds anything but `_tasks`, which a job that was killed at its
+    very start leaves.
+    """
     fs, name = files.filesystem(output)
     return fs.isdir(name) and any(
         posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER
@@ -144,12 +148,14 @@ def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
 def run_task(
     job: Job, index: int, work: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The receipt of a task: the one it left when it was done before, or that of doing it now.
+    """The receipt of a task: the one it left when it was done before, or that of doing
+    it now.
 
     Args:
       job: the job.
       index: the task's position.
-      work: publishes the task's files and returns its receipt; `files` and `dead_letters` in it describe them.
+      work: publishes the task's files and returns its receipt; `files` and
+          `dead_letters` in it describe them.
     """
     path = files.join(job.output, TASKS_FOLDER, f"{index:05d}.json")
     if files.exists(path):
@@ -165,7 +171,9 @@ def run_task(
 
 
 def _is_there(output: str, file: Mapping[str, Any]) -> bool:
-    """Whether a file that a receipt describes still lies where it was published, in its full length."""
+    """Whether a file that a receipt describes still lies where it was published, in its
+    full length.
+    """
     fs, path = files.filesystem(files.join(output, file["file"]))
     return fs.exists(path) and fs.size(path) == file["bytes"]
 
@@ -173,7 +181,9 @@ def _is_there(output: str, file: Mapping[str, Any]) -> bool:
 def publish_dead_letters(
     job: Job, index: int, letters: Sequence[DeadLetter]
 ) -> list[dict[str, Any]]:
-    """Writes a task's dead letters, if it has any; the file's description for the receipt."""
+    """Writes a task's dead letters, if it has any; the file's description for the
+    receipt.
+    """
     if not letters:
         return []
     name = files.join(DEAD_LETTERS_FOLDER, part_name(index, job.tasks))
@@ -192,7 +202,9 @@ def part_name(index: int, count: int) -> str:
 
 
 def describe_file(output: str, name: str, *, rows: int) -> dict[str, Any]:
-    """A file as it stands in a receipt and a manifest: name in the folder, rows, bytes, sha256."""
+    """A file as it stands in a receipt and a manifest: name in the folder, rows, bytes,
+    sha256.
+    """
     fs, path = files.filesystem(files.join(output, name))
     return {
         "file": name,
@@ -211,7 +223,9 @@ def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def finish_job(job: Job) -> None:
-    """Marks the output as complete. The description of the result must be there already."""
+    """Marks the output as complete. The description of the result must be there
+    already.
+    """
     files.write_bytes(
         files.join(job.output, SUCCESS_FILE), f"{job.fingerprint}\n".encode()
     )

@@ -1,4 +1,6 @@
-"""`precis train`: records -> bundle. Thin: the work is in `model`, and no part of it needs Beam."""
+"""`precis train`: records -> bundle. Thin: the work is in `model`, and no part of it
+needs Beam.
+"""
 
 import itertools
 import tempfile
@@ -28,14 +30,16 @@ from precis.pipelines.recipes import RECIPES
 
 
 def train(**flags: Any) -> TrainResult:
-    """Trains on records and writes a bundle; networks go on where an interrupted run of the same flags stopped.
+    """Trains on records and writes a bundle; networks go on where an interrupted run of
+    the same flags stopped.
 
     Args:
-      **flags: the fields of `TrainOptions`; for `task="abstractive"` of `NetworkOptions` and `TrainingConfig`, for "extractive" of
-        `ExtractiveTraining`.
+      **flags: the fields of `TrainOptions`; for `task="abstractive"` of
+        `NetworkOptions` and `TrainingConfig`, for "extractive" of `ExtractiveTraining`.
 
     Raises:
-      UsageError: flags that cannot be, records that are none or lack what the task needs.
+      UsageError: flags that cannot be, records that are none or lack what the task
+          needs.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
@@ -62,7 +66,9 @@ def train(**flags: Any) -> TrainResult:
 
 
 def _check_output(options: TrainOptions) -> None:
-    """Refuses an output that holds a bundle of another kind, whose files would be mixed with this one's."""
+    """Refuses an output that holds a bundle of another kind, whose files would be mixed
+    with this one's.
+    """
     if files.exists(files.join(options.output, MANIFEST_FILE)):
         kind = read_manifest(options.output).get("kind", ABSTRACTIVE)
         if kind != options.task:
@@ -187,7 +193,8 @@ def _train_keyphrases(options: TrainOptions) -> TrainResult:
     return TrainResult(options.output, model.save(options.output), 0, {})
 
 
-# What says how wide or deep a network is, or of which kind; 0 and "" leave it to the size.
+# What says how wide or deep a network is, or of which kind; 0 and "" leave it to the
+# size.
 _SHAPE = (
     "width",
     "heads",

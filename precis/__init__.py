@@ -4,12 +4,13 @@ import precis
 
 precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
 precis.train(records="records", output="bundle", network="small")
-precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries", beam_width=4)
-precis.evaluate(input="summaries")
+precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries",
+beam_width=4) precis.evaluate(input="summaries")
 precis.attention(bundle="bundle", text="article.txt", output="attention.png")
 precis.export(bundle="bundle", output="saved_model")
 
-`precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis import`, whose name Python keeps for itself.
+`precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis
+import`, whose name Python keeps for itself.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a job when it is first asked for: TensorFlow and Beam take seconds, and a training host has no Beam."""
+    """Imports a job when it is first asked for: TensorFlow and Beam take seconds, and a
+    training host has no Beam.
+    """
     if name not in __all__:
         raise AttributeError(f"module 'precis' has no attribute {name!r}")
     import importlib

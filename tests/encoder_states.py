@@ -1,4 +1,6 @@
-"""What enters and leaves each block of an encoder; apart from the small checkpoints, which a process without TensorFlow writes."""
+"""What enters and leaves each block of an encoder; apart from the small checkpoints,
+which a process without TensorFlow writes.
+"""
 
 import numpy as np
 

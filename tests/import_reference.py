@@ -1,11 +1,14 @@
-"""What transformers makes of random checkpoints that write summaries, for `test_import_parity.py`.
+"""What transformers makes of random checkpoints that write summaries, for
+`test_import_parity.py`.
 
-It is a program of its own: PyTorch's compiler and TensorFlow cannot be loaded into one process everywhere.
+It is a program of its own: PyTorch's compiler and TensorFlow cannot be loaded into one
+    process everywhere.
 
     python tests/import_reference.py FOLDER
 
-writes for each checkpoint FOLDER/NAME (config.json, model.safetensors, ...) what `reference.npz` and `runs.json` beside it say of it, and
-for the tokenizer FOLDER/tokenizer what `ids.json` in it says.
+writes for each checkpoint FOLDER/NAME (config.json, model.safetensors, ...) what
+`reference.npz` and `runs.json` beside it say of it, and for the tokenizer
+FOLDER/tokenizer what `ids.json` in it says.
 """
 
 import json
@@ -27,7 +30,8 @@ class Case(NamedTuple):
       kind: its model_type.
       shape: settings of its configuration.
       generation: settings it is published with.
-      runs: settings it is searched with; an empty run is what the checkpoint itself says. None is a setting that is not there.
+      runs: settings it is searched with; an empty run is what the checkpoint itself
+          says. None is a setting that is not there.
       end: how much the end token is favoured, so that some summaries end by themselves.
       source_tokens, target_tokens: of the inputs.
       bfloat16: whether it is saved in that.
@@ -50,7 +54,9 @@ class Case(NamedTuple):
 def sizes(
     encoder: tuple[int, int, int], decoder: tuple[int, int, int]
 ) -> dict[str, Any]:
-    """The layers, the feed-forward width and the heads of each side, as BART and PEGASUS name them."""
+    """The layers, the feed-forward width and the heads of each side, as BART and
+    PEGASUS name them.
+    """
     names = ("layers", "ffn_dim", "attention_heads")
     sides = {"encoder": encoder, "decoder": decoder}
     own = {
@@ -61,8 +67,8 @@ def sizes(
     return {"max_position_embeddings": 40, "d_model": 32, **own}
 
 
-# The generation settings of facebook/bart-large-cnn, of google/pegasus-cnn_dailymail and, for summaries, of google-t5/t5-base, at the size
-# of these networks.
+# The generation settings of facebook/bart-large-cnn, of google/pegasus-cnn_dailymail
+# and, for summaries, of google-t5/t5-base, at the size of these networks.
 BART = {
     "num_beams": 4,
     "max_length": 22,
@@ -124,7 +130,8 @@ T5_SHAPE = {
     "num_layers": 2,
     "num_decoder_layers": 2,
 }
-# Few buckets and a short longest distance: the sources reach beyond it, and every bucket is met.
+# Few buckets and a short longest distance: the sources reach beyond it, and every
+# bucket is met.
 NEAR = {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12}
 TASK = {
     "task_specific_params": {
@@ -381,7 +388,8 @@ CHECKPOINTS: dict[str, Case] = {
             {**LONG, "max_length": 140, "min_length": 134, "no_repeat_ngram_size": 2},
         ),
     ),
-    # As the published files are: config.json says that the output is not tied, and nothing of scaling.
+    # As the published files are: config.json says that the output is not tied, and
+    # nothing of scaling.
     "flan": Case(
         kind="t5",
         shape={
@@ -398,7 +406,8 @@ CHECKPOINTS: dict[str, Case] = {
         runs=({}, GREEDY, BEAM, N_BEST),
         files={"tie_word_embeddings": False, "scale_decoder_outputs": None, **TASK},
     ),
-    # As transformers writes it today: config.json says that the output is tied and not scaled.
+    # As transformers writes it today: config.json says that the output is tied and not
+    # scaled.
     "flan_silu": Case(
         kind="t5",
         shape={
@@ -440,13 +449,16 @@ CHECKPOINTS: dict[str, Case] = {
 
 
 def make_model(case: Case, seed: int) -> Any:
-    """A random network with every weight different: also the norms, the biases and the bias of the logits."""
+    """A random network with every weight different: also the norms, the biases and the
+    bias of the logits.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
     torch.manual_seed(seed)
     is_t5 = case.kind in ("t5", "mt5")
-    # T5 is tied in every version of today, whatever its file says; then the output layer that is stored is another.
+    # T5 is tied in every version of today, whatever its file says; then the output
+    # layer that is stored is another.
     tied = (
         {}
         if is_t5
@@ -486,7 +498,9 @@ def make_model(case: Case, seed: int) -> Any:
             ):
                 weight.mul_(
                     8.0
-                )  # the norm comes first: a tied output layer would find the last token again
+                    # the norm comes first: a tied output layer would find the last token
+                    # again
+                )
             if is_t5 and path == "shared.weight":
                 weight.mul_(3.0)  # few ties
         if is_t5 and case.is_untied:
@@ -511,7 +525,8 @@ def _favour_the_end(model: Any, case: Case) -> None:
         model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
         model.final_logits_bias[0, model.config.eos_token_id] += case.end
         return
-    # T5 has no bias there: what all pieces have in common is in every state, and the end answers to more of it.
+    # T5 has no bias there: what all pieces have in common is in every state, and the
+    # end answers to more of it.
     common = torch.randn(model.config.d_model)
     model.shared.weight += common
     model.lm_head.weight[model.config.eos_token_id] += case.end * common
@@ -520,7 +535,9 @@ def _favour_the_end(model: Any, case: Case) -> None:
 def inputs(
     case: Case, seed: int, *, pad: int, start: int, end: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sources int64 [B, S] of different lengths, padded, and targets int64 [B, T] that begin with the start token."""
+    """Sources int64 [B, S] of different lengths, padded, and targets int64 [B, T] that
+    begin with the start token.
+    """
     rng = np.random.default_rng(seed)
     source = np.full((DOCUMENTS, case.source_tokens), pad, "int64")
     for row in source:
@@ -585,8 +602,11 @@ def write_reference(folder: Path, case: Case, seed: int) -> None:
 def _search(
     model: Any, source: Any, mask: Any, settings: Mapping[str, Any], case: Case
 ) -> dict[str, Any]:
-    """The sequences [B * N] of one run without their start token, and their scores: null where the search is greedy."""
-    # A setting of None is one that is not there; `generate` takes None for "as the checkpoint says".
+    """The sequences [B * N] of one run without their start token, and their scores:
+    null where the search is greedy.
+    """
+    # A setting of None is one that is not there; `generate` takes None for "as the
+    # checkpoint says".
     kept = {
         key: getattr(model.generation_config, key)
         for key in settings
@@ -637,7 +657,9 @@ TEXTS, CUT = (
 
 
 def write_tokens(folder: Path) -> None:
-    """Trains a tokenizer and saves what transformers makes of the texts with it: their ids, whole and cut, and the text of the ids."""
+    """Trains a tokenizer and saves what transformers makes of the texts with it: their
+    ids, whole and cut, and the text of the ids.
+    """
     from transformers import BartTokenizer
 
     write_tokenizer(folder, as_definition=False)

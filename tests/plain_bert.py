@@ -1,6 +1,8 @@
-"""The forward pass of BERT in plain numpy and float64, on tensors under the names that transformers gives them.
+"""The forward pass of BERT in plain numpy and float64, on tensors under the names that
+transformers gives them.
 
-An independent route to what an imported encoder computes: it knows neither the layers of `model.network` nor how they are filled.
+An independent route to what an imported encoder computes: it knows neither the layers
+of `model.network` nor how they are filled.
 """
 
 import math
@@ -9,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-# The parts of a layer, with their names below it, of BERT and RoBERTa and of DistilBERT.
+# The parts of a layer, with their names below it, of BERT and RoBERTa and of
+# DistilBERT.
 PARTS = ("query", "key", "value", "output", "attention_norm", "inner", "outer", "norm")
 LAYERS = {
     "encoder.layer": (
@@ -46,7 +49,9 @@ def hidden_states(
     epsilon: float,
     first_position: int = 0,
 ) -> list[np.ndarray]:
-    """The states of one text without padding, int [S]: what enters the first layer and what leaves each, float64 [S, D] each."""
+    """The states of one text without padding, int [S]: what enters the first layer and
+    what leaves each, float64 [S, D] each.
+    """
     weights: dict[str, Any] = {
         name: np.asarray(tensor, "float64") for name, tensor in tensors.items()
     }

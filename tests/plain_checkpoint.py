@@ -1,6 +1,8 @@
-"""The forward pass of BART, PEGASUS and T5 in plain numpy and float64, on tensors under the names that transformers gives them.
+"""The forward pass of BART, PEGASUS and T5 in plain numpy and float64, on tensors under
+the names that transformers gives them.
 
-An independent route to what an imported network computes: it knows neither the layers of `model.network` nor how they are filled.
+An independent route to what an imported network computes: it knows neither the layers
+of `model.network` nor how they are filled.
 """
 
 import math
@@ -23,7 +25,8 @@ ACTIVATIONS = {
 class PlainCheckpoint:
     """One checkpoint, read document by document.
 
-    The names of its parts, the attentions first: (attention, its linear layers, its norm), then (feed-forward, its norm).
+    The names of its parts, the attentions first: (attention, its linear layers, its
+    norm), then (feed-forward, its norm).
     """
 
     def __init__(

@@ -1,7 +1,9 @@
-"""The parts of the networks in plain numpy and float64, loop by loop, from the formulas of the papers: `model.network` must equal them.
+"""The parts of the networks in plain numpy and float64, loop by loop, from the formulas
+of the papers: `model.network` must equal them.
 
-Attention takes its softmax over the readable positions alone, so that no masked score exists here; heads are slices of the weights. A
-`config` is a `StackConfig` or has its fields.
+Attention takes its softmax over the readable positions alone, so that no masked score
+exists here; heads are slices of the weights. A `config` is a `StackConfig` or has its
+fields.
 """
 
 import math
@@ -14,7 +16,9 @@ Weights = dict[str, np.ndarray]
 
 
 def below(weights: Weights, part: str) -> Weights:
-    """The weights of a part: `attention/query/kernel` is `query/kernel` below `attention`."""
+    """The weights of a part: `attention/query/kernel` is `query/kernel` below
+    `attention`.
+    """
     return {
         path[len(part) + 1 :]: value
         for path, value in weights.items()
@@ -39,7 +43,9 @@ def dense(states: np.ndarray, weights: Weights, name: str) -> np.ndarray:
 
 
 def sinusoidal(place: int, width: int, *, in_halves: bool) -> list[float]:
-    """The code of one position: sine, cosine, sine, ... or all sines before all cosines."""
+    """The code of one position: sine, cosine, sine, ... or all sines before all
+    cosines.
+    """
     angles = [place / 10000 ** (2 * i / width) for i in range(width // 2)]
     sines, cosines = (
         [math.sin(angle) for angle in angles],
@@ -55,7 +61,8 @@ def sinusoidal(place: int, width: int, *, in_halves: bool) -> list[float]:
 def bucket(distance: int, *, buckets: int, longest: int, is_bidirectional: bool) -> int:
     """The bucket of a key that stands `distance` behind its query, in whole numbers.
 
-    Of n buckets the first e = n / 2 are for one distance each; the b-th of the others begins at e (longest / e)^(b / (n - e)).
+    Of n buckets the first e = n / 2 are for one distance each; the b-th of the others
+    begins at e (longest / e)^(b / (n - e)).
     """
     first = 0
     if is_bidirectional:
@@ -108,7 +115,8 @@ def attention(
     readable: np.ndarray,
     numbers: Any = 0.0,
 ) -> tuple[np.ndarray, ...]:
-    """One head of one document: query [T, d], key and value [S, d], readable bool [T, S], numbers added to scores [T, S].
+    """One head of one document: query [T, d], key and value [S, d], readable bool [T,
+    S], numbers added to scores [T, S].
 
     Returns:
       What was read [T, d] and the weights [T, S].
@@ -138,7 +146,9 @@ def multi_head(
     config: Any,
     numbers: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One document: states [T, D], memory [S, D], readable bool [T, S], numbers [H, T, S] -> [T, D] and the weights [H, T, S]."""
+    """One document: states [T, D], memory [S, D], readable bool [T, S], numbers [H, T,
+    S] -> [T, D] and the weights [H, T, S].
+    """
     depth = config.head_width or config.width // config.heads
     total, shares = (
         np.zeros((len(states), config.width)) + weights.get("output/bias", 0.0),
@@ -225,7 +235,9 @@ def encoder_block(
     config: Any,
     numbers: Any = None,
 ) -> tuple[np.ndarray, ...]:
-    """One document: states [S, D], readable bool [S, S], numbers [H, S, S] -> [S, D] and the weights [H, S, S]."""
+    """One document: states [S, D], readable bool [S, S], numbers [H, S, S] -> [S, D]
+    and the weights [H, S, S].
+    """
     shares: list[np.ndarray] = []
 
     def read(states: np.ndarray) -> np.ndarray:
@@ -253,7 +265,9 @@ def decoder_block(
     config: Any,
     numbers: Any = None,
 ) -> tuple[np.ndarray, ...]:
-    """One document: states [T, D], memory [S, D], readable bool [S], numbers [H, T, T] -> [T, D], weights [H, T, T] and [H, T, S]."""
+    """One document: states [T, D], memory [S, D], readable bool [S], numbers [H, T, T]
+    -> [T, D], weights [H, T, T] and [H, T, S].
+    """
     length, shares = len(states), []
 
     def read_own(states: np.ndarray) -> np.ndarray:
@@ -291,7 +305,9 @@ def decoder_block(
 
 
 def past(length: int) -> np.ndarray:
-    """Who may read whom where each token reads itself and what stands before it, bool [T, T]."""
+    """Who may read whom where each token reads itself and what stands before it, bool
+    [T, T].
+    """
     return np.array(
         [[earlier <= t for earlier in range(length)] for t in range(length)]
     )
@@ -306,7 +322,9 @@ def embed(
     is_scaled: bool,
     first: int = 0,
 ) -> np.ndarray:
-    """What enters the first block of tokens that stand at position `first` and behind it; `weights` are those of the input layer."""
+    """What enters the first block of tokens that stand at position `first` and behind
+    it; `weights` are those of the input layer.
+    """
     width = table.shape[1]
     states = []
     for place, piece in enumerate(ids, start=first):
@@ -328,7 +346,9 @@ def embed(
 
 
 def convolution(states: np.ndarray, weights: Weights) -> np.ndarray:
-    """States [S, D], outside of which all is zero, through a convolution of an odd width and a relu; kernel [width, D, D]."""
+    """States [S, D], outside of which all is zero, through a convolution of an odd
+    width and a relu; kernel [width, D, D].
+    """
     kernel, reach = weights["kernel"], len(weights["kernel"]) // 2
     made = np.zeros((len(states), kernel.shape[2])) + weights["bias"]
     for s in range(len(states)):
@@ -367,7 +387,9 @@ def convolutional_gate(states: np.ndarray, weights: Weights) -> np.ndarray:
 def mixture(
     generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray
 ) -> np.ndarray:
-    """Equation 9 of See et al.: generate [B, T], vocabulary [B, T, V], copy [B, T, S], source int [B, S] -> P [B, T, V]."""
+    """Equation 9 of See et al.: generate [B, T], vocabulary [B, T, V], copy [B, T, S],
+    source int [B, S] -> P [B, T, V].
+    """
     mixed = np.zeros(vocabulary.shape)
     for b in range(vocabulary.shape[0]):
         for t in range(vocabulary.shape[1]):
@@ -385,7 +407,9 @@ def pointer(
     readable: np.ndarray,
     weights: Weights,
 ) -> tuple[np.ndarray, ...]:
-    """One document: states and inputs [T, D], memory [S, D], readable bool [S] -> p_gen [T] and the copy distributions [T, S]."""
+    """One document: states and inputs [T, D], memory [S, D], readable bool [S] -> p_gen
+    [T] and the copy distributions [T, S].
+    """
     length, width = states.shape
     query, key = dense(states, weights, "query"), dense(memory, weights, "key")
     copy, generate, coverage = (

@@ -1,4 +1,6 @@
-"""The Transformers in plain numpy and float64, document by document and without padding; `plain_recurrent` has the recurrent network."""
+"""The Transformers in plain numpy and float64, document by document and without
+padding; `plain_recurrent` has the recurrent network.
+"""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +26,9 @@ Map = tuple[str, int, np.ndarray]  # of a block and its number, the weights [H, 
 
 
 class Document(NamedTuple):
-    """What a network says of each next token of one document, logits of the output layer and distributions, both [T, V]; who read what."""
+    """What a network says of each next token of one document, logits of the output
+    layer and distributions, both [T, V]; who read what.
+    """
 
     logits: np.ndarray
     probabilities: np.ndarray
@@ -32,7 +36,9 @@ class Document(NamedTuple):
 
 
 def scramble(layer: Any, *, seed: int, scale: float = 0.5) -> None:
-    """Replaces every weight of a built layer, biases and norms too: zeros and ones hide mistakes. Norms scale around one."""
+    """Replaces every weight of a built layer, biases and norms too: zeros and ones hide
+    mistakes. Norms scale around one.
+    """
     rng = np.random.default_rng(seed)
     drawn = [
         rng.normal(
@@ -62,7 +68,9 @@ def finish(
     source: np.ndarray,
     maps: list[Map],
 ) -> Document:
-    """What follows a decoder, of one document: its states and inputs [T, D], memory [S, D], source int [S]."""
+    """What follows a decoder, of one document: its states and inputs [T, D], memory [S,
+    D], source int [S].
+    """
     if config.tied_output:
         scale = (
             states.shape[1] ** -0.5 if getattr(config, "scaled_output", False) else 1.0
@@ -166,7 +174,9 @@ def transformer(
 def decoder_only(
     config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
 ) -> Document:
-    """One document: source int [S] without padding and target [T] are one sequence; what it says is read off behind the source."""
+    """One document: source int [S] without padding and target [T] are one sequence;
+    what it says is read off behind the source.
+    """
     sequence, length = np.concatenate([source, target]), len(source)
     table, numbers, maps = weights["embedding/table"], None, []
     entered = states = embed(

@@ -1,4 +1,6 @@
-"""The recurrent network in plain numpy and float64, token by token: a companion of `plain_network`."""
+"""The recurrent network in plain numpy and float64, token by token: a companion of
+`plain_network`.
+"""
 
 import math
 from typing import Any
@@ -19,7 +21,9 @@ State = tuple[np.ndarray, ...]  # of a cell: h, and of an LSTM c too
 
 
 def step_gru(x: np.ndarray, state: State, weights: Weights) -> State:
-    """Cho et al. 2014 in the form of cuDNN: the reset gate multiplies what the product with the last state made, its bias included."""
+    """Cho et al. 2014 in the form of cuDNN: the reset gate multiplies what the product
+    with the last state made, its bias included.
+    """
     (h,) = state
     width = len(h)
     of_input = x @ weights["kernel"] + weights["bias"][0]
@@ -33,7 +37,9 @@ def step_gru(x: np.ndarray, state: State, weights: Weights) -> State:
 
 
 def step_lstm(x: np.ndarray, state: State, weights: Weights) -> State:
-    """Hochreiter and Schmidhuber 1997 with a forget gate; the gates stand as input, forget, new, output."""
+    """Hochreiter and Schmidhuber 1997 with a forget gate; the gates stand as input,
+    forget, new, output.
+    """
     h, c = state
     gates = np.split(
         x @ weights["kernel"] + h @ weights["recurrent_kernel"] + weights["bias"], 4
@@ -59,7 +65,9 @@ def read(states: np.ndarray, weights: Weights, cell: str) -> tuple[np.ndarray, S
 def encode(
     config: Any, weights: Weights, source: np.ndarray
 ) -> tuple[np.ndarray, State]:
-    """One document, int [S] -> states [S, D], and the last state of both directions together."""
+    """One document, int [S] -> states [S, D], and the last state of both directions
+    together.
+    """
     states = weights["embedding/table"][source] * math.sqrt(config.width)
     for i in range(config.encoder_layers):
         ways = [

@@ -1,4 +1,5 @@
-"""Beam search and greedy search written from their definition, in plain Python: what `model.decoding` is checked against.
+"""Beam search and greedy search written from their definition, in plain Python: what
+`model.decoding` is checked against.
 
 No tensors and no sentinels: a forbidden continuation does not exist.
 """
@@ -16,7 +17,9 @@ Logits = Callable[
 
 
 class Hypothesis(NamedTuple):
-    """Tokens up to and with the end, the normalised score, the sum of log-probabilities, whether the end was written."""
+    """Tokens up to and with the end, the normalised score, the sum of
+    log-probabilities, whether the end was written.
+    """
 
     tokens: Tokens
     score: float
@@ -25,7 +28,9 @@ class Hypothesis(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Ranked hypotheses; the steps until every group was done; how often equal candidates stood on both sides of a cut."""
+    """Ranked hypotheses; the steps until every group was done; how often equal
+    candidates stood on both sides of a cut.
+    """
 
     hypotheses: list[Hypothesis]
     steps: int
@@ -74,7 +79,9 @@ def next_log_probs(
     config: DecodingConfig,
     special: DecodingTokens,
 ) -> dict[int, float]:
-    """The tokens that may follow the start token and those written, with their log-probabilities."""
+    """The tokens that may follow the start token and those written, with their
+    log-probabilities.
+    """
     if len(written) < len(special.prefix):
         return {special.prefix[len(written)]: 0.0}
     if len(written) == config.max_summary_tokens - 1 and special.last_id is not None:
@@ -115,7 +122,9 @@ class Group:
         config: DecodingConfig,
         special: DecodingTokens,
     ) -> tuple[list[tuple[float, int, int]], bool]:
-        """The 2k best (log-probability, token, place of the parent), and whether equals stand around the k-th or the 2k-th place."""
+        """The 2k best (log-probability, token, place of the parent), and whether equals
+        stand around the k-th or the 2k-th place.
+        """
         found = []
         for place, parent in enumerate(self.live):
             for token, log_prob in next_log_probs(
@@ -138,7 +147,9 @@ class Group:
         config: DecodingConfig,
         special: DecodingTokens,
     ) -> None:
-        """Ends and extends hypotheses; a group that is done goes on writing, but what it ends no longer counts."""
+        """Ends and extends hypotheses; a group that is done goes on writing, but what
+        it ends no longer counts.
+        """
         live = []
         for rank, (log_prob, token, place) in enumerate(candidates):
             parent = self.live[place].tokens
@@ -179,7 +190,8 @@ def beam_search(
     coverage: Callable[[Tokens], float] | None = None,
     stops: bool = True,
 ) -> Found:
-    """The best hypotheses of one document, at most as many as the beam is wide; fewer where nothing else can be written.
+    """The best hypotheses of one document, at most as many as the beam is wide; fewer
+    where nothing else can be written.
 
     Args:
       logits_after: of the next token.
@@ -235,7 +247,9 @@ def beam_search(
 def greedy_search(
     logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens
 ) -> Hypothesis | None:
-    """The one hypothesis of the most likely token at every step, the smaller of equals; None where a step allows no token."""
+    """The one hypothesis of the most likely token at every step, the smaller of equals;
+    None where a step allows no token.
+    """
     tokens: Tokens = ()
     log_prob = 0.0
     while len(tokens) < config.max_summary_tokens and special.end_id not in tokens:
@@ -259,7 +273,9 @@ def all_hypotheses(
     special: DecodingTokens,
     coverage: Callable[[Tokens], float] | None = None,
 ) -> list[Hypothesis]:
-    """Every hypothesis there is, by enumeration: finished ones by score, then unfinished ones; all by score alone where they compete."""
+    """Every hypothesis there is, by enumeration: finished ones by score, then
+    unfinished ones; all by score alone where they compete.
+    """
     found: list[Hypothesis] = []
 
     def extend(tokens: Tokens, log_prob: float) -> None:

@@ -1,12 +1,15 @@
-"""What transformers makes of models of SentencePiece, for `test_sentencepiece_parity.py`.
+"""What transformers makes of models of SentencePiece, for
+`test_sentencepiece_parity.py`.
 
-It is a program of its own: PyTorch and TensorFlow cannot be loaded into one process everywhere.
+It is a program of its own: PyTorch and TensorFlow cannot be loaded into one process
+    everywhere.
 
     python tests/sentencepiece_reference.py FOLDER
 
-trains a model for each of `MODELS` on the sentences of FOLDER/training.json and writes it as FOLDER/NAME/spiece.model; beside it, by
-model_type, the ids and the decoded ids of FOLDER/texts.json in `t5.json` and `pegasus.json`, and in `own.json` the ids that SentencePiece
-itself gives, without special tokens.
+trains a model for each of `MODELS` on the sentences of FOLDER/training.json and writes
+it as FOLDER/NAME/spiece.model; beside it, by model_type, the ids and the decoded ids of
+FOLDER/texts.json in `t5.json` and `pegasus.json`, and in `own.json` the ids that
+SentencePiece itself gives, without special tokens.
 """
 
 import json
@@ -14,7 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# How they are trained, and how many pieces they have; what is not given is as in the models of T5 and PEGASUS.
+# How they are trained, and how many pieces they have; what is not given is as in the
+# models of T5 and PEGASUS.
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {"vocab_size": 1200},
     "symbols": {
@@ -37,7 +41,9 @@ def write_reference(
     texts: list[str],
     extra: dict[str, Any],
 ) -> None:
-    """Trains a model and writes what transformers and SentencePiece make of the texts with it."""
+    """Trains a model and writes what transformers and SentencePiece make of the texts
+    with it.
+    """
     import sentencepiece
     from transformers import PegasusTokenizerFast, T5TokenizerFast
 

@@ -1,4 +1,6 @@
-"""Tiny checkpoints that write summaries in the layout of Hugging Face, by hand: names and shapes as transformers writes them."""
+"""Tiny checkpoints that write summaries in the layout of Hugging Face, by hand: names
+and shapes as transformers writes them.
+"""
 
 import json
 from pathlib import Path
@@ -100,7 +102,9 @@ def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
     for (
         name,
         tensor,
-    ) in made.items():  # norms near the identity and a loud cross-attention: what is written depends on what is read
+        # norms near the identity and a loud cross-attention: what is written depends on
+        # what is read
+    ) in made.items():
         if "norm" in name:
             tensor *= 0.1
             tensor += name.endswith("weight")
@@ -217,7 +221,9 @@ def write_checkpoint(
 
 
 def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
-    """Trains a byte-level BPE and writes it as tokenizer.json, or as vocab.json and merges.txt."""
+    """Trains a byte-level BPE and writes it as tokenizer.json, or as vocab.json and
+    merges.txt.
+    """
     from tokenizers import ByteLevelBPETokenizer
     from tokenizers.processors import RobertaProcessing
 

@@ -1,4 +1,6 @@
-"""Tiny encoders of the BERT type in the layout of Hugging Face, written by hand: names and shapes as transformers writes them."""
+"""Tiny encoders of the BERT type in the layout of Hugging Face, written by hand: names
+and shapes as transformers writes them.
+"""
 
 import json
 from pathlib import Path
@@ -8,7 +10,8 @@ import numpy as np
 import safetensors.numpy
 
 WIDTH, INNER, LAYERS, POSITIONS = 8, 20, 2, 24
-# The pieces of a small uncased WordPiece vocabulary, special tokens at the usual names and at ids that say nothing.
+# The pieces of a small uncased WordPiece vocabulary, special tokens at the usual names
+# and at ids that say nothing.
 PIECES = [
     *("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
     *(
@@ -89,7 +92,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_norm_eps": 0.5,  # not a setting of DistilBERT
     },
 }
-# The linear layers and the norms of a layer, by name: (what goes in, what comes out); a norm is None.
+# The linear layers and the norms of a layer, by name: (what goes in, what comes out); a
+# norm is None.
 _BERT_LAYER: dict[str, tuple[int, int] | None] = {
     "attention.self.query": (WIDTH, WIDTH),
     "attention.self.key": (WIDTH, WIDTH),
@@ -169,7 +173,9 @@ def write_encoder(
 
 
 def write_pieces(folder: Path, settings: dict[str, Any] | None = None) -> str:
-    """Writes the vocabulary as vocab.txt, and settings, if any, as tokenizer_config.json."""
+    """Writes the vocabulary as vocab.txt, and settings, if any, as
+    tokenizer_config.json.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text(
         "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"

@@ -1,4 +1,6 @@
-"""An encoder that reads 24 tokens, its tokenizer, and networks that score sentences: tiny, and no weight of theirs is zero or one."""
+"""An encoder that reads 24 tokens, its tokenizer, and networks that score sentences:
+tiny, and no weight of theirs is zero or one.
+"""
 
 from pathlib import Path
 

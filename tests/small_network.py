@@ -1,4 +1,6 @@
-"""Networks of a tiny width that differ in their settings, none of whose weights is zero or one."""
+"""Networks of a tiny width that differ in their settings, none of whose weights is zero
+or one.
+"""
 
 import dataclasses
 import functools
@@ -34,8 +36,9 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "recurrent": {**_ANY, "encoder_layers": 2, "decoder_layers": 2},
 }
 _RELATIVE = {"positions": "relative", "relative_buckets": 6, "relative_distance": 5}
-# Every setting of a network has every value it may take in one of these. Three are what imported networks have; `decoder` is what sets the
-# decoder's stack apart from the encoder's.
+# Every setting of a network has every value it may take in one of these. Three are what
+# imported networks have; `decoder` is what sets the decoder's stack apart from the
+# encoder's.
 TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
     "pointer": {},
     "plain": {"pointer": False},
@@ -163,7 +166,8 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "recurrent": RECURRENT,
 }
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
-# One of each architecture, with a pointer, and of those the ones that were trained with coverage.
+# One of each architecture, with a pointer, and of those the ones that were trained with
+# coverage.
 KINDS = ("pointer", "decoder_only", "gru")
 COVERED = ("untied_pointer", "decoder_only_relative", "lstm")
 PLAIN: Mapping[str, Callable[..., Document]] = {
@@ -228,7 +232,9 @@ def network_of(variant: str, precision: str = "float32") -> Any:
 def by_hand(
     network: Generator, source: np.ndarray, target: np.ndarray
 ) -> list[Document]:
-    """What the plain formulas say of each document of a batch, int [B, S] and [B, T]; without the padding of the source."""
+    """What the plain formulas say of each document of a batch, int [B, S] and [B, T];
+    without the padding of the source.
+    """
     say, weights = PLAIN[network.name], plain_network.weights_of(network)
     return [
         say(network.config, weights, ids[ids != PAD], written)

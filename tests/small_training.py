@@ -18,7 +18,8 @@ from precis.model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parent.parent
 VOCABULARY = 600
-# Sources cut at 32 tokens are all of one length bucket: 486 // (32 + 48 + 1) = 6 rows a batch, in 1, 2 or 3 pieces alike.
+# Sources cut at 32 tokens are all of one length bucket: 486 // (32 + 48 + 1) = 6 rows a
+# batch, in 1, 2 or 3 pieces alike.
 ONE_BUCKET = {"max_source_tokens": 32}
 SIX_ROWS = 486
 

@@ -1,4 +1,6 @@
-"""Rows as `precis summarize` writes them, of made-up sentences, and runs that hold them."""
+"""Rows as `precis summarize` writes them, of made-up sentences, and runs that hold
+them.
+"""
 
 import datetime
 import random
@@ -56,7 +58,9 @@ def item(method: str, rank: int, start: int, text: str) -> dict[str, Any]:
 def make_row(
     number: int, *, network: bool = True, reference: bool = True, **columns: Any
 ) -> dict[str, Any]:
-    """A row with the methods lead and frequency; `columns` replace its own or are added to them."""
+    """A row with the methods lead and frequency; `columns` replace its own or are added
+    to them.
+    """
     generator = random.Random(number)
     sentences = [sentence(generator) for _ in range(6)]
     starts = [sum(len(s) + 1 for s in sentences[:n]) for n in range(6)]
@@ -101,7 +105,9 @@ def rows_of(numbers: Iterable[int], **settings: Any) -> list[dict[str, Any]]:
 def write_run(
     folder: Path, files_of_row_groups: Sequence[Sequence[Sequence[dict[str, Any]]]]
 ) -> str:
-    """A finished run with the given rows: a list of files, each a list of row groups, each a list of rows."""
+    """A finished run with the given rows: a list of files, each a list of row groups,
+    each a list of rows.
+    """
     (folder / "summaries").mkdir(parents=True)
     total = len(files_of_row_groups)
     for number, groups in enumerate(files_of_row_groups):

@@ -1,7 +1,10 @@
-"""A network that is a table of random numbers, and the comparison of what a search finds over it with the plain search.
+"""A network that is a table of random numbers, and the comparison of what a search
+finds over it with the plain search.
 
-The logits of a document depend on the step, the last token and a fingerprint of all tokens so far. The fingerprint is read from the cache,
-which holds each token at its place: a cache that follows the wrong hypothesis, belongs to another document or has no room gives others.
+The logits of a document depend on the step, the last token and a fingerprint of all
+tokens so far. The fingerprint is read from the cache,
+which holds each token at its place: a cache that follows the wrong hypothesis, belongs
+    to another document or has no room gives others.
 """
 
 import dataclasses
@@ -25,10 +28,12 @@ from tests import plain_search
 
 PRINTS = 7
 WEIGHTS = (1, 3, 2, 6, 4, 5)  # of the places in the fingerprint
-# float64 numpy or float32 tensors: [B, T, V, V] by step and last token, [B, 7, V] by fingerprint.
+# float64 numpy or float32 tensors: [B, T, V, V] by step and last token, [B, 7, V] by
+# fingerprint.
 Tables = tuple[Any, Any]
 
-# Special tokens as networks have them: start is padding, all differ, start is the end, padding is the end.
+# Special tokens as networks have them: start is padding, all differ, start is the end,
+# padding is the end.
 SCHEMES = tuple(
     DecodingTokens(start_id=start, end_id=end, pad_id=pad, suppressed=suppressed)
     for start, end, pad, suppressed in (
@@ -50,7 +55,8 @@ class TableNetwork:
     """Meets `rules.Network`; its memory is `Tables`.
 
     Attributes:
-      rooms: tokens written and steps to come, of which `start` and, where steps run eagerly, `grow` were told.
+      rooms: tokens written and steps to come, of which `start` and, where steps run
+          eagerly, `grow` were told.
       calls: the index of each step, where steps run eagerly.
       documents: B of each of these steps.
     """
@@ -154,9 +160,11 @@ def random_tables(
 
 
 def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables:
-    """Tables whose log-probabilities are whole numbers, exactly, so that sums that ought to be equal are: of one more token than `size`.
+    """Tables whose log-probabilities are whole numbers, exactly, so that sums that
+    ought to be equal are: of one more token than `size`.
 
-    The last token takes all the probability there is, to the last digit, and must be suppressed.
+    The last token takes all the probability there is, to the last digit, and must be
+    suppressed.
     """
     rng = np.random.default_rng(seed)
     table, prints = (
@@ -169,7 +177,9 @@ def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables
 
 
 def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
-    """Tables of one document whose next tokens have these probabilities, whatever came before."""
+    """Tables of one document whose next tokens have these probabilities, whatever came
+    before.
+    """
     size = len(probabilities)
     table = np.broadcast_to(
         np.log(np.array(probabilities, "float32")), (1, length, size, size)
@@ -180,9 +190,11 @@ def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
 def random_options(
     case: int, *, whole: bool = False
 ) -> tuple[DecodingConfig, DecodingTokens, bool, int]:
-    """A configuration, special tokens, whether coverage counts, and the size of the vocabulary; half of the options are off in each.
+    """A configuration, special tokens, whether coverage counts, and the size of the
+    vocabulary; half of the options are off in each.
 
-    With `whole`, all the numbers are such that sums and products of whole log-probabilities stay exact in float32.
+    With `whole`, all the numbers are such that sums and products of whole
+    log-probabilities stay exact in float32.
     """
     rng = np.random.default_rng(case)
 
@@ -277,7 +289,9 @@ def check(
     special: DecodingTokens,
     tolerance: float = 1e-4,
 ) -> None:
-    """Row `document` of found hypotheses equals a list; places beyond the list hold nothing that can be written."""
+    """Row `document` of found hypotheses equals a list; places beyond the list hold
+    nothing that can be written.
+    """
     tokens, scores, log_probs, finished = (np.asarray(part)[document] for part in found)
     length = tokens.shape[1]
     assert len(expected) <= len(tokens)

@@ -1,4 +1,6 @@
-"""Tests of attention as a picture: the right weights with the right tokens, and a picture that shows them."""
+"""Tests of attention as a picture: the right weights with the right tokens, and a
+picture that shows them.
+"""
 
 import numpy as np
 import pytest
@@ -53,7 +55,8 @@ def test_weights_stand_with_the_tokens_they_belong_to(bundle):
         (2, len(written) + 1, len(source)),
     )
     np.testing.assert_allclose(seen.weights.sum(axis=-1), 1.0, rtol=1e-5)
-    # A row is what is read while its token is chosen: of the network's input up to the token before.
+    # A row is what is read while its token is chosen: of the network's input up to the
+    # token before.
     read = np.array([[bundle.tokenizer.start_id, *written]], "int32")
     maps = bundle.network.attention(source[None].astype("int32"), read)
     (own,) = (one for one in maps if (one.block, one.layer) == ("cross", 1))

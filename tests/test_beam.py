@@ -1,6 +1,8 @@
-"""Beam search against its definition in plain Python and against enumeration, over random tables and random combinations of its options.
+"""Beam search against its definition in plain Python and against enumeration, over
+random tables and random combinations of its options.
 
-Short searches run eagerly, which takes half the time of making a graph of each; `test_beam_graph.py` shows that a graph finds the same.
+Short searches run eagerly, which takes half the time of making a graph of each;
+`test_beam_graph.py` shows that a graph finds the same.
 """
 
 import dataclasses
@@ -132,7 +134,9 @@ WIDE = DecodingConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
     ids=str,
 )
 def test_a_wide_beam_finds_everything_there_is(changes):
-    """Two tokens and the end, four places: 15 finished and 16 unfinished hypotheses at most."""
+    """Two tokens and the end, four places: 15 finished and 16 unfinished hypotheses at
+    most.
+    """
     options = {
         name: changes[name]
         for name in changes
@@ -181,7 +185,9 @@ def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_o
 
 
 def test_groups_are_pushed_apart_and_ranked_together():
-    """Three groups of one: each takes what is best once what the others took is lowered by ln 3 for each time."""
+    """Three groups of one: each takes what is best once what the others took is lowered
+    by ln 3 for each time.
+    """
     config = DecodingConfig(
         beam_width=3,
         beam_groups=3,
@@ -218,7 +224,9 @@ def test_unfinished_ones_of_several_groups_are_ranked_to_the_last_digit():
 
 
 def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
-    """The first group has one token to write, the second has it again: lowered once, not for the places that the first left empty."""
+    """The first group has one token to write, the second has it again: lowered once,
+    not for the places that the first left empty.
+    """
     config = DecodingConfig(
         beam_width=4,
         beam_groups=2,

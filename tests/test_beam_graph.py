@@ -1,4 +1,6 @@
-"""Beam search stops when it should, is the same in one graph, with room made in pieces, and whatever else is in the batch."""
+"""Beam search stops when it should, is the same in one graph, with room made in pieces,
+and whatever else is in the batch.
+"""
 
 import dataclasses
 
@@ -50,7 +52,9 @@ STOPPING = [
     ids=lambda config: f"{config.early_stopping}-{config.beam_width}",
 )
 def test_it_stops_at_the_step_where_the_definition_does(config):
-    """Documents that stop at each of the steps: the earliest two alone, and all together, who take as long as the longest."""
+    """Documents that stop at each of the steps: the earliest two alone, and all
+    together, who take as long as the longest.
+    """
     tables = ending_tables(60, 6, 4, seed=3)
     expected = [
         plain_search_of(tables, document, config, SPECIAL) for document in range(60)
@@ -78,7 +82,8 @@ def test_it_stops_at_the_step_where_the_definition_does(config):
     ("early", "steps"), [("first_k", 2), ("bound", 3), ("never", 4)]
 )
 def test_steps_by_hand(early, steps):
-    """Two hypotheses, at most 9 tokens, scores are log-probabilities over the length; E is the end, a and b are words.
+    """Two hypotheses, at most 9 tokens, scores are log-probabilities over the length; E
+    is the end, a and b are words.
 
     step  probabilities     finished, with scores         best live            over its length, over 9
     1     a .5, E .3, b .2  E ln .3 = -1.20               a  .5
@@ -113,7 +118,9 @@ def test_steps_by_hand(early, steps):
     ("width", "form", "alpha"), [(1, "wu", 0.0), (2, "average", 1.0), (3, "wu", 2.0)]
 )
 def test_stopping_early_changes_nothing(width, form, alpha):
-    """One document a call, so that each stops when it alone is decided; the plain search goes on to the last place."""
+    """One document a call, so that each stops when it alone is decided; the plain
+    search goes on to the last place.
+    """
     config = DecodingConfig(
         beam_width=width,
         length_penalty=alpha,
@@ -259,7 +266,9 @@ def test_room_is_made_in_pieces(monkeypatch, segment, length, rooms):
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("early", ["never", "first_k", "bound"])
 def test_documents_that_are_done_leave_between_segments(monkeypatch, early, groups):
-    """What is found stays where it belongs: compiled and eagerly, the documents that end late in the middle of those that end early."""
+    """What is found stays where it belongs: compiled and eagerly, the documents that
+    end late in the middle of those that end early.
+    """
     monkeypatch.setattr(beam, "SEGMENT", 2)
     config = DecodingConfig(
         beam_width=2,
@@ -322,7 +331,9 @@ def test_one_is_left_when_all_are_done_between_segments(monkeypatch):
 
 @pytest.mark.parametrize(("early", "order"), [("never", 3), ("first_k", 0)])
 def test_sixty_tokens(early, order):
-    """More than two segments of the real size; the end is made unlikely, so that documents are long."""
+    """More than two segments of the real size; the end is made unlikely, so that
+    documents are long.
+    """
     config = DecodingConfig(
         beam_width=3,
         max_summary_tokens=60,

@@ -1,4 +1,6 @@
-"""Beam search and greedy search end to end with small networks of each architecture, against their teacher-forced call."""
+"""Beam search and greedy search end to end with small networks of each architecture,
+against their teacher-forced call.
+"""
 
 import dataclasses
 import functools
@@ -66,7 +68,9 @@ def search_network(network, source, config, search=beam_search):
 
 @functools.cache
 def forced_logits(network, document):
-    """The logits of one document for the plain search, from the teacher-forced call of all summaries at once."""
+    """The logits of one document for the plain search, from the teacher-forced call of
+    all summaries at once.
+    """
     target, rows = every_summary(
         START, [token for token in range(9) if token not in (PAD, START, END)], 5
     )
@@ -127,7 +131,9 @@ def test_scores_are_those_of_the_teacher_forced_call(network, width):
     ],
 )
 def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
-    """Eagerly and in one graph; with room made in pieces, so that documents that are done leave."""
+    """Eagerly and in one graph; with room made in pieces, so that documents that are
+    done leave.
+    """
     monkeypatch.setattr(beam, "SEGMENT", segment)
     network = make(variant)
     config = DecodingConfig(

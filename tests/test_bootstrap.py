@@ -28,7 +28,8 @@ def test_interval_of_two_values_by_hand():
 
 def test_every_column_sees_the_same_rows():
     values = np.random.default_rng(2).random((60, 2))
-    # The difference of two columns that differ by a constant is that constant in every sample, if the samples are the same.
+    # The difference of two columns that differ by a constant is that constant in every
+    # sample, if the samples are the same.
     low, high = bootstrap_intervals(
         np.stack(
             [values[:, 0], values[:, 0] + 0.25, values[:, 0] - values[:, 1]], axis=1

@@ -1,4 +1,6 @@
-"""Bundles: what is saved comes back, in this process and a fresh one; what was changed since is refused."""
+"""Bundles: what is saved comes back, in this process and a fresh one; what was changed
+since is refused.
+"""
 
 import dataclasses
 import hashlib
@@ -336,7 +338,9 @@ def test_a_damaged_or_foreign_manifest_is_refused(bundle):
 def test_a_bundle_is_incomplete_while_it_is_replaced(
     bundle, network, tokenizer, monkeypatch
 ):
-    """A write that fails halfway leaves no folder that passes for the old bundle or the new one."""
+    """A write that fails halfway leaves no folder that passes for the old bundle or the
+    new one.
+    """
     monkeypatch.setattr("safetensors.numpy.save", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save_bundle(str(bundle), network=network, tokenizer=tokenizer, provenance={})

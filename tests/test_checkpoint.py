@@ -1,4 +1,6 @@
-"""Checkpoints: all variables come back, damage is passed over, foreign ones are refused, old ones go."""
+"""Checkpoints: all variables come back, damage is passed over, foreign ones are
+refused, old ones go.
+"""
 
 from pathlib import Path
 
@@ -18,7 +20,9 @@ from precis.model.training.checkpoint import (
 
 
 def make_variables(value: int) -> list:
-    """Variables of several types; the first two share one path, as dropout seeds do, the third has another one in every network."""
+    """Variables of several types; the first two share one path, as dropout seeds do,
+    the third has another one in every network.
+    """
     return [
         keras.Variable(np.full(2, value, "uint32"), dtype="uint32", name="state"),
         keras.Variable(np.full(2, value + 1, "uint32"), dtype="uint32", name="state"),

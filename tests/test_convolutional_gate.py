@@ -1,4 +1,6 @@
-"""The convolutional gated unit against plain convolutions, and what padding and precision do to it."""
+"""The convolutional gated unit against plain convolutions, and what padding and
+precision do to it.
+"""
 
 import keras
 import numpy as np
@@ -51,7 +53,9 @@ def test_a_document_shorter_than_a_convolution(length):
 
 
 def test_convolutions_reach_two_places():
-    """Each of the three reaches as far as its width says; attention mixes the places after that, so its output is made constant here."""
+    """Each of the three reaches as far as its width says; attention mixes the places
+    after that, so its output is made constant here.
+    """
     layer, states = make_gate(), values(1, 9, 8)
     for part, reach in (
         (layer.narrow, 0),

@@ -1,4 +1,6 @@
-"""What was read so far: its loss, its penalty, what a search counts, and what a search prefers because of it."""
+"""What was read so far: its loss, its penalty, what a search counts, and what a search
+prefers because of it.
+"""
 
 import keras
 import numpy as np
@@ -46,7 +48,9 @@ def copies_of(network, source, target):
 
 
 def test_the_loss_by_hand():
-    """Equation 12 of See et al.; what was read before is (0, 0), (1/2, 1/2), (5/4, 3/4)."""
+    """Equation 12 of See et al.; what was read before is (0, 0), (1/2, 1/2), (5/4,
+    3/4).
+    """
     copy = np.array(
         [
             [[0.5, 0.5], [0.75, 0.25], [0.25, 0.75]],
@@ -62,7 +66,9 @@ def test_the_loss_by_hand():
 
 
 def test_the_penalty_by_hand():
-    """Equation 14 of Wu et al.: what was read more than once counts as once, what stands at padding not at all."""
+    """Equation 14 of Wu et al.: what was read more than once counts as once, what
+    stands at padding not at all.
+    """
     coverage = np.array(
         [
             [[1.5, 0.5, 0.25, 0.0], [1.0, 1.0, 1.0, 0.0]],
@@ -105,7 +111,9 @@ def test_without_coverage_there_is_no_loss(variant):
 
 @pytest.mark.parametrize("variant", COVERED)
 def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
-    """A network that was trained without goes on from where it was; the number begins at 0."""
+    """A network that was trained without goes on from where it was; the number begins
+    at 0.
+    """
     fresh = make_network(variant, coverage=False)
     network = make_network(variant)
     own = {weight.path: weight for weight in fresh.weights}
@@ -127,7 +135,9 @@ def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
 
 @pytest.mark.parametrize("variant", [*KINDS, *COVERED])
 def test_a_search_counts_what_each_hypothesis_read(variant):
-    """However hypotheses are reordered, documents leave and room is made: the sum of the copy distributions of their own tokens."""
+    """However hypotheses are reordered, documents leave and room is made: the sum of
+    the copy distributions of their own tokens.
+    """
     network, walk = network_of(variant), random_walk(3, steps=6)
     copies = copies_of(
         network, np.repeat(DOCUMENTS, 18, axis=0), walk.histories.reshape(-1, 6)
@@ -172,7 +182,9 @@ def test_nobody_counts_without_need(variant, counts):
 
 
 def plain_parts(network, document, *, length):
-    """Logits and the coverage penalty of one document for the plain search, from the teacher-forced call of all summaries at once."""
+    """Logits and the coverage penalty of one document for the plain search, from the
+    teacher-forced call of all summaries at once.
+    """
     source, (target, rows) = (
         DOCUMENTS[document : document + 1],
         every_summary(START, LIVE, length),
@@ -208,7 +220,9 @@ def search(network, config):
     [("pointer", "last"), ("decoder_only_relative", "compete"), ("lstm", "last")],
 )
 def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinished):
-    """Forty summaries of up to three tokens there are, and forty hypotheses: the order is that of all scores, coverage included."""
+    """Forty summaries of up to three tokens there are, and forty hypotheses: the order
+    is that of all scores, coverage included.
+    """
     network = network_of(variant)
     config = DecodingConfig(
         beam_width=40,
@@ -243,7 +257,9 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
     ],
 )
 def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
-    """Eagerly, or one of them compiled; with room made in pieces, so that documents that are done leave."""
+    """Eagerly, or one of them compiled; with room made in pieces, so that documents
+    that are done leave.
+    """
     monkeypatch.setattr(beam, "SEGMENT", 2)
     network = network_of(variant)
     settings = {

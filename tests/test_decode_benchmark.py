@@ -63,7 +63,8 @@ def test_it_prints_a_figure_for_each_engine_and_names_what_is_missing(tmp_path):
 
 
 def test_the_work_of_a_document(decode):
-    # S by hand: encoder 3.17, keys and values 0.42, the steps' products 2.94, vocabulary 3.28 and attention 0.74 GFLOP.
+    # S by hand: encoder 3.17, keys and values 0.42, the steps' products 2.94,
+    # vocabulary 3.28 and attention 0.74 GFLOP.
     assert decode.flops(decode.SIZES["S"]) == pytest.approx(10.5e9, rel=0.01)
     assert decode.flops(decode.SIZES["B"]) == pytest.approx(140.9e9, rel=0.01)
 

@@ -1,4 +1,6 @@
-"""The decoder-only network: source, start token and summary are one sequence. For any network see `test_step` and `test_generator`."""
+"""The decoder-only network: source, start token and summary are one sequence. For any
+network see `test_step` and `test_generator`.
+"""
 
 import numpy as np
 import pytest
@@ -58,7 +60,9 @@ def test_the_source_is_read_as_the_summary_is():
 
 
 def test_source_and_summary_could_be_parted_elsewhere():
-    """What is written after a source with its own beginning behind it is what is written after both as one source."""
+    """What is written after a source with its own beginning behind it is what is
+    written after both as one source.
+    """
     network = network_of("decoder_only_halves")
     whole = np.concatenate([SOURCE[1], TARGET[1]])
     logits = np.asarray(network(whole[None, :6], whole[None, 6:]))[0]
@@ -172,7 +176,9 @@ def test_weights_have_the_names_that_bundles_hold():
 
 
 def test_a_token_s_own_past_is_read_in_one_softmax_with_the_source():
-    """The weights of the first summary token over six source tokens and itself are those of one row."""
+    """The weights of the first summary token over six source tokens and itself are
+    those of one row.
+    """
     network = network_of("decoder_only_relative")
     (first, _) = [
         seen

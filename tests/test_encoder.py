@@ -1,4 +1,6 @@
-"""The encoder alone: its formulas, its relation to the encoder of a whole network, its precision, its parts one by one."""
+"""The encoder alone: its formulas, its relation to the encoder of a whole network, its
+precision, its parts one by one.
+"""
 
 import dataclasses
 

@@ -1,4 +1,6 @@
-"""Bundles of encoders: what is saved comes back, and the encoder of a network that writes is one too."""
+"""Bundles of encoders: what is saved comes back, and the encoder of a network that
+writes is one too.
+"""
 
 import dataclasses
 import json

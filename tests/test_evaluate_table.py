@@ -1,4 +1,6 @@
-"""Tests of the table of an evaluation: order and names of systems, differences to a baseline, notes."""
+"""Tests of the table of an evaluation: order and names of systems, differences to a
+baseline, notes.
+"""
 
 import numpy as np
 import pytest
@@ -115,7 +117,8 @@ def test_differences_are_resampled_in_pairs():
         resamples=2000,
     )
     gains = {system["system"]: system["rouge1"] for system in result["differences"]}
-    # The systems lie within each other's intervals, and yet luhn is better in nearly every pair.
+    # The systems lie within each other's intervals, and yet luhn is better in nearly
+    # every pair.
     figures = {system["method"]: system["rouge1"] for system in result["systems"]}
     assert (
         figures["luhn"]["low"]

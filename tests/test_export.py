@@ -1,4 +1,6 @@
-"""`precis export`: a SavedModel that says what `precis summarize` says, and nothing of precis is needed to run it."""
+"""`precis export`: a SavedModel that says what `precis summarize` says, and nothing of
+precis is needed to run it.
+"""
 
 import dataclasses
 import hashlib
@@ -206,7 +208,9 @@ def test_equal_texts_are_kept_once_and_blanks_come_last():
 
 
 def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
-    """What the search finds reaches the output in the order, and by the rule, of the summarizer."""
+    """What the search finds reaches the output in the order, and by the rule, of the
+    summarizer.
+    """
     loaded = load_bundle(bundle)
     pieces = {piece: loaded.tokenizer.vocabulary.index(piece) for piece in ("▁a", "▁")}
     a, space, end = pieces["▁a"], pieces["▁"], loaded.tokenizer.end_id
@@ -228,7 +232,9 @@ def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
 def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
     variant, bundle, tmp_path
 ):
-    """Saved and loaded again: what the bundle says of the same texts behind the same prefix, cut by the tokenizer of sources."""
+    """Saved and loaded again: what the bundle says of the same texts behind the same
+    prefix, cut by the tokenizer of sources.
+    """
     target = load_bundle(bundle).tokenizer
     source = Tokenizer(target.vocabulary, lower_case=True)
     network = make_network(

@@ -1,4 +1,6 @@
-"""Extractive methods: their scores by hand, by an independent route for long documents, and the same whatever was scored before."""
+"""Extractive methods: their scores by hand, by an independent route for long documents,
+and the same whatever was scored before.
+"""
 
 import hashlib
 import math
@@ -32,7 +34,8 @@ from precis.model.extractive.threads import NEVER_SPLIT
 from precis.model.text import sentences, words
 from precis.pipelines.corpus.sample import generator
 
-# Written for this test. Content words by stem: marta 3; bridge, flood, village, repair 2 each; eighteen others 1 each.
+# Written for this test. Content words by stem: marta 3; bridge, flood, village, repair
+# 2 each; eighteen others 1 each.
 PARAGRAPH = (
     "Marta measured the cracked bridge before the flooding reached its wooden legs. "
     "The villages paid for repairs after an earlier flood. "
@@ -53,7 +56,9 @@ SCORES = [
 
 
 def long_document(count, *, seed=5, vocabulary=900):
-    """Sentences of 1 to 14 made-up words that Porter's algorithm leaves alone, some of them said twice."""
+    """Sentences of 1 to 14 made-up words that Porter's algorithm leaves alone, some of
+    them said twice.
+    """
     chance = random_numbers.Random(seed)
     made = [
         f"{a}{b}{c}"
@@ -156,7 +161,8 @@ def test_frequency_reads_a_possessive_as_its_owner_and_tokenised_text_like_plain
 
 
 def test_luhn_squares_the_significant_words_of_a_cluster():
-    # Significant, being there twice: kel, mor. A cluster ends where five other words stand between two.
+    # Significant, being there twice: kel, mor. A cluster ends where five other words
+    # stand between two.
     texts = [
         "Kel mor bin the kel.",
         "Kel, rat the the the, mor.",
@@ -178,7 +184,8 @@ def test_luhn_clusters_end_with_the_sentence():
 
 
 def test_sumbasic_takes_the_best_sentence_with_the_most_probable_word_and_squares_what_it_said():
-    # kel 0.4, bin 0.3, mor 0.2, tas 0.1. Taken: 4th (0.325); tas leads (0.1): 1st; bin (0.09): 3rd; then the 2nd.
+    # kel 0.4, bin 0.3, mor 0.2, tas 0.1. Taken: 4th (0.325); tas leads (0.1): 1st; bin
+    # (0.09): 3rd; then the 2nd.
     assert sumbasic(
         ["Kel tas.", "Kel mor.", "Bin bin.", "Kel kel bin mor.", "The."]
     ).tolist() == [4.0, 2.0, 3.0, 5.0, 0.0]
@@ -195,7 +202,8 @@ def test_sumbasic_takes_the_earlier_of_equal_sentences():
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_sumbasic_takes_averages_that_differ_by_rounding_for_equal(order):
-    # Of 21 words kel 7, nim 6, mor 3, tas 2: (7 + 3) / 2 = (7 + 2 + 6) / 3, and (5 x 7 + 3) / 8 is less.
+    # Of 21 words kel 7, nim 6, mor 3, tas 2: (7 + 3) / 2 = (7 + 2 + 6) / 3, and (5 x 7
+    # + 3) / 8 is less.
     pair = ["Kel mor.", "Kel tas nim."]
     texts = [
         pair[order[0]],
@@ -208,7 +216,8 @@ def test_sumbasic_takes_averages_that_differ_by_rounding_for_equal(order):
 
 
 def test_centroid_sums_the_weights_of_the_words_that_weigh_enough():
-    # Ten times kel weighs 10 log(4/3) = 2.88, mor and bin log 2 = 0.69, tas 2 log(4/3) = 0.58: under 0.3 of kel.
+    # Ten times kel weighs 10 log(4/3) = 2.88, mor and bin log 2 = 0.69, tas 2 log(4/3)
+    # = 0.58: under 0.3 of kel.
     scores = centroid(
         ["Kel kel kel kel kel kel kel kel kel mor.", "Kel tas.", "Tas.", "Bin."]
     )
@@ -228,7 +237,8 @@ def test_centroid_sums_the_weights_of_the_words_that_weigh_enough():
 
 
 def test_lexrank_walks_over_cosines():
-    # kel and mor weigh the same, so the middle of the chain has cosine a with both ends; the fourth is alone.
+    # kel and mor weigh the same, so the middle of the chain has cosine a with both
+    # ends; the fourth is alone.
     a = math.sqrt(0.5)
     end = (0.15 / 4 + 0.85 * 0.75 * a / (1 + 2 * a)) / (
         1 - 0.85 / (1 + a) + 1.7 * a / (1 + 2 * a)
@@ -239,7 +249,8 @@ def test_lexrank_walks_over_cosines():
 
 
 def test_textrank_walks_over_shared_words():
-    # Edges 2 / (log 2 + log 3) and 1 / (log 2 + log 3): from the middle two of three go left.
+    # Edges 2 / (log 2 + log 3) and 1 / (log 2 + log 3): from the middle two of three go
+    # left.
     middle = 0.135 / 0.2775
     expected = [0.05 + 0.85 * middle * 2 / 3, middle, 0.05 + 0.85 * middle / 3]
     assert textrank(["Kel mor.", "Kel tas mor.", "Tas bin."]) == pytest.approx(
@@ -250,7 +261,9 @@ def test_textrank_walks_over_shared_words():
 def test_textrank_joins_two_equal_words_by_an_edge_of_1_and_no_sentence_with_itself():
     w = (
         1 / math.log(2)
-    )  # the weight of the edges to the third, which has two of them; the first two share one of 1
+        # the weight of the edges to the third, which has two of them; the first two share
+        # one of 1
+    )
     # s = 0.05 + 0.85 (s / (1 + w) + (1 - 2 s) / 2)
     s = (0.05 + 0.425) / (1 - 0.85 / (1 + w) + 0.85)
     assert textrank(["Kel.", "Kel.", "Kel mor."]) == pytest.approx(
@@ -266,7 +279,8 @@ def test_pacsum_weighs_what_follows_twice_and_takes_off_what_went_before():
 
 
 def test_lsa_measures_sentences_in_the_main_topics():
-    # Squared singular values 6 (three sentences of two words) and 1: the second is under half of the first.
+    # Squared singular values 6 (three sentences of two words) and 1: the second is
+    # under half of the first.
     assert lsa(["Kel mor.", "Mor kel.", "Kel mor.", "Tas."]) == pytest.approx(
         [math.sqrt(2)] * 3 + [0.0], abs=1e-12
     )

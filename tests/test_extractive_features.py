@@ -1,4 +1,6 @@
-"""Features of sentences: every column by hand for a document of three sentences, and finite whatever the document is like."""
+"""Features of sentences: every column by hand for a document of three sentences, and
+finite whatever the document is like.
+"""
 
 import math
 import tracemalloc
@@ -15,7 +17,8 @@ STORY = [
     "Floods, 12 of them: why?",
     "She said ``flood flood",
 ]
-# `flood` stands in all three sentences, the other terms, reached, marta and said, in one; log(N / (1 + n)).
+# `flood` stands in all three sentences, the other terms, reached, marta and said, in
+# one; log(N / (1 + n)).
 ALL, ONE = math.log(3 / 4), math.log(3 / 2)
 FIRST, THIRD = (
     math.sqrt(ALL**2 + 2 * ONE**2),

@@ -1,4 +1,6 @@
-"""Our scores beside those of sumy, both fed the same terms, so that the methods alone are compared."""
+"""Our scores beside those of sumy, both fed the same terms, so that the methods alone
+are compared.
+"""
 
 import itertools
 
@@ -37,7 +39,9 @@ class ContentStems:
 
 
 class StemsInPlace:
-    """Gives sumy every word: stems, and for each word that does not count a name of its own, which no other word shares."""
+    """Gives sumy every word: stems, and for each word that does not count a name of its
+    own, which no other word shares.
+    """
 
     def __init__(self):
         self._numbers = itertools.count()
@@ -63,7 +67,9 @@ def document(texts, tokenizer):
 
 @pytest.fixture(scope="module")
 def articles():
-    """Documents of the built-in corpus, three at a time, each sentence once: sumy takes equal sentences for one."""
+    """Documents of the built-in corpus, three at a time, each sentence once: sumy takes
+    equal sentences for one.
+    """
     found = [
         sentences(generator.document(number).article) for number in range(3 * DOCUMENTS)
     ]
@@ -123,7 +129,8 @@ class TextRankWithoutLoops(TextRankSummarizer):
     """sumy's TextRank without the edge of each sentence to itself."""
 
     epsilon = 1e-11
-    _ZERO_DIVISION_PREVENTION = 1e-300  # 1e-7 makes the shares shrink a little in each step, so that they never settle
+    # 1e-7 makes the shares shrink a little in each step, so that they never settle
+    _ZERO_DIVISION_PREVENTION = 1e-300
 
     @staticmethod
     def _rate_sentences_edge(words1, words2):
@@ -137,7 +144,8 @@ class TextRankWithoutLoops(TextRankSummarizer):
 def test_textrank_is_that_of_sumy_without_loops(articles):
     for texts in articles:
         summarizer = TextRankWithoutLoops()
-        # A sentence without edges: sumy's walk loses what arrives there, and its shares no longer add up to 1.
+        # A sentence without edges: sumy's walk loses what arrives there, and its shares
+        # no longer add up to 1.
         has_edges = (
             summarizer._create_matrix(document(texts, ContentStems())).sum(axis=1)
             > 0.999
@@ -197,7 +205,9 @@ def test_luhn_is_that_of_sumy_with_gaps_of_four(articles):
 
 
 class SumBasicWithTheTopWord(SumBasicSummarizer):
-    """sumy's SumBasic with the rule it leaves out: the sentence must hold the most probable word that is left."""
+    """sumy's SumBasic with the rule it leaves out: the sentence must hold the most
+    probable word that is left.
+    """
 
     def _find_index_of_best_sentence(self, word_freq, sentences_as_words):
         left = [word for split in sentences_as_words for word in split]

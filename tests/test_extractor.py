@@ -1,4 +1,6 @@
-"""The network that scores sentences: what it reads, what it must not read, and what is on in training only."""
+"""The network that scores sentences: what it reads, what it must not read, and what is
+on in training only.
+"""
 
 import keras
 import numpy as np

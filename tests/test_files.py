@@ -12,7 +12,9 @@ from precis.model import files
 
 
 class VaultFileSystem(MemoryFileSystem):
-    """An object store: an object is there when its upload is committed. (fsspec's own memory file system shows it at once.)"""
+    """An object store: an object is there when its upload is committed. (fsspec's own
+    memory file system shows it at once.)
+    """
 
     protocol = "vault"
     store: dict = {}

@@ -1,4 +1,6 @@
-"""Checkpoints of other projects: every tensor in its place, every setting in its field, and what is refused."""
+"""Checkpoints of other projects: every tensor in its place, every setting in its field,
+and what is refused.
+"""
 
 import dataclasses
 import json
@@ -17,7 +19,8 @@ from precis.model.foreign.checkpoint import load_checkpoint
 from precis.model.foreign.generation import UNSUPPORTED, read_generation
 from precis.model.foreign.tensors import read_tensors
 
-# Where a few tensors belong, one of each kind: the weight, the tensor, and whether it is stored the other way round.
+# Where a few tensors belong, one of each kind: the weight, the tensor, and whether it
+# is stored the other way round.
 PLACES = [
     ("embedding/table", "model.shared.weight", False),
     ("source_input/norm/beta", "model.encoder.layernorm_embedding.bias", False),
@@ -82,7 +85,9 @@ def without_prefix(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def changed(**replaced: np.ndarray | None) -> dict[str, np.ndarray]:
-    """The tensors with some replaced, or left out where they are None; `__` stands for a dot."""
+    """The tensors with some replaced, or left out where they are None; `__` stands for
+    a dot.
+    """
     given = {name.replace("__", "."): tensor for name, tensor in replaced.items()}
     return {
         name: tensor
@@ -441,18 +446,16 @@ def test_folders_that_are_no_checkpoint_are_refused(tmp_path):
 
 def test_generation_settings_are_those_of_the_checkpoint(checkpoint):
     found = load_checkpoint(checkpoint)
-    assert (
-        found.decoding
-        == DecodingConfig(
-            beam_width=3,
-            length_penalty=2.0,
-            length_penalty_form="average",
-            min_summary_tokens=3,  # the start token, which is no piece of a summary, counts there
-            max_summary_tokens=10,
-            no_repeat_ngram=3,
-            early_stopping="first_k",
-            unfinished="compete",
-        )
+    assert found.decoding == DecodingConfig(
+        beam_width=3,
+        length_penalty=2.0,
+        length_penalty_form="average",
+        # the start token, which is no piece of a summary, counts there
+        min_summary_tokens=3,
+        max_summary_tokens=10,
+        no_repeat_ngram=3,
+        early_stopping="first_k",
+        unfinished="compete",
     )
     assert found.special == DecodingTokens(
         start_id=2, end_id=2, pad_id=1, prefix=(0,), last_id=2

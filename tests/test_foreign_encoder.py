@@ -1,4 +1,6 @@
-"""Encoders of the BERT type: every tensor in its place, every setting in its field, what is refused, and real pre-trained weights."""
+"""Encoders of the BERT type: every tensor in its place, every setting in its field,
+what is refused, and real pre-trained weights.
+"""
 
 import json
 from pathlib import Path
@@ -163,7 +165,9 @@ def test_norms_may_have_their_older_names(tmp_path):
 
 
 def changed(**replaced: np.ndarray | None) -> dict[str, np.ndarray]:
-    """The tensors with some replaced, or left out where they are None; `__` stands for a dot."""
+    """The tensors with some replaced, or left out where they are None; `__` stands for
+    a dot.
+    """
     given = {name.replace("__", "."): tensor for name, tensor in replaced.items()}
     return {
         name: tensor

@@ -1,4 +1,6 @@
-"""Presets of keras-hub, written here by hand: the tensors find their places, and what cannot be read is refused by name."""
+"""Presets of keras-hub, written here by hand: the tensors find their places, and what
+cannot be read is refused by name.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Imported tokenizers: special tokens around a text stay when it is cut, and what is saved comes back."""
+"""Imported tokenizers: special tokens around a text stay when it is cut, and what is
+saved comes back.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""PEGASUS, T5, Flan-T5 and mT5 beside BART: the published formulas, the forms their files come in, lengths, and settings for summaries."""
+"""PEGASUS, T5, Flan-T5 and mT5 beside BART: the published formulas, the forms their
+files come in, lengths, and settings for summaries.
+"""
 
 import dataclasses
 import json
@@ -55,7 +57,9 @@ def weights_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
 def rows(
     checkpoint: Checkpoint, *, longest: int = 31, seed: int = 5
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Two sources, the second padded, two targets, and the sources' lengths: beyond the longest distance of the small T5."""
+    """Two sources, the second padded, two targets, and the sources' lengths: beyond the
+    longest distance of the small T5.
+    """
     rng, lengths = np.random.default_rng(seed), [longest, longest // 2]
     source = rng.integers(3, VOCABULARY, (2, longest)).astype("int32")
     source[1, lengths[1] :] = checkpoint.special.pad_id
@@ -90,7 +94,8 @@ def test_states_and_logits_are_those_of_the_published_formulas(kind, checkpoints
 @pytest.mark.parametrize("kind", ["pegasus", "t5", "flan"])
 def test_a_search_writes_what_the_formulas_find_likeliest(kind, checkpoints):
     checkpoint, plain = checkpoints[kind], PlainCheckpoint(KINDS[kind], tensors(kind))
-    # No token twice, or such networks write the same one on and on; longer than the longest distance of the small T5.
+    # No token twice, or such networks write the same one on and on; longer than the
+    # longest distance of the small T5.
     decoding = dataclasses.replace(
         checkpoint.decoding,
         beam_width=1,

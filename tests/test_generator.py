@@ -1,4 +1,6 @@
-"""What every network that writes must hold to, whatever its architecture: who may influence what, attention maps, precision, freezing."""
+"""What every network that writes must hold to, whatever its architecture: who may
+influence what, attention maps, precision, freezing.
+"""
 
 import keras
 import numpy as np
@@ -74,7 +76,8 @@ def test_padding_and_batch_neighbours_have_no_influence(variant):
     )
     np.testing.assert_allclose(more_columns, alone, atol=1e-5)
     np.testing.assert_allclose(more_rows[1:2], alone, atol=1e-5)
-    # The same positions filled with a real token do have influence: the comparison above can fail.
+    # The same positions filled with a real token do have influence: the comparison
+    # above can fail.
     assert (
         difference(
             logits_of(
@@ -110,7 +113,9 @@ def test_later_target_tokens_have_no_influence(variant):
 
 @pytest.mark.parametrize("variant", ["untied_pointer", "decoder_only_relative", "lstm"])
 def test_no_gradient_flows_from_later_targets_or_padding(variant):
-    """Tokens 10 and 2 stand in the second target only, 10 at position 5, 2 behind it; padding is in the first source."""
+    """Tokens 10 and 2 stand in the second target only, 10 at position 5, 2 behind it;
+    padding is in the first source.
+    """
     network = network_of(variant)
     with tf.GradientTape(persistent=True) as tape:
         logits = network(SOURCE, TARGET)
@@ -140,7 +145,9 @@ def test_no_gradient_flows_from_later_targets_or_padding(variant):
     ],
 )
 def test_gradients_are_differences_of_the_loss(variant):
-    """Of every weight, along a direction of its own. Networks without a corner in their activation."""
+    """Of every weight, along a direction of its own. Networks without a corner in their
+    activation.
+    """
     network, rng = make_network(variant), np.random.default_rng(3)
     expected = np.roll(TARGET, -1, axis=1)
 
@@ -191,7 +198,9 @@ def test_a_source_of_padding_only_is_no_nan(variant):
 
 
 def placed(weights, seen, length):
-    """The weights [H, T, S] of one document without padding among those of a batch, zeros elsewhere; and which rows mean something."""
+    """The weights [H, T, S] of one document without padding among those of a batch,
+    zeros elsewhere; and which rows mean something.
+    """
     width = SOURCE.shape[1]
     whole = np.zeros(
         (
@@ -337,7 +346,8 @@ def test_weight_paths_are_unique_and_the_same_each_time(variant):
     ] == paths
 
 
-# What belongs to the encoder alone, by the beginnings of the weights' paths; an embedding that the decoder reads too does not.
+# What belongs to the encoder alone, by the beginnings of the weights' paths; an
+# embedding that the decoder reads too does not.
 ENCODERS = {
     "pointer": {"encoder_0", "encoder_1"},
     "bart": {"encoder_0", "encoder_1", "source_input"},
@@ -396,7 +406,8 @@ def test_mixed_precision_stays_near_float32(variant, precision):
         one(source, TARGET[[0, 1, 1]]) for one in (network, network_of(variant))
     )
     assert logits.dtype == "float32"
-    # Measured: up to 0.04 of a probability, where scores are not scaled, and 0.0077 elsewhere; bfloat16 holds 3 digits.
+    # Measured: up to 0.04 of a probability, where scores are not scaled, and 0.0077
+    # elsewhere; bfloat16 holds 3 digits.
     limit = (0.06 if variant == "decoder_only_relative" else 0.02) * (
         1.0 if half == "bfloat16" else 0.2
     )

@@ -1,4 +1,6 @@
-"""Operations with gradients of their own against the plain formulas, differentiated by TensorFlow; and what dropout multiplies with."""
+"""Operations with gradients of their own against the plain formulas, differentiated by
+TensorFlow; and what dropout multiplies with.
+"""
 
 import keras
 import numpy as np
@@ -40,7 +42,8 @@ def plain_attend(query, key, value, bias):
     return tf.nn.softmax(tf.einsum("bhtd,bhsd->bhts", query, key) * 0.3 + bias) @ value
 
 
-# Masks of sources and targets, and numbers for each pair of positions, of all documents and of each.
+# Masks of sources and targets, and numbers for each pair of positions, of all documents
+# and of each.
 @pytest.mark.parametrize(
     "shape", [(3, 1, 1, 5), (1, 1, 4, 5), (1, 2, 4, 5), (3, 2, 4, 5)]
 )
@@ -129,7 +132,8 @@ def test_dropout_keeps_the_mean_and_no_pattern():
         np.float32(0.0),
         np.float32(kept),
     } and kept == pytest.approx(1 / 0.9, rel=1e-4)
-    # 122,000 values: five standard deviations of their share are 0.0043, and of the share that both drop 0.0014.
+    # 122,000 values: five standard deviations of their share are 0.0043, and of the
+    # share that both drop 0.0014.
     for mask in (first, second):
         assert (mask == 0).mean() == pytest.approx(0.1, abs=0.0043)
         assert all(

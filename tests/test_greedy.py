@@ -1,4 +1,6 @@
-"""Greedy search over tables of logits against its definition in plain Python, with all the rules, and by hand."""
+"""Greedy search over tables of logits against its definition in plain Python, with all
+the rules, and by hand.
+"""
 
 from collections import Counter
 
@@ -36,7 +38,9 @@ def search(tables, config, special, network=None):
 
 @pytest.mark.parametrize("whole", [False, True], ids=["random", "ties"])
 def test_it_finds_what_the_definition_finds(whole):
-    """The configurations of the tests of beam search, whose width and groups greedy search does not look at."""
+    """The configurations of the tests of beam search, whose width and groups greedy
+    search does not look at.
+    """
     seen = Counter()
     for case in range(2000, 2030):
         config, special, _, size = random_options(case, whole=whole)
@@ -87,7 +91,9 @@ def test_documents_end_everywhere_and_nowhere(length):
 
 
 def test_by_hand():
-    """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before three tokens."""
+    """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before
+    three tokens.
+    """
     config = DecodingConfig(
         max_summary_tokens=6,
         min_summary_tokens=3,

@@ -1,4 +1,6 @@
-"""`precis import`: a checkpoint becomes a bundle that `precis summarize` uses as the checkpoint asks, unless a flag says otherwise."""
+"""`precis import`: a checkpoint becomes a bundle that `precis summarize` uses as the
+checkpoint asks, unless a flag says otherwise.
+"""
 
 import hashlib
 import json

@@ -1,6 +1,8 @@
-"""Parity with transformers: random checkpoints give the same states and logits here, and the same tokens for the same settings.
+"""Parity with transformers: random checkpoints give the same states and logits here,
+and the same tokens for the same settings.
 
-`import_reference.py` makes the checkpoints and what is expected of them, in a process of its own.
+`import_reference.py` makes the checkpoints and what is expected of them, in a process
+of its own.
 """
 
 import importlib.util
@@ -176,7 +178,9 @@ def _is_tie(
     source: np.ndarray,
     expected: list[list[int]],
 ) -> bool:
-    """Whether hypotheses are equal to the precision of float32: with weights moved by millionths, the search finds what is expected."""
+    """Whether hypotheses are equal to the precision of float32: with weights moved by
+    millionths, the search finds what is expected.
+    """
     weights, rng = network.get_weights(), np.random.default_rng(0)
     try:
         for _ in range(20):

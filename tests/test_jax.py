@@ -1,4 +1,6 @@
-"""Tests that networks, loss and search are the same on Keras's JAX backend, in a process that has no TensorFlow."""
+"""Tests that networks, loss and search are the same on Keras's JAX backend, in a
+process that has no TensorFlow.
+"""
 
 import dataclasses
 import json

@@ -1,4 +1,6 @@
-"""Presets of keras-hub, made and saved by keras-hub itself: imported, they give its states, its logits and its token ids."""
+"""Presets of keras-hub, made and saved by keras-hub itself: imported, they give its
+states, its logits and its token ids.
+"""
 
 import importlib.util
 import itertools
@@ -172,7 +174,9 @@ def test_states_and_logits_are_those_of_keras_hub(name, preset):
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """Sentences of the built-in corpus as networks see them, all different, and one of letters that are folded."""
+    """Sentences of the built-in corpus as networks see them, all different, and one of
+    letters that are folded.
+    """
     first = len(hand_written())
     documents = itertools.chain(
         hand_written(), (document(first + index) for index in range(200))
@@ -275,7 +279,8 @@ def test_sentences_are_cut_into_the_tokens_of_keras_hub(name, preset, texts, tmp
     made.save_to_preset(str(tmp_path))
     (tmp_path / "config.json").write_bytes(Path(folder, "config.json").read_bytes())
     tokenizer = read_tokenizer(str(tmp_path), read_settings(str(tmp_path)))
-    # What runs while a network is trained: outside of tf.data, keras-hub 0.32 cuts digits as Llama 3 does, which BART and RoBERTa do not.
+    # What runs while a network is trained: outside of tf.data, keras-hub 0.32 cuts
+    # digits as Llama 3 does, which BART and RoBERTa do not.
     rows = tf.data.Dataset.from_tensor_slices(texts).map(made.tokenize)
     expected, found = (
         [row.numpy().tolist() for row in rows],
@@ -284,7 +289,9 @@ def test_sentences_are_cut_into_the_tokens_of_keras_hub(name, preset, texts, tmp
     differ = [place for place in range(SENTENCES) if found[place] != expected[place]]
     if (
         name == "t5"
-    ):  # of two ways to cut "aaa" into "a" and "aa", which are as likely, either library takes its own
+        # of two ways to cut "aaa" into "a" and "aa", which are as likely, either library
+        # takes its own
+    ):
         assert len(differ) < 5 and all(
             sorted(found[place]) == sorted(expected[place]) for place in differ
         )

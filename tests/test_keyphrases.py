@@ -1,4 +1,6 @@
-"""Keyphrases: which candidates a document has, what is known of them, which are taken, and which a reference names."""
+"""Keyphrases: which candidates a document has, what is known of them, which are taken,
+and which a reference names.
+"""
 
 import numpy as np
 import pytest
@@ -158,7 +160,8 @@ STORY = [
     "The Leeds flood reached Leeds.",
     "Flood water, flood warnings and the Leeds flood.",
 ]
-# 0 The 1 Leeds 2 flood 3 reached 4 Leeds 5 . 6 end 7 Flood 8 water 9 , 10 flood 11 warnings 12 and 13 the 14 Leeds 15 flood 16 . 17 end
+# 0 The 1 Leeds 2 flood 3 reached 4 Leeds 5 . 6 end 7 Flood 8 water 9 , 10 flood 11
+# warnings 12 and 13 the 14 Leeds 15 flood 16 . 17 end
 UNCOUNTED = DocumentFrequencies(0, {})
 
 

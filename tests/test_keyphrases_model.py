@@ -1,4 +1,6 @@
-"""The classifier of keyphrases: it learns, comes back from its bundle as it was, and refuses what is damaged or of another kind."""
+"""The classifier of keyphrases: it learns, comes back from its bundle as it was, and
+refuses what is damaged or of another kind.
+"""
 
 import hashlib
 import json
@@ -97,7 +99,9 @@ def test_keyphrases_come_best_first_with_probabilities(model, documents):
 
 
 def test_probabilities_mean_what_they_say(model, documents):
-    """Of all candidates of the corpus, as many are in the references as their probabilities add up to: negatives left out are weighed."""
+    """Of all candidates of the corpus, as many are in the references as their
+    probabilities add up to: negatives left out are weighed.
+    """
     expected = sum(
         model.probabilities(describe(find_candidates(story), model.frequencies)).sum()
         for story, _ in documents

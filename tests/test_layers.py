@@ -1,4 +1,6 @@
-"""The parts of the Transformer against plain numpy, and what dropout touches. `test_positions` has embeddings and positions."""
+"""The parts of the Transformer against plain numpy, and what dropout touches.
+`test_positions` has embeddings and positions.
+"""
 
 import dataclasses
 
@@ -186,7 +188,9 @@ def test_keys_and_values_are_what_attention_reads():
 
 
 def test_what_stands_before_the_memory_is_read_too(source_mask):
-    """As if it were one memory: the first two of five places are handed over as keys and values."""
+    """As if it were one memory: the first two of five places are handed over as keys
+    and values.
+    """
     layer = built(layers.MultiHeadAttention(config=small_config(), name="attention"))
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
     whole = layer(states, memory, bias_of(source_mask))

@@ -1,4 +1,6 @@
-"""The loss, its gradient and the accuracy against their formulas written out for each token, in float64."""
+"""The loss, its gradient and the accuracy against their formulas written out for each
+token, in float64.
+"""
 
 import keras
 import numpy as np
@@ -11,7 +13,8 @@ from precis.model.training.loss import masked_sum, smoothed_cross_entropy
 
 VOCABULARY, PAD, MASKED = 7, 0, -1e9
 TARGETS = np.array([[3, 1, 4, 2], [2, 2, PAD, PAD], [PAD, PAD, PAD, PAD]], "int32")
-# Token 3 stands at several positions, and so does 2; 4 stands at none of the first document, whose 1 stands at one.
+# Token 3 stands at several positions, and so does 2; 4 stands at none of the first
+# document, whose 1 stands at one.
 SOURCE = np.array(
     [[3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]], "int32"
 )
@@ -23,7 +26,9 @@ def softmax(scores):
 
 
 def make_parts(*, pointer: bool, seed: int = 3) -> dict[str, np.ndarray]:
-    """Logits [B, T, V], and with a pointer what p_gen and the copy distribution are made of: gate [B, T, 1] and scores [B, T, S]."""
+    """Logits [B, T, V], and with a pointer what p_gen and the copy distribution are
+    made of: gate [B, T, 1] and scores [B, T, S].
+    """
     chance = np.random.default_rng(seed)
     parts = {"logits": chance.normal(scale=2.0, size=(*TARGETS.shape, VOCABULARY))}
     if pointer:
@@ -36,7 +41,9 @@ def make_parts(*, pointer: bool, seed: int = 3) -> dict[str, np.ndarray]:
 
 
 def by_hand(parts, *, smoothing: float) -> tuple[float, int, int]:
-    """Cross entropy with the smoothed target distribution q, -sum over V of q log p, one token at a time, of the mixture as a whole."""
+    """Cross entropy with the smoothed target distribution q, -sum over V of q log p,
+    one token at a time, of the mixture as a whole.
+    """
     probabilities = softmax(parts["logits"])
     if "gate" in parts:
         generate, copy = 1.0 / (1.0 + np.exp(-parts["gate"])), softmax(parts["scores"])
@@ -128,7 +135,9 @@ def test_sums_and_gradients_by_hand(smoothing, pointer):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_most_likely_token_is_that_of_the_mixture(seed):
-    """Wherever the generator and the copies disagree, and whichever of them is believed."""
+    """Wherever the generator and the copies disagree, and whichever of them is
+    believed.
+    """
     parts, gates = make_parts(pointer=True, seed=seed), (-3.0, 0.0, 3.0)
     found, generated = [], []
     for gate in gates:
@@ -140,7 +149,9 @@ def test_the_most_likely_token_is_that_of_the_mixture(seed):
 
 
 def test_equal_logits_are_no_success():
-    """The first of equally likely tokens is the most likely one, so a network that says nothing is not always right."""
+    """The first of equally likely tokens is the most likely one, so a network that says
+    nothing is not always right.
+    """
     parts = make_parts(pointer=False)
     parts["logits"][:] = 0.0
     assert sums_and_gradients(parts, smoothing=0.1)[0][1:] == [0.0, 6.0]

@@ -1,4 +1,6 @@
-"""Mixtures of record sets: the share of each, every document of a set equally often, and the batches of a single set as they were."""
+"""Mixtures of record sets: the share of each, every document of a set equally often,
+and the batches of a single set as they were.
+"""
 
 import dataclasses
 from collections import Counter
@@ -34,7 +36,9 @@ LARGE, SMALL = 1000, 150
 
 
 def write_set(folder: Path, name: int, counts: list[int]) -> str:
-    """Records in shards of some sizes; a source says its set and its number, and has 3 to 52 tokens."""
+    """Records in shards of some sizes; a source says its set and its number, and has 3
+    to 52 tokens.
+    """
     numbers = iter(range(sum(counts)))
     rng = np.random.default_rng(name)
 

@@ -1,4 +1,6 @@
-"""Configurations of networks: the named sizes, the defaults, every refusal with its words."""
+"""Configurations of networks: the named sizes, the defaults, every refusal with its
+words.
+"""
 
 import dataclasses
 import json
@@ -238,7 +240,9 @@ LIMITS = {
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_networks_of_the_tests_take_every_value_of_every_setting(architecture):
-    """So a setting that is added has to be given to one of them, whose formulas and steps are then compared."""
+    """So a setting that is added has to be given to one of them, whose formulas and
+    steps are then compared.
+    """
     configs = [config_of(variant) for variant in VARIANTS[architecture]]
     for field in dataclasses.fields(ARCHITECTURES[architecture].config):
         taken = {str(getattr(config, field.name)) for config in configs}

@@ -1,4 +1,6 @@
-"""Every kind of network through the command line: prepare, train, summarize, evaluate, a picture of its attention."""
+"""Every kind of network through the command line: prepare, train, summarize, evaluate,
+a picture of its attention.
+"""
 
 import json
 import shutil

@@ -142,7 +142,8 @@ def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
     )
     scorer = NeuralScorer(extractor, None)
     (scores,) = scorer.score_inputs([vectors], [own])
-    # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24 to 44.
+    # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
+    # to 44.
     for first, new, last in ((0, 0, 24), (8, 24, 32), (16, 32, 40), (24, 40, 45)):
         places = np.arange(first, last, dtype="int32")[None]
         logits = extractor(vectors[None, first:last], own[None, first:last], places)

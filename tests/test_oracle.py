@@ -1,4 +1,6 @@
-"""Oracle labels: by hand, against a plain greedy search over fractions, and where the search stops."""
+"""Oracle labels: by hand, against a plain greedy search over fractions, and where the
+search stops.
+"""
 
 import itertools
 import runpy
@@ -30,7 +32,9 @@ def ngrams(text):
 
 
 def value(chosen, reference):
-    """ROUGE-1 F1 + ROUGE-2 F1 of sentences whose n-grams are counted one by one, as an exact fraction."""
+    """ROUGE-1 F1 + ROUGE-2 F1 of sentences whose n-grams are counted one by one, as an
+    exact fraction.
+    """
     total = Fraction(0)
     for kind, own in enumerate(ngrams(reference)):
         summary = sum((sentence[kind] for sentence in chosen), Counter())
@@ -69,12 +73,14 @@ def test_by_hand():
     first, second = oracle_sentences(STORY, REFERENCE, 5)
     assert (first.place, second.place) == (2, 3)
     assert first.gain == pytest.approx(6 / 8 + 4 / 6)
-    # All 5 words in 5; "hit the" stands across a break, so 3 pairs, of 2 + 1 in the summary and 4 in the reference.
+    # All 5 words in 5; "hit the" stands across a break, so 3 pairs, of 2 + 1 in the
+    # summary and 4 in the reference.
     assert second.gain == pytest.approx(10 / 10 + 6 / 7 - first.gain)
 
 
 def test_a_word_counts_as_often_as_the_reference_has_it():
-    # "the the" shares one word of 2 + 2; with "rain" it has both, and a second "the" gains nothing.
+    # "the the" shares one word of 2 + 2; with "rain" it has both, and a second "the"
+    # gains nothing.
     assert places(["the the the", "the", "the", "rain"], "the rain") == [1, 3]
 
 
@@ -107,7 +113,8 @@ def test_ties_go_to_the_earlier_sentence():
     assert places(
         ["nobody came", "rain rose", "fell here", "rain rose"], "rain fell", 1
     ) == [1]
-    # 4/8 + 2/6 and 10/12 + 0 are both 5/6, but the second is larger by a rounding error.
+    # 4/8 + 2/6 and 10/12 + 0 are both 5/6, but the second is larger by a rounding
+    # error.
     assert 10 / 12 > 4 / 8 + 2 / 6
     assert places(["a b x", "e d c b a x y"], "a b c d e", 1) == [0]
 

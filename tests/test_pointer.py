@@ -1,4 +1,6 @@
-"""The pointer-generator mixture against loops over documents, steps and source positions. `test_coverage` has what was read before."""
+"""The pointer-generator mixture against loops over documents, steps and source
+positions. `test_coverage` has what was read before.
+"""
 
 import numpy as np
 import pytest
@@ -84,7 +86,9 @@ def test_mix_by_loops():
 
 
 def test_mix_by_hand():
-    """p_gen 1/4; the source is 1 2 1: token 1 gets (3/4)(1/2 + 1/8) from it, token 2 the rest, token 0 nothing."""
+    """p_gen 1/4; the source is 1 2 1: token 1 gets (3/4)(1/2 + 1/8) from it, token 2
+    the rest, token 0 nothing.
+    """
     vocabulary, copy = (
         np.array([[[0.5, 0.25, 0.25]]], "float32"),
         np.array([[[0.5, 0.375, 0.125]]], "float32"),
@@ -195,7 +199,9 @@ def test_a_gate_of_zero_leaves_the_copies(layer, given):
 
 @pytest.mark.parametrize("part", ["memory", "states", "inputs"])
 def test_the_gate_reads_all_of_its_three_inputs(layer, given, part):
-    """Each third of the gate's kernel alone moves p_gen: query, key and logits are constant, so only the gate can change anything."""
+    """Each third of the gate's kernel alone moves p_gen: query, key and logits are
+    constant, so only the gate can change anything.
+    """
     kernel = np.zeros((3, D, 1), "float32")
     kernel[["memory", "states", "inputs"].index(part)] = 1.0
     layer.gate.set_weights([kernel.reshape(3 * D, 1), np.zeros(1, "float32")])
@@ -208,7 +214,9 @@ def test_the_gate_reads_all_of_its_three_inputs(layer, given, part):
 
 @pytest.mark.parametrize("bias", [0.3, -200.0])
 def test_a_step_says_what_whole_targets_say(layer, given, bias):
-    """Also where p_gen is as good as zero: what is not in the source is then impossible, and stays finite."""
+    """Also where p_gen is as good as zero: what is not in the source is then
+    impossible, and stays finite.
+    """
     layer.gate.bias.assign([bias])
     past = layer.start(
         ops.convert_to_tensor(given["source"]),

@@ -1,4 +1,6 @@
-"""Search processes: the same hypotheses as here, errors with their words, no process left behind. Each test starts real processes."""
+"""Search processes: the same hypotheses as here, errors with their words, no process
+left behind. Each test starts real processes.
+"""
 
 import dataclasses
 import multiprocessing
@@ -248,7 +250,9 @@ def test_no_process_outlives_its_killed_parent(search, tmp_path):
 
 @pytest.mark.slow
 def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_path):
-    """The processes read the script again, up to the call; the job in the parent says what to do."""
+    """The processes read the script again, up to the call; the job in the parent says
+    what to do.
+    """
     script = (
         f"import precis\nprecis.summarize(corpus='sample:300', bundle={search.bundle!r}, output={str(tmp_path / 'out')!r}, "
         "search_processes=2, max_summary_tokens=2, beam_width=4)\n"

@@ -188,7 +188,9 @@ def buckets_of(distances, **settings):
 
 
 def test_the_buckets_of_t5_by_hand():
-    """32 buckets up to a distance of 128, as published: sixteen each way, or all of them backwards."""
+    """32 buckets up to a distance of 128, as published: sixteen each way, or all of
+    them backwards.
+    """
     both_ways = {"buckets": 32, "longest": 128, "is_bidirectional": True}
     first = [
         0,
@@ -247,7 +249,9 @@ def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
 
 @pytest.mark.parametrize("is_bidirectional", [False, True])
 def test_numbers_of_relative_positions(is_bidirectional):
-    """Beyond the longest distance all positions are alike; rows of positions that differ have numbers of their own."""
+    """Beyond the longest distance all positions are alike; rows of positions that
+    differ have numbers of their own.
+    """
     config = small_config(positions="relative", relative_buckets=8, relative_distance=6)
     layer = positions.make_relative(
         config, is_bidirectional=is_bidirectional, name="encoder_positions"

@@ -1,4 +1,6 @@
-"""Tests of `precis prepare`: what the records are, that two runs are one, and that nothing is lost without a trace."""
+"""Tests of `precis prepare`: what the records are, that two runs are one, and that
+nothing is lost without a trace.
+"""
 
 import errno
 import hashlib

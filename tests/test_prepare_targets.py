@@ -1,4 +1,6 @@
-"""`precis prepare --target` and `--task_prefix`: what a network shall write of a document, and how it is told."""
+"""`precis prepare --target` and `--task_prefix`: what a network shall write of a
+document, and how it is told.
+"""
 
 import pytest
 from command_line import contents, precis, said, write_jsonl

@@ -1,4 +1,6 @@
-"""`precis prepare` with tokenizers of imported checkpoints, and with one for sources and another for targets."""
+"""`precis prepare` with tokenizers of imported checkpoints, and with one for sources
+and another for targets.
+"""
 
 import hashlib
 import json
@@ -49,7 +51,9 @@ def precis_import(checkpoint: Path, output: Path) -> int:
 
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory) -> str:
-    """A bundle of a network that writes; its tokenizer puts <s> (0) before a text and </s> (2) behind it."""
+    """A bundle of a network that writes; its tokenizer puts <s> (0) before a text and
+    </s> (2) behind it.
+    """
     checkpoint = tmp_path_factory.mktemp("bart") / "checkpoint"
     write_checkpoint(checkpoint)
     write_tokenizer(checkpoint, as_definition=True)
@@ -58,7 +62,9 @@ def bart(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory) -> str:
-    """A bundle of an encoder; its tokenizer puts [CLS] (3) before a text and [SEP] (4) behind it."""
+    """A bundle of an encoder; its tokenizer puts [CLS] (3) before a text and [SEP] (4)
+    behind it.
+    """
     checkpoint = tmp_path_factory.mktemp("bert") / "checkpoint"
     write_encoder(checkpoint)
     write_pieces(checkpoint)
@@ -111,7 +117,9 @@ def of_bart(flags, bart, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def of_two(flags, bert, tmp_path_factory) -> Path:
-    """Records whose sources an imported encoder reads, and whose targets have a vocabulary of their own."""
+    """Records whose sources an imported encoder reads, and whose targets have a
+    vocabulary of their own.
+    """
     folder = tmp_path_factory.mktemp("of_two") / "records"
     assert precis("prepare", output=folder, source_tokenizer=bert, **flags) == 0
     return folder

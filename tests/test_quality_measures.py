@@ -1,4 +1,6 @@
-"""All measures of a summary and its flags, by hand and by injecting what the source does not hold into faithful summaries."""
+"""All measures of a summary and its flags, by hand and by injecting what the source
+does not hold into faithful summaries.
+"""
 
 import dataclasses
 import random
@@ -25,7 +27,8 @@ def test_measures_by_hand():
     assert found == (
         12,
         pytest.approx(100 * 4 / 12),  # john, friday, with, 13
-        # Of 4 and 6 pairs, none of the first sentence and all of the second are new: john-came, came-on, ...
+        # Of 4 and 6 pairs, none of the first sentence and all of the second are new:
+        # john-came, came-on, ...
         pytest.approx(100 * 6 / 10),
         pytest.approx(100 * 5 / 8),
         pytest.approx(100 * 4 / 6),
@@ -178,7 +181,9 @@ DATES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 def injected(pattern, replacements, draw):
-    """Each article with its lead-3 summary in which one match was replaced by something that the article does not hold."""
+    """Each article with its lead-3 summary in which one match was replaced by something
+    that the article does not hold.
+    """
     for document in DOCUMENTS:
         text, article = lead(document.article), document.article
         found = [

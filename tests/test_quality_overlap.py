@@ -1,4 +1,6 @@
-"""What a summary shares with its source: fragments beside the pseudo code of the paper, n-grams beside sets of them."""
+"""What a summary shares with its source: fragments beside the pseudo code of the paper,
+n-grams beside sets of them.
+"""
 
 import itertools
 import random
@@ -24,9 +26,11 @@ def fragments_of(summary, article):
 
 
 def pseudo_code(article, summary):
-    """F(A, S) as figure 3 of Grusky et al. 2018 has it, statement for statement; lengths, in order.
+    """F(A, S) as figure 3 of Grusky et al. 2018 has it, statement for statement;
+    lengths, in order.
 
-    One mark is that of the authors' program: a fragment is longer if |f| < i' - i, so that single words count.
+    One mark is that of the authors' program: a fragment is longer if |f| < i' - i, so
+    that single words count.
     """
     found, i, j = [], 0, 0
     while i < len(summary):

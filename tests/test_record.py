@@ -229,7 +229,8 @@ def test_damage_is_found(content, message):
 
 
 def test_lengths_by_hand():
-    # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with k = ceil(11 * tenth / 10), at least 1.
+    # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with
+    # k = ceil(11 * tenth / 10), at least 1.
     lengths = record.summarise_lengths({10 * tenth: 1 for tenth in range(11)})
     assert lengths == record.Lengths(
         50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

@@ -1,4 +1,6 @@
-"""The recurrent encoder-decoder: its formulas, its cells, its precision. For any network see `test_step` and `test_generator`."""
+"""The recurrent encoder-decoder: its formulas, its cells, its precision. For any
+network see `test_step` and `test_generator`.
+"""
 
 import numpy as np
 import pytest
@@ -75,7 +77,9 @@ def test_a_cell_by_hand():
 
 @pytest.mark.parametrize("variant", RECURRENT)
 def test_the_source_is_read_in_both_directions(variant):
-    """States and first states of the decoder, by hand; backwards from the last token that is no padding."""
+    """States and first states of the decoder, by hand; backwards from the last token
+    that is no padding.
+    """
     network = network_of(variant)
     memory, weights = network.encode(SOURCE), weights_of(network)
     tensors = plain.CELLS[network.config.cell][1]
@@ -110,7 +114,9 @@ def test_scores_by_hand(attention):
 
 @pytest.mark.parametrize("input_feeding", [False, True])
 def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
-    """The memory of one step changes what the cells of the next one say, if that is fed in."""
+    """The memory of one step changes what the cells of the next one say, if that is fed
+    in.
+    """
     network = make_network("gru", input_feeding=input_feeding, encoder_layers=1)
     assert network.cells[0].kernel.shape == (
         16 if input_feeding else 8,
@@ -165,7 +171,9 @@ def test_recurrences_are_float32_whatever_the_precision():
 
 
 def test_it_reads_sources_and_writes_summaries_of_any_length():
-    """There are no positions that could end; a cache has no room that could be too small."""
+    """There are no positions that could end; a cache has no room that could be too
+    small.
+    """
     network = network_of("gru")
     source, target = np.tile(SOURCE[1:], (1, 5)), np.tile(TARGET[1:], (1, 4))
     assert (

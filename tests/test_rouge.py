@@ -36,7 +36,9 @@ def random_text(generator: random.Random) -> str:
 
 
 def texts_that_share_words(count):
-    """References and summaries of lines with few words, so that longest common subsequences are many and long."""
+    """References and summaries of lines with few words, so that longest common
+    subsequences are many and long.
+    """
     generator = random.Random(7)
     made = []
     for _ in range(count):
@@ -120,10 +122,12 @@ def test_scores_by_hand():
     found = rouge.scores(
         ["the cat sat\non the mat"], ["the cat\nsat on a mat by night"]
     )
-    # Five words shared of 6 and 8: the, cat, sat, on, mat; three pairs of 5 and 7: the cat, cat sat, sat on.
+    # Five words shared of 6 and 8: the, cat, sat, on, mat; three pairs of 5 and 7: the
+    # cat, cat sat, sat on.
     assert found["rouge1"][0] == pytest.approx(2 * 5 / (6 + 8))
     assert found["rouge2"][0] == pytest.approx(2 * 3 / (5 + 7))
-    # Union of the longest common subsequences: "the cat" and "sat" of the first line, "on" and "mat" of the second.
+    # Union of the longest common subsequences: "the cat" and "sat" of the first line,
+    # "on" and "mat" of the second.
     assert found["rougeLsum"][0] == pytest.approx(2 * 5 / (6 + 8))
     # Of the whole texts: the cat sat on mat.
     assert rouge.Reference("the cat sat\non the mat").score("mat\nsat on the")[

@@ -1,4 +1,6 @@
-"""Which token may come next: each rule by hand, all of them against plain Python, and the length penalty."""
+"""Which token may come next: each rule by hand, all of them against plain Python, and
+the length penalty.
+"""
 
 import dataclasses
 from collections import Counter
@@ -22,7 +24,9 @@ PROBABILITIES = [0.1, 0.2, 0.3, 0.4]
 
 
 def next_of(written, config=NONE, special=SPECIAL, logits=None):
-    """The tokens that may follow, with their log-probabilities, of one hypothesis among others that wrote something else."""
+    """The tokens that may follow, with their log-probabilities, of one hypothesis among
+    others that wrote something else.
+    """
     rows = np.full((2, 3, config.max_summary_tokens + 1), special.pad_id, "int32")
     rows[..., 0] = special.start_id
     rows[..., 1 : len(written) + 1] = 3
@@ -91,7 +95,9 @@ def test_repetition_multiplies_the_log_probability_once(penalty):
 def test_repetition_of_logits_multiplies_what_is_negative_and_divides_what_is_positive(
     penalty, penalised
 ):
-    """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) = 2.3619."""
+    """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) =
+    2.3619.
+    """
     config = dataclasses.replace(
         NONE, repetition_penalty=penalty, repetition_penalty_form="logits"
     )
@@ -135,7 +141,9 @@ def test_ngrams_by_hand(order, written, forbidden):
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_ngrams_by_loops(order):
-    """Which places hold a token that would complete an n-gram, over random rows of three tokens."""
+    """Which places hold a token that would complete an n-gram, over random rows of
+    three tokens.
+    """
     rows = np.random.default_rng(order).integers(0, 3, (4, 5, 13)).astype("int32")
     hits = Counter()
     for index in range(13):

@@ -1,4 +1,6 @@
-"""The built-in corpus: reproducible, free of repeats, and a summarization task that copying the first sentences does not solve."""
+"""The built-in corpus: reproducible, free of repeats, and a summarization task that
+copying the first sentences does not solve.
+"""
 
 import hashlib
 import re
@@ -10,7 +12,8 @@ from rouge_score import rouge_scorer
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.sample import generator, names, source
 
-# sha256 over ids, articles and highlights of documents 0 to 199. Changes with VERSION only.
+# sha256 over ids, articles and highlights of documents 0 to 199. Changes with VERSION
+# only.
 GOLDEN_SHA256 = "24874dcd8dda2f3594a3176b11807ad17d194016d262529b2ad3c890942b0980"
 NAME_PARTS = {*names.FIRST_NAMES, *names.LAST_NAMES, *names.TOWNS}
 WRITTEN = len(generator.hand_written())
@@ -26,7 +29,9 @@ def numbers(text: str) -> set[str]:
 
 
 def copied_words(highlights: str) -> set[str]:
-    """Words of the highlights that are names: capitalised within a sentence, or a known name at its start."""
+    """Words of the highlights that are names: capitalised within a sentence, or a known
+    name at its start.
+    """
     found = set()
     for line in highlights.split("\n"):
         for position, word in enumerate(re.findall(r"[^\W\d_]+", line)):

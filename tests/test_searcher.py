@@ -1,4 +1,6 @@
-"""The searcher: ids come back in the order of the documents, whatever the batches; lengths and special ids reach the search."""
+"""The searcher: ids come back in the order of the documents, whatever the batches;
+lengths and special ids reach the search.
+"""
 
 import dataclasses
 import itertools
@@ -170,7 +172,9 @@ def test_what_cannot_be_written_is_no_hypothesis(network):
 
 
 def test_log_probability_and_margin_are_those_of_the_beam(network):
-    """The penalty is `n^1`, so the score is the mean; the margin is there although only the best is kept."""
+    """The penalty is `n^1`, so the score is the mean; the margin is there although only
+    the best is kept.
+    """
     config = DecodingConfig(beam_width=4, n_best=4, length_penalty_form="average")
     ranked = Searcher(network, config=config, special=SPECIAL).search(SOURCES)
     (best, *_) = zip(
@@ -232,7 +236,9 @@ def test_the_special_ids_reach_the_search(network):
 
 
 def test_a_coverage_penalty_chooses_among_what_a_network_read(network):
-    """The network was not trained with coverage: what its pointer read is counted all the same."""
+    """The network was not trained with coverage: what its pointer read is counted all
+    the same.
+    """
     config = DecodingConfig(
         beam_width=4, n_best=4, length_penalty=0.0, no_repeat_ngram=0
     )

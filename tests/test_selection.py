@@ -1,4 +1,6 @@
-"""Selection of sentences: order, limits, redundancy, boilerplate; and the configuration of it."""
+"""Selection of sentences: order, limits, redundancy, boilerplate; and the configuration
+of it.
+"""
 
 import math
 
@@ -102,7 +104,8 @@ def test_trigram_blocking_takes_no_three_words_twice():
 
 
 def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
-    # kel and mor have the same idf, so the cosine of the first two is sqrt(1/2); the others share nothing with them.
+    # kel and mor have the same idf, so the cosine of the first two is sqrt(1/2); the
+    # others share nothing with them.
     texts = ["Kel.", "Kel mor.", "Mor.", "Bin."]
     scores = np.array([2.0, 3.0, 1.0, 0.0])  # relevance 2/3, 1, 1/3, 0
     cosine = math.sqrt(0.5)
@@ -114,7 +117,8 @@ def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
             selection=SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=weight),
         )
 
-    # After the second, the first has weight x 2/3 - (1 - weight) x cosine, the fourth 0: equal at this weight.
+    # After the second, the first has weight x 2/3 - (1 - weight) x cosine, the fourth
+    # 0: equal at this weight.
     even = cosine / (cosine + 2 / 3)
     assert taken(even + 0.01) == [1, 0]
     assert taken(even - 0.01) == [1, 3]

@@ -1,4 +1,6 @@
-"""Windows over sentences and the vectors that come from them, on a random encoder of a tiny width that reads 24 tokens."""
+"""Windows over sentences and the vectors that come from them, on a random encoder of a
+tiny width that reads 24 tokens.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Models of SentencePiece, written here byte by byte: which ids a text has, by hand, and what is refused."""
+"""Models of SentencePiece, written here byte by byte: which ids a text has, by hand,
+and what is refused.
+"""
 
 import json
 import struct
@@ -74,7 +76,9 @@ def spiece(pieces=PIECES, *, trainer=TRAINER, normalizer=b"") -> bytes:
 
 
 def small_a() -> bytes:
-    """What makes an `a` of an `A`: a trie of one letter, as a double array, and the texts that its leaves stand for."""
+    """What makes an `a` of an `A`: a trie of one letter, as a double array, and the
+    texts that its leaves stand for.
+    """
     array = [0] * 512
     array[0] = 0x100 << 10  # where the children of the root begin
     array[0x100 ^ ord("A")] = (

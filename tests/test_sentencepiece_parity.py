@@ -1,6 +1,8 @@
-"""Parity with transformers: a checkpoint of T5 or PEGASUS that has a model of SentencePiece alone is cut into the same ids.
+"""Parity with transformers: a checkpoint of T5 or PEGASUS that has a model of
+SentencePiece alone is cut into the same ids.
 
-`sentencepiece_reference.py` trains the models and says what is expected, in a process of its own.
+`sentencepiece_reference.py` trains the models and says what is expected, in a process
+of its own.
 """
 
 import importlib.util
@@ -97,7 +99,9 @@ def corpus() -> list[str]:
 
 @pytest.fixture(scope="module")
 def texts(corpus) -> list[str]:
-    """Sentences as they are, odd ones, and sentences into which odd characters and runs of spaces were put."""
+    """Sentences as they are, odd ones, and sentences into which odd characters and runs
+    of spaces were put.
+    """
     rng = random.Random(5)
     characters = [*dict.fromkeys("".join(ODD)), "  ", "   ", " \n", "<n>"]
 

@@ -1,4 +1,6 @@
-"""The step of every network says of each hypothesis what teacher forcing says, however a search reorders, grows and narrows the cache."""
+"""The step of every network says of each hypothesis what teacher forcing says, however
+a search reorders, grows and narrows the cache.
+"""
 
 import keras
 import numpy as np
@@ -20,13 +22,15 @@ from tests.walks import (
     walk_steps,
 )
 
-# Of each architecture one with all that a cache can hold: a pointer with coverage, and where there are such relative positions and heads of
-# another width.
+# Of each architecture one with all that a cache can hold: a pointer with coverage, and
+# where there are such relative positions and heads of another width.
 FULL = ("gelu_tanh", "decoder_only_relative", "lstm")
 
 
 def test_a_walk_by_hand():
-    """The comparisons below are worth something if pasts are mixed: most hypotheses go on from another one than themselves."""
+    """The comparisons below are worth something if pasts are mixed: most hypotheses go
+    on from another one than themselves.
+    """
     walk = random_walk(3)
     first, second = walk.tokens[0, :, 0], walk.tokens[0, :, 1]
     assert walk.histories[0, :, 0].tolist() == [[token, *[0] * 8] for token in first]
@@ -93,7 +97,9 @@ def test_compiled_loops_of_the_others(variant):
 
 
 def test_a_compiled_search_begins_with_an_empty_cache_each_time(compiled):
-    """Buffers are written in place: one that outlived its call, or that two calls share, would be found out here."""
+    """Buffers are written in place: one that outlived its call, or that two calls
+    share, would be found out here.
+    """
     _, run = compiled
     walks = [random_walk(3, seed=seed) for seed in (5, 6)]
     first = run(SOURCE, walks[0].tokens, walks[0].parents).numpy()
@@ -175,7 +181,9 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
 
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
 def test_documents_leave_after_slots_were_dropped(variant):
-    """Of 24 slots after eight steps 12 are kept, of every document others: where they stand leaves with it, too."""
+    """Of 24 slots after eight steps 12 are kept, of every document others: where they
+    stand leaves with it, too.
+    """
     network, walk = (
         make_network(variant, max_target_tokens=12),
         random_walk(3, seed=13, steps=12),
@@ -204,7 +212,8 @@ def test_documents_leave_after_slots_were_dropped(variant):
         cache = reorder(cache, walk.parents[rows, :, index])
 
 
-# Past slots that may be read, or the state and what was made; what was read of the source where that counts.
+# Past slots that may be read, or the state and what was made; what was read of the
+# source where that counts.
 @pytest.mark.parametrize(
     ("variant", "numbers"),
     [
@@ -223,7 +232,8 @@ def test_a_search_reorders_little(variant, numbers):
     assert sum(int(np.prod(leaf.shape[2:])) for leaf in leaves) == numbers
 
 
-# What a step computes in float32: the softmax of each attention, of the pointer's two, and what enters each residual.
+# What a step computes in float32: the softmax of each attention, of the pointer's two,
+# and what enters each residual.
 @pytest.mark.parametrize(
     ("variant", "softmaxes", "residuals"),
     [
@@ -271,13 +281,16 @@ def test_steps_in_bfloat16(variant, softmaxes, residuals, monkeypatch):
         teacher_forced(network, SOURCE, walk),
         teacher_forced(network_of(variant), SOURCE, walk),
     )
-    # Measured: up to 0.034 and 0.045, where logits reach 8; the two round at other places.
+    # Measured: up to 0.034 and 0.045, where logits reach 8; the two round at other
+    # places.
     assert 0 < np.abs(found - exact).max() < 0.1
     assert np.abs(found - forced).max() < 0.1
 
 
 def test_rooms_made_alike_are_not_one():
-    """Written in place, constants that a graph shares would show what was written to another, or in the call before."""
+    """Written in place, constants that a graph shares would show what was written to
+    another, or in the call before.
+    """
 
     def two_and_none(size, row):
         first, second, third = (make_room((size, 2), "float32") for _ in range(3))

@@ -1,4 +1,6 @@
-"""Where a training runs: the strategies that a machine without accelerators has, and the refusals of the others."""
+"""Where a training runs: the strategies that a machine without accelerators has, and
+the refusals of the others.
+"""
 
 import json
 import socket

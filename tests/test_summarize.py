@@ -100,7 +100,8 @@ def test_extractive_columns(undisturbed):
     rows = {row["document_id"]: row for row in rows_of(undisturbed)}
     short = rows["short"]
     assert short["extractive_method"] == "frequency"
-    # By hand: no stem occurs twice, so a sentence's score is its number of words that are no stop words.
+    # By hand: no stem occurs twice, so a sentence's score is its number of words that
+    # are no stop words.
     lead = [item for item in short["extractive"] if item["method"] == "lead"]
     assert [(item["rank"], item["score"], item["text"]) for item in lead] == [
         (1, 3.0, "Rain fell on Monday."),

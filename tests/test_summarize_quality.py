@@ -1,4 +1,6 @@
-"""Tests of `precis summarize`: quality, the text to show, short documents, keyphrases, and models of sentences."""
+"""Tests of `precis summarize`: quality, the text to show, short documents, keyphrases,
+and models of sentences.
+"""
 
 import json
 import math
@@ -62,7 +64,9 @@ def gated(flags, tmp_path_factory):
 
 
 def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
-    """From the article that was written and the texts that came back; the measures themselves have tests of their own."""
+    """From the article that was written and the texts that came back; the measures
+    themselves have tests of their own.
+    """
     for row, line in zip(rows_of(undisturbed), WRITTEN, strict=True):
         source = read_source(line["article"], sentences(line["article"]))
         assert (

@@ -1,4 +1,6 @@
-"""Tests of runs of `precis summarize`: a killed, full, damaged or repeated one ends as an undisturbed one, or in one line."""
+"""Tests of runs of `precis summarize`: a killed, full, damaged or repeated one ends as
+an undisturbed one, or in one line.
+"""
 
 import errno
 import hashlib

@@ -1,4 +1,6 @@
-"""Tests of `precis summarize` with a network: candidates, what it read, processes that search, and what that cost."""
+"""Tests of `precis summarize` with a network: candidates, what it read, processes that
+search, and what that cost.
+"""
 
 import multiprocessing
 
@@ -61,7 +63,8 @@ def test_the_run_says_what_the_search_cost(undisturbed, extractive, flags, capsy
     rows, search = rows_of(undisturbed), manifest_of(undisturbed)["search"]
     seen = sum(row["seen_tokens"] for row in rows)
     assert (search["documents"], search["source_tokens"]) == (len(rows), seen)
-    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these documents.
+    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
+    # documents.
     assert seen < search["padded_tokens"] < 2 * seen and search[
         "padding_share"
     ] == round(1 - seen / search["padded_tokens"], 4)

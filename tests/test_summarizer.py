@@ -1,4 +1,6 @@
-"""The summarizer: ids become texts that differ, with the scores that the searcher gave them."""
+"""The summarizer: ids become texts that differ, with the scores that the searcher gave
+them.
+"""
 
 import numpy as np
 import pytest

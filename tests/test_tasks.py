@@ -1,4 +1,6 @@
-"""Tests of jobs: whose an output folder is, receipts, and what a result's name depends on."""
+"""Tests of jobs: whose an output folder is, receipts, and what a result's name depends
+on.
+"""
 
 import datetime
 import hashlib

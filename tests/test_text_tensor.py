@@ -1,4 +1,6 @@
-"""The cleaning of text as TensorFlow operations: the same strings from the same texts as `model.text`, however messy."""
+"""The cleaning of text as TensorFlow operations: the same strings from the same texts
+as `model.text`, however messy.
+"""
 
 import random
 import unicodedata
@@ -9,7 +11,8 @@ import tensorflow as tf
 from precis.model import text_tensor
 from precis.model.text import body, boilerplate, normalise
 
-# Of these texts are put together: boilerplate, what looks like it, and characters that are cleaned away or that RE2 sees differently.
+# Of these texts are put together: boilerplate, what looks like it, and characters that
+# are cleaned away or that RE2 sees differently.
 BITS = """(CNN)|(CNN) --|( cnn )|( ~ cnn ) --|(The Hollywood Reporter)|(Any Name) --|( miami ) --|London|LONDON, England|new delhi|New Delhi
 miami , florida| , |the|The|de la|de|watch|a|said|al.|St. Louis|it's|network's|channel|ap|( ap )|( reuters ) --|(|)|-|--|–|—|’|²|Ⅷ|漢|é|É
 By . Jane Roe .|by . jane roe for mailonline . and richard doe .|By .|and X Y .|by . Émile Ñ .|Follow @@janeroe .|follow @ é .|Zürich|Å|🙂

@@ -141,7 +141,9 @@ def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
 
 
 def test_the_graph_decodes_as_python_does(tokenizer):
-    """Rows of ids that no text encodes to: special tokens anywhere, spaces and line breaks in a row, ids outside the vocabulary."""
+    """Rows of ids that no text encodes to: special tokens anywhere, spaces and line
+    breaks in a row, ids outside the vocabulary.
+    """
     draw, size = np.random.default_rng(5), len(VOCABULARY)
     likely = [
         *range(len(RESERVED_TOKENS)),

@@ -9,7 +9,9 @@ from precis.model.decoding.top import top_tokens
 
 
 def by_sorting(scores, count):
-    """The largest values of each row and their places, the smaller place first among equals."""
+    """The largest values of each row and their places, the smaller place first among
+    equals.
+    """
     order = np.stack(
         [
             [np.lexsort((np.arange(scores.shape[-1]), -row)) for row in beams]

@@ -1,4 +1,6 @@
-"""Training as a whole: resumed exactly, stopped where it must stop, validated, its best weights exported."""
+"""Training as a whole: resumed exactly, stopped where it must stop, validated, its best
+weights exported.
+"""
 
 import json
 import os
@@ -49,7 +51,9 @@ def undisturbed(records_folder, tmp_path_factory) -> Path:
 def test_a_stopped_training_ends_as_an_undisturbed_one(
     records_folder, undisturbed, tmp_path
 ):
-    """Dropout is on: its seeds are part of the state, as are the optimizer's moments and the position in the records."""
+    """Dropout is on: its seeds are part of the state, as are the optimizer's moments
+    and the position in the records.
+    """
     trainer = make_trainer(records_folder, tmp_path)
     stop_at(trainer, 6)
     assert (trainer.position.epoch, trainer.position.batch) == (0, 6)
@@ -200,7 +204,8 @@ def test_mixed_precision_keeps_weights_in_float32(
     assert losses(tmp_path) != losses(undisturbed) and losses(tmp_path)[
         0
     ] == pytest.approx(losses(undisturbed)[0], rel=0.02)
-    # Steps whose gradient overflows are skipped; most are not, and their gradient is not left in the loss scale.
+    # Steps whose gradient overflows are skipped; most are not, and their gradient is
+    # not left in the loss scale.
     norms = [row["gradient_norm"] for row in reports(tmp_path)]
     finite = [norm for norm in norms if np.isfinite(norm)]
     assert len(finite) > 6 and 0.1 < np.median(finite) < 20
@@ -256,7 +261,8 @@ def test_the_best_checkpoint_is_kept_and_exported(
     assert weights_of_bundle(tmp_path) == best != last
     provenance = json.loads((tmp_path / "manifest.json").read_text())["provenance"]
     assert (provenance["step"], provenance["validation"]["rouge2"]) == (4, 0.5)
-    # Once more with more steps: it goes on from the last step, not from the best, and the best is remembered.
+    # Once more with more steps: it goes on from the last step, not from the best, and
+    # the best is remembered.
     scores = iter([0.3, 0.4])
     assert (
         run_to_end(
@@ -307,7 +313,9 @@ def weights_of_bundle(output) -> dict[str, list]:
 
 
 def test_validation_figures(records_folder, tmp_path):
-    """The loss against a pass over each document alone; ROUGE of summaries made to equal some of the references."""
+    """The loss against a pass over each document alone; ROUGE of summaries made to
+    equal some of the references.
+    """
     trainer = make_trainer(
         records_folder, tmp_path, validation_steps=100, validation_documents=5
     )

@@ -53,7 +53,8 @@ def test_it_prints_figures_and_a_row_for_each_network(train):
                 "tokens_per_s_max",
             )
         } <= found.keys()
-    # By hand: a table of 16,000 x 128; 2 blocks of 198,272 and 2 of 264,576; the pointer's query and key of 16,512 each and gate of 385.
+    # By hand: a table of 16,000 x 128; 2 blocks of 198,272 and 2 of 264,576; the
+    # pointer's query and key of 16,512 each and gate of 385.
     assert found["ours.tiny", "parameters"] == str(
         16_000 * 128 + 2 * 198_272 + 2 * 264_576 + 2 * 16_512 + 385
     )

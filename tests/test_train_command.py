@@ -1,4 +1,6 @@
-"""`precis train` as a command: ended from outside it goes on exactly, it needs no Beam, and its refusals have exit codes."""
+"""`precis train` as a command: ended from outside it goes on exactly, it needs no Beam,
+and its refusals have exit codes.
+"""
 
 import signal
 import subprocess

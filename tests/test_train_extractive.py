@@ -1,4 +1,6 @@
-"""Training of extractors and of classifiers of keyphrases, from `precis prepare --oracle_sentences` to the bundle."""
+"""Training of extractors and of classifiers of keyphrases, from `precis prepare
+--oracle_sentences` to the bundle.
+"""
 
 import json
 import shutil
@@ -276,7 +278,9 @@ class Killed(BaseException):
 
 
 def break_off(monkeypatch, where, call) -> None:
-    """Lets a method of the trainer fail as it is called for the given time, as a killed process would leave things."""
+    """Lets a method of the trainer fail as it is called for the given time, as a killed
+    process would leave things.
+    """
     real, calls = getattr(ExtractorTrainer, where), []
 
     def method(self, *arguments):

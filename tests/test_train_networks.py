@@ -1,4 +1,6 @@
-"""Training of every kind of network: resumed exactly, in pieces the same, and able to learn."""
+"""Training of every kind of network: resumed exactly, in pieces the same, and able to
+learn.
+"""
 
 import pytest
 from small_training import (
@@ -77,7 +79,9 @@ def test_pieces_change_no_loss(records_folder, tmp_path, name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_learns(records_folder, tmp_path, name):
-    """A pass is about ten steps, and its batches are of different length: only passes can be compared."""
+    """A pass is about ten steps, and its batches are of different length: only passes
+    can be compared.
+    """
     run_to_end(
         records_folder,
         tmp_path,

@@ -12,7 +12,9 @@ from precis.model.training.strategy import make_strategy
 
 
 def sgd_step(*, clip_norm: float, accumulate: int = 1):
-    """All weights' change in a step of plain gradient descent, the mean loss's gradient by an independent route, and the report."""
+    """All weights' change in a step of plain gradient descent, the mean loss's gradient
+    by an independent route, and the report.
+    """
     network = build_network(network_config(dropout=0.0), seed=3)
     generator = np.random.default_rng(5)
     source, target = (

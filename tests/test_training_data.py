@@ -1,4 +1,6 @@
-"""Batches: every record once, in an order fixed by seed and epoch, in the shapes asked for; damaged shards refused."""
+"""Batches: every record once, in an order fixed by seed and epoch, in the shapes asked
+for; damaged shards refused.
+"""
 
 import dataclasses
 import uuid
@@ -42,7 +44,9 @@ def shards(records_folder) -> list[str]:
 
 @pytest.fixture(scope="module")
 def records(shards) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Source, target and shard number of every record, read by TensorFlow's own parser of the protobuf message."""
+    """Source, target and shard number of every record, read by TensorFlow's own parser
+    of the protobuf message.
+    """
     rows = []
     for number, path in enumerate(shards):
         for serialised in tf.data.TFRecordDataset(path).as_numpy_iterator():
@@ -74,7 +78,9 @@ def batches_of(
 
 
 def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Source, target and shard number of each row that is no padding, in order; the framing of the targets is checked and taken off."""
+    """Source, target and shard number of each row that is no padding, in order; the
+    framing of the targets is checked and taken off.
+    """
     rows = []
     for batch in batches:
         for source, target, expected, shard in zip(

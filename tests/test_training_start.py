@@ -1,4 +1,6 @@
-"""Tests of where a training begins: a bundle's network, a trained encoder, word vectors; and which parts learn how fast."""
+"""Tests of where a training begins: a bundle's network, a trained encoder, word
+vectors; and which parts learn how fast.
+"""
 
 import dataclasses
 
@@ -252,7 +254,9 @@ def moved(before, after):
 def test_the_encoder_learns_at_its_own_rate(
     records_folder, tokenizers, encoder_bundle, tmp_path, rates
 ):
-    """The first step of Adam moves a weight by the rate, whatever its gradient: up to epsilon."""
+    """The first step of Adam moves a weight by the rate, whatever its gradient: up to
+    epsilon.
+    """
     decoder = StackConfig(
         vocabulary_size=tokenizers.target.vocabulary_size,
         pad_id=0,

@@ -1,4 +1,6 @@
-"""The encoder-decoder: its formulas, its weights and its precision. For any network see `test_step` and `test_generator`."""
+"""The encoder-decoder: its formulas, its weights and its precision. For any network see
+`test_step` and `test_generator`.
+"""
 
 import dataclasses
 
@@ -47,7 +49,9 @@ def test_the_whole_network_by_hand(variant):
     ],
 )
 def test_without_a_pointer_logits_are_the_output_layer_s(variant):
-    """Logits, not only their distribution: a constant shift is no error of the distribution but one of the formula."""
+    """Logits, not only their distribution: a constant shift is no error of the
+    distribution but one of the formula.
+    """
     network = network_of(variant)
     expected = [document.logits for document in by_hand(network, SOURCE, TARGET)]
     np.testing.assert_allclose(np.asarray(network(SOURCE, TARGET)), expected, atol=2e-5)
@@ -100,7 +104,8 @@ def test_training_reaches_every_dropout(monkeypatch):
     )
 
 
-# The weights of a network that has the defaults: bundles hold these, and a change of them would make them unreadable.
+# The weights of a network that has the defaults: bundles hold these, and a change of
+# them would make them unreadable.
 def attention(width, inner, *, memory=None, biases=True):
     """The weights of an attention over a memory of a width."""
     shapes = {
@@ -297,7 +302,9 @@ def test_heads_must_divide_the_width():
 def test_the_residual_stream_norms_and_softmax_are_float32(
     variant, inputs, ends, monkeypatch
 ):
-    """Norms of what enters the first blocks, and behind the last ones, besides those of the residuals."""
+    """Norms of what enters the first blocks, and behind the last ones, besides those of
+    the residuals.
+    """
     network = network_of(variant, "mixed_bfloat16")
     seen = {"stream": [], "norm": [], "softmax": [], "sublayer": []}
 
@@ -315,7 +322,8 @@ def test_the_residual_stream_norms_and_softmax_are_float32(
 
         monkeypatch.setattr(owner, name, watched, raising=False)
 
-    # As the block hands it over, before the layer casts it: what is bfloat16 here has lost its digits.
+    # As the block hands it over, before the layer casts it: what is bfloat16 here has
+    # lost its digits.
     watch(layers.Residual, "__call__", "stream", place=1)
     watch(layers.EncoderBlock, "call", "stream", place=1)
     watch(layers.DecoderBlock, "call", "stream", place=1)

@@ -1,4 +1,6 @@
-"""Counting words as tensorflow-text cuts them, and learning vocabularies that leave nothing unreadable."""
+"""Counting words as tensorflow-text cuts them, and learning vocabularies that leave
+nothing unreadable.
+"""
 
 import random
 import subprocess
@@ -44,7 +46,9 @@ def test_words_by_hand():
 
 
 def awkward_text() -> str:
-    """Every ASCII character beside every kind of neighbour, and marks, symbols and scripts that news holds."""
+    """Every ASCII character beside every kind of neighbour, and marks, symbols and
+    scripts that news holds.
+    """
     chance = random.Random(3)
     characters = [
         *ASCII,
@@ -58,7 +62,9 @@ def awkward_text() -> str:
 
 
 def test_words_are_those_of_tensorflow_text():
-    """The independent route: with no pieces but "x", each word of the real tokenizer is one unknown token with its offsets."""
+    """The independent route: with no pieces but "x", each word of the real tokenizer is
+    one unknown token with its offsets.
+    """
     text = " ".join(awkward_text().split())
     visible = make_spaces_visible(text).encode()
     tokenizer = tensorflow_text.FastWordpieceTokenizer(

@@ -1,4 +1,6 @@
-"""Word vectors: every format gives the same numbers, damage is refused by name, and the rows of a table are those of its tokens."""
+"""Word vectors: every format gives the same numbers, damage is refused by name, and the
+rows of a table are those of its tokens.
+"""
 
 import gzip
 import json
@@ -295,7 +297,8 @@ def test_rows_are_replaced_by_the_vectors_of_their_tokens(tmp_path):
     table = np.full((len(VOCABULARY), 2), 0.5, "float32")
     table[0] = [0.0, 1.0]
     made, found, of = initial_table(table, Tokenizer(VOCABULARY), path)
-    # The rows found are (3, 0), (0, 1), (1, -1), (1, 0): a mean square of 13 / 8. That of the table is 8 / 30.
+    # The rows found are (3, 0), (0, 1), (1, -1), (1, 0): a mean square of 13 / 8. That
+    # of the table is 8 / 30.
     places = [VOCABULARY.index(piece) for piece in ("▁He", "▁It", "4", "▁[PAD]")]
     factor = np.sqrt(8 / 30) / np.sqrt(13 / 8)
     np.testing.assert_allclose(
@@ -354,7 +357,8 @@ def test_the_words_of_word_pieces(tmp_path):
 def test_the_words_of_a_byte_level_vocabulary(tmp_path):
     write_tokenizer(tmp_path, as_definition=False)
     vocabulary = json.loads((tmp_path / "vocab.json").read_text())
-    # Spelt in bytes: a word of two letters beyond ASCII, half a letter, two spaces, a line break.
+    # Spelt in bytes: a word of two letters beyond ASCII, half a letter, two spaces, a
+    # line break.
     for piece in ("ĠÃ¼Ã¼", "ĠÃ¼Ã", "ĠĠ", "Ġ!!", "Ġrain"):
         vocabulary.setdefault(piece, len(vocabulary))
     (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))

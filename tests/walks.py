@@ -1,4 +1,6 @@
-"""What a search might do with a network, step by step, and what the teacher-forced call says of the same tokens."""
+"""What a search might do with a network, step by step, and what the teacher-forced call
+says of the same tokens.
+"""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -25,7 +27,8 @@ class Walk(NamedTuple):
 
     Attributes:
       tokens: int32 [B, K, T].
-      parents: int32 [B, K, T], which hypothesis each is the continuation of after step t.
+      parents: int32 [B, K, T], which hypothesis each is the continuation of after step
+          t.
       histories: int32 [B, K, T, T], what each hypothesis has read at step t; 0 follows.
     """
 
@@ -73,7 +76,9 @@ def reorder(cache: Any, parents: Any) -> Any:
 def walk_steps(
     network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS
 ) -> np.ndarray:
-    """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache is full, room is made up to the next."""
+    """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache
+    is full, room is made up to the next.
+    """
     steps, made = walk.tokens.shape[2], []
     cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
     for index in range(steps):
@@ -95,7 +100,9 @@ def walk_steps(
 def compiled_walk(
     network: Any, *, beams: int, rooms: Sequence[int] = ROOMS
 ) -> Callable[..., Any]:
-    """All steps in one graph, a loop for each room, as a search makes them; source, tokens and parents of any number of documents."""
+    """All steps in one graph, a loop for each room, as a search makes them; source,
+    tokens and parents of any number of documents.
+    """
     size = network.target_embedding.vocabulary_size
 
     def walk_all(source: Any, tokens: Any, parents: Any) -> Any:
@@ -152,7 +159,8 @@ def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
 def every_summary(
     start_id: int, live: Sequence[int], length: int
 ) -> tuple[np.ndarray, dict[tuple[int, ...], int]]:
-    """All that can be read before `length` tokens are written, int32 [N, T], start token first; and of each beginning a row that holds it.
+    """All that can be read before `length` tokens are written, int32 [N, T], start
+    token first; and of each beginning a row that holds it.
 
     The teacher-forced call of these rows says at once what a search may ask.
     """

@@ -1,10 +1,13 @@
 """Beam search as a pure function over a shaped state.
 
-Live and finished hypotheses are kept apart, so that a finished one neither grows nor takes the place of a live one. Each step looks at the
-2K best continuations: only the K best of them may end, so K live ones are always left. Equal scores go to the smaller token id.
+Live and finished hypotheses are kept apart, so that a finished one neither grows nor
+takes the place of a live one. Each step looks at the
+2K best continuations: only the K best of them may end, so K live ones are always left.
+    Equal scores go to the smaller token id.
 
-With G groups (Vijayakumar et al. 2018) each is a beam of K/G of its own, from which the tokens chosen by the groups before it in the same
-step take away. G is an axis like that of the documents: R = B * G rows of k = K/G hypotheses.
+With G groups (Vijayakumar et al. 2018) each is a beam of K/G of its own, from which the
+tokens chosen by the groups before it in the same step take away. G is an axis like that
+of the documents: R = B * G rows of k = K/G hypotheses.
 """
 
 from collections.abc import Callable
@@ -26,7 +29,8 @@ from precis.model.decoding.rules import (
 from precis.model.decoding.top import top_tokens
 from precis.model.network.backend import forget_size, has_static_shapes
 
-# Steps that room is made for at once: a step costs time for all the room there is. Between segments, documents that are done leave.
+# Steps that room is made for at once: a step costs time for all the room there is.
+# Between segments, documents that are done leave.
 SEGMENT = 8
 
 
@@ -68,11 +72,13 @@ def beam_search(
       batch: B, a number or a scalar tensor.
       config: width, penalties and bounds.
       special: the ids of special tokens.
-      coverage: after a step, the coverage penalty of each live hypothesis from the cache, float32 [B, K], at most 0 (Wu et al. 2016,
-        equation 14); times `config.coverage_penalty` it is added to the score of a hypothesis that ends.
+      coverage: after a step, the coverage penalty of each live hypothesis from the
+        cache, float32 [B, K], at most 0 (Wu et al. 2016, equation 14); times
+        `config.coverage_penalty` it is added to the score of a hypothesis that ends.
 
     Returns:
-      K hypotheses per document, finished ones first or by score alone, as `config.unfinished` says.
+      K hypotheses per document, finished ones first or by score alone, as
+      `config.unfinished` says.
     """
     beams, groups, length = (
         config.beam_width,
@@ -84,7 +90,8 @@ def beam_search(
     tokens = ops.concatenate(
         [first, ops.full((rows, width, length), special.pad_id, dtype="int32")], axis=2
     )
-    # All beams begin alike: only the first may be extended, or copies of one hypothesis would live.
+    # All beams begin alike: only the first may be extended, or copies of one hypothesis
+    # would live.
     log_probs = ops.tile(
         ops.where(ops.arange(width) == 0, 0.0, LOWEST_SCORE)[None], (rows, 1)
     )
@@ -174,7 +181,9 @@ def _run_smaller_and_smaller(
     network: Network,
     config: DecodingConfig,
 ) -> Hypotheses:
-    """Runs segment after segment; between them documents that are done leave and the caches drop what nobody reads."""
+    """Runs segment after segment; between them documents that are done leave and the
+    caches drop what nobody reads.
+    """
     length = config.max_summary_tokens
 
     def going(*values: Any) -> Any:
@@ -195,7 +204,8 @@ def _run_smaller_and_smaller(
             )
         )
         state, documents = _leave(state, documents, network, config)
-        # Also behind the last segment, where it is not needed: one of many, and the loop stays one.
+        # Also behind the last segment, where it is not needed: one of many, and the
+        # loop stays one.
         state = state._replace(
             cache=network.grow(state.cache, written=end, more=SEGMENT)
         )
@@ -271,7 +281,8 @@ def _take_away(
     chosen = ops.concatenate(
         [candidates.last[:, :width] for candidates in earlier], axis=1
     )  # [B, g * k]
-    # What must not be written fills the places of candidates that there are not; nobody chose it.
+    # What must not be written fills the places of candidates that there are not; nobody
+    # chose it.
     real = is_possible(
         ops.concatenate(
             [candidates.log_probs[:, :width] for candidates in earlier], axis=1
@@ -285,7 +296,9 @@ def _take_away(
 
 
 def _best_continuations(scores: Scores, log_probs: Any, width: int) -> _Candidates:
-    """The 2k best continuations: of each of the k hypotheses the 2k best tokens, and of those the best."""
+    """The 2k best continuations: of each of the k hypotheses the 2k best tokens, and of
+    those the best.
+    """
     values, ids = top_tokens(scores.logits, 2 * width)  # [R, k, 2k]
     totals = ops.reshape(
         values - scores.norm + log_probs[..., None], (-1, 2 * width * width)
@@ -311,7 +324,9 @@ def _keep_finished(
     config: DecodingConfig,
     end_id: int,
 ) -> _Finished:
-    """The k best of the finished hypotheses and of those among the k best candidates that just ended."""
+    """The k best of the finished hypotheses and of those among the k best candidates
+    that just ended.
+    """
     width = state.tokens.shape[1]
     parent, last, log_probs = (part[:, :width] for part in candidates)
     scores = log_probs / length_penalty(state.index + 1, config)
@@ -320,7 +335,8 @@ def _keep_finished(
     ended = ops.equal(last, end_id)
     if config.unfinished == "compete":
         ended = ops.logical_or(ended, state.index + 1 >= config.max_summary_tokens)
-    # A forbidden end is no end: its log-probability is LOWEST_SCORE and stays below every real one.
+    # A forbidden end is no end: its log-probability is LOWEST_SCORE and stays below
+    # every real one.
     counts = ops.logical_and(
         ops.logical_and(ended, is_possible(log_probs)),
         ops.logical_not(state.done)[:, None],
@@ -363,9 +379,11 @@ def _extend(tokens: Any, last: Any, index: Any) -> Any:
 def _is_decided(
     finished: _Finished, log_probs: Any, index: Any, config: DecodingConfig
 ) -> Any:
-    """bool [R]: k hypotheses have finished, and as `config.early_stopping` sees it no live one can still win.
+    """bool [R]: k hypotheses have finished, and as `config.early_stopping` sees it no
+    live one can still win.
 
-    never: log-probabilities only fall, so a live hypothesis ends at best with its present one over the largest penalty to come.
+    never: log-probabilities only fall, so a live hypothesis ends at best with its
+        present one over the largest penalty to come.
     bound: over the penalty of its present length. first_k: k finished are enough.
     """
     worst = ops.min(finished.scores, axis=1)
@@ -388,9 +406,12 @@ def _rank(
     config: DecodingConfig,
     end_id: int,
 ) -> Hypotheses:
-    """Finished hypotheses of all groups by score, then the live ones where fewer than K finished."""
+    """Finished hypotheses of all groups by score, then the live ones where fewer than K
+    finished.
+    """
     is_kept = is_possible(state.finished.scores)
-    # Those that compete though they were cut hold no end; they fill all places, so there is no padding that could be taken for one.
+    # Those that compete though they were cut hold no end; they fill all places, so
+    # there is no padding that could be taken for one.
     has_ended = ops.logical_and(
         is_kept, ops.any(ops.equal(state.finished.tokens[:, :, 1:], end_id), axis=2)
     )

@@ -1,4 +1,6 @@
-"""Windows of documents in, ranked summaries out: searches in processes where that pays, else in this one."""
+"""Windows of documents in, ranked summaries out: searches in processes where that pays,
+else in this one.
+"""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,8 @@ from precis.model.decoding.summarizer import Summary, distinct_summaries
 if TYPE_CHECKING:
     from precis.model.decoding.searcher import Searcher
 
-# A process needs some seconds before it can search; fewer batches than this are done by then.
+# A process needs some seconds before it can search; fewer batches than this are done by
+# then.
 POOL_BATCHES = 4
 
 
@@ -60,10 +63,12 @@ class BulkSummarizer:
         return self._processes > 1 and len(self.batches(sources)) >= POOL_BATCHES
 
     def begin(self, sources: Sequence[np.ndarray], *, in_processes: bool) -> "Window":
-        """Begins to search a window; one that is searched in this process waits until its result is asked for.
+        """Begins to search a window; one that is searched in this process waits until
+        its result is asked for.
 
         Args:
-          sources: int32 [S] each, as the tokenizer gives them; cut at what the network reads.
+          sources: int32 [S] each, as the tokenizer gives them; cut at what the network
+              reads.
           in_processes: whether to search in further processes.
         """
         cut = [
@@ -103,7 +108,8 @@ class Window:
         self.searched: list[Searched] = []
 
     def summaries(self) -> list[list[Summary]]:
-        """The n best summaries of each document, in the order of the documents; fewer where fewer can be written.
+        """The n best summaries of each document, in the order of the documents; fewer
+        where fewer can be written.
 
         Raises:
           PrecisError: the search failed.

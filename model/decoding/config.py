@@ -1,4 +1,6 @@
-"""How summaries are searched, as frozen configuration objects; an imported bundle carries them."""
+"""How summaries are searched, as frozen configuration objects; an imported bundle
+carries them.
+"""
 
 import dataclasses
 
@@ -13,7 +15,9 @@ UNFINISHED = ("last", "compete")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """Abstractive decoding; what an imported bundle sets itself comes before these defaults"""
+    """Abstractive decoding; what an imported bundle sets itself comes before these
+    defaults
+    """
 
     beam_width: int = flag(4, "hypotheses kept at each step; 1 is greedy search")
     n_best: int = flag(1, "summaries kept for each document, best first")
@@ -119,7 +123,9 @@ def check_coverage(config: DecodingConfig, *, has_pointer: bool) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecodingTokens:
-    """The token ids that a search needs to know; they come from the tokenizer and, for imported networks, from the checkpoint."""
+    """The token ids that a search needs to know; they come from the tokenizer and, for
+    imported networks, from the checkpoint.
+    """
 
     start_id: int  # stands before the first token; not part of the summary
     end_id: int
@@ -129,5 +135,7 @@ class DecodingTokens:
         int, ...
     ] = ()  # what every summary begins with; given, so it costs no probability
     last_id: int | None = (
-        None  # written at the last place where a summary reaches the maximum length; costs no probability
+        # written at the last place where a summary reaches the maximum length; costs no
+        # probability
+        None
     )

@@ -13,8 +13,10 @@ class Figures:
     """Adds up batches as they come.
 
     Attributes:
-      sums: documents; source_tokens, read by the network; padded_tokens, the same with padding; summary_tokens, of the best hypotheses with
-        their end tokens; process_seconds of all processes; wall_seconds, while at least one batch was searched.
+      sums: documents; source_tokens, read by the network; padded_tokens, the same with
+        padding; summary_tokens, of the best hypotheses with their end tokens;
+        process_seconds of all processes; wall_seconds, while at least one batch was
+        searched.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,9 @@ class Figures:
 
 
 def describe(sums: Mapping[str, float]) -> dict[str, Any]:
-    """The sums with what follows from them: the share of padding, and documents and summary tokens a second of `wall_seconds`."""
+    """The sums with what follows from them: the share of padding, and documents and
+    summary tokens a second of `wall_seconds`.
+    """
     wall, padded = sums["wall_seconds"], sums["padded_tokens"]
     return {
         **{name: int(sums[name]) for name in COUNTED},

@@ -18,7 +18,8 @@ def greedy_search(
 ) -> Hypotheses:
     """Writes one summary per document; the arguments are those of `beam_search`.
 
-    It is not beam search of width 1, which goes on after an end that was only the second choice.
+    It is not beam search of width 1, which goes on after an end that was only the
+    second choice.
     """
     length = config.max_summary_tokens
 
@@ -59,7 +60,8 @@ def greedy_search(
     )
     _, tokens, log_probs, ended, _ = ops.while_loop(going, advance, state)
     written = tokens[:, :, 1:]
-    # Up to and with the end, which is not where the padding begins: a network may write the padding token, or end with it.
+    # Up to and with the end, which is not where the padding begins: a network may write
+    # the padding token, or end with it.
     lengths = ops.where(
         ended, ops.argmax(ops.equal(written, special.end_id), axis=-1) + 1, length
     )

@@ -1,6 +1,8 @@
-"""Processes that search, each on one thread: two such processes find 1.5 times as much as one call on two threads.
+"""Processes that search, each on one thread: two such processes find 1.5 times as much
+as one call on two threads.
 
-A process imports TensorFlow, loads the bundle and compiles the search once; then batches of token ids go in and hypotheses come out.
+A process imports TensorFlow, loads the bundle and compiles the search once; then
+batches of token ids go in and hypotheses come out.
 """
 
 import multiprocessing
@@ -20,7 +22,9 @@ from precis.model.decoding.config import DecodingConfig
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.model.quiet import import_tensorflow
 
-if TYPE_CHECKING:  # TensorFlow must not be imported before a process has said how many threads it may take.
+# TensorFlow must not be imported before a process has said how many threads it may
+# take.
+if TYPE_CHECKING:
     from precis.model.decoding.searcher import Searcher
 
 
@@ -70,7 +74,9 @@ def check_model(search: Search, found: str) -> None:
 
 
 def count_processes(asked: int) -> int:
-    """How many processes are to search: `asked`, or for 0 one per core that this process may use, or one where there is an accelerator."""
+    """How many processes are to search: `asked`, or for 0 one per core that this
+    process may use, or one where there is an accelerator.
+    """
     if multiprocessing.current_process().daemon:  # Python lets those have no children.
         return 1
     if asked:
@@ -87,7 +93,8 @@ def count_processes(asked: int) -> int:
 
 
 def refuse_within_import() -> None:
-    """Stops a script that a search process reads again when it starts, as Python's `spawn` does, before it runs the whole job once more.
+    """Stops a script that a search process reads again when it starts, as Python's
+    `spawn` does, before it runs the whole job once more.
 
     Raises:
       UsageError: this is such a process.
@@ -100,7 +107,9 @@ def refuse_within_import() -> None:
 
 
 class SearchPool:
-    """Processes that search, started when the first batch comes, no more than there are batches; may be used from several threads."""
+    """Processes that search, started when the first batch comes, no more than there are
+    batches; may be used from several threads.
+    """
 
     def __init__(self, search: Search, *, processes: int) -> None:
         self._search, self._processes = search, processes
@@ -109,7 +118,8 @@ class SearchPool:
         self._users = 0
 
     def submit(self, sources: Sequence[np.ndarray]) -> "Future[Searched]":
-        """Begins to search documents as one batch; batches are searched in the order in which they come.
+        """Begins to search documents as one batch; batches are searched in the order in
+        which they come.
 
         Args:
           sources: int32 [S] each; none is longer than the network's source length.
@@ -169,7 +179,8 @@ class SearchPool:
 
 _process: dict[
     str, Any
-] = {}  # Of a search process, written once when it starts: its searcher, or why it has none.
+    # Of a search process, written once when it starts: its searcher, or why it has none.
+] = {}
 
 
 def _start(search: Search) -> None:
@@ -189,7 +200,9 @@ def _start(search: Search) -> None:
 
 
 def _die_with_parent() -> None:
-    """A process that waits for work would wait for ever once its parent was killed: it holds the other end of the queue itself."""
+    """A process that waits for work would wait for ever once its parent was killed: it
+    holds the other end of the queue itself.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
     multiprocessing.connection.wait([parent.sentinel])

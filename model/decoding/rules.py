@@ -1,4 +1,6 @@
-"""What every search shares: which token may come next, how a hypothesis is scored, what a search returns."""
+"""What every search shares: which token may come next, how a hypothesis is scored, what
+a search returns.
+"""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -7,7 +9,8 @@ from keras import ops
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.network.layers import log_norm, places
 
-# The log-probability of what must not be written. Finite, so that sums stay free of NaN; far below every real one.
+# The log-probability of what must not be written. Finite, so that sums stay free of
+# NaN; far below every real one.
 LOWEST_SCORE = -1e9
 
 
@@ -26,11 +29,13 @@ class Network(Protocol):
 
 
 class Hypotheses(NamedTuple):
-    """Ranked hypotheses, best first. Where fewer than K can be written at all, the last ones are none: `is_possible(log_probs)` tells.
+    """Ranked hypotheses, best first. Where fewer than K can be written at all, the last
+    ones are none: `is_possible(log_probs)` tells.
 
     Attributes:
       tokens: int32 [B, K, T], up to and with the end token, then padding.
-      scores: float32 [B, K], the log-probability over the length penalty, plus the coverage penalty.
+      scores: float32 [B, K], the log-probability over the length penalty, plus the
+          coverage penalty.
       log_probs: float32 [B, K], the sum of the tokens' log-probabilities.
       finished: bool [B, K], False where the length ran out before the end token.
     """
@@ -42,7 +47,8 @@ class Hypotheses(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What may come next, without a pass over the vocabulary to normalise it: log P(v) = logits[v] - norm.
+    """What may come next, without a pass over the vocabulary to normalise it: log P(v)
+    = logits[v] - norm.
 
     Attributes:
       logits: float32 [B, K, V], LOWEST_SCORE or below where a token must not come.
@@ -59,9 +65,11 @@ def is_possible(log_probs: Any) -> Any:
 
 
 def length_penalty(length: Any, config: DecodingConfig) -> Any:
-    """What the log-probability of a hypothesis of `length` tokens, the end token among them, is divided by.
+    """What the log-probability of a hypothesis of `length` tokens, the end token among
+    them, is divided by.
 
-    wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the convention of Hugging Face; none 1.
+    wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the
+    convention of Hugging Face; none 1.
     """
     length = ops.cast(length, "float32")
     if config.length_penalty_form == "none":
@@ -84,7 +92,8 @@ def score_next(
 
     Args:
       logits: float32 [B, K, V] after the last token.
-      tokens: int32 [B, K, T + 1], start token first; places from index + 1 on are padding.
+      tokens: int32 [B, K, T + 1], start token first; places from index + 1 on are
+          padding.
       index: int32 scalar, tokens written so far.
       config: lengths, n-grams, repetition.
       special: suppressed and forced tokens.
@@ -101,7 +110,9 @@ def score_next(
 def _forbidden(
     tokens: Any, index: Any, config: DecodingConfig, special: DecodingTokens
 ) -> tuple[Any, Any] | None:
-    """Places of the logits that must not win, int32 [N, 3], and what they are lowered to [N]: infinity where a place is free after all."""
+    """Places of the logits that must not win, int32 [N, 3], and what they are lowered
+    to [N]: infinity where a place is free after all.
+    """
     batch, beams = ops.shape(tokens)[:2]
     ids, values = [], []  # [B, K, M] each
     if special.suppressed:
@@ -137,11 +148,13 @@ def _forbidden(
 
 
 def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
-    """Which of the tokens written so far would, written again, complete a sequence of `order` tokens that stands there already.
+    """Which of the tokens written so far would, written again, complete a sequence of
+    `order` tokens that stands there already.
 
     Args:
       tokens: int32 [B, K, T + 1], start token first.
-      index: int32 scalar, tokens written so far; those from place index + 1 on are padding.
+      index: int32 scalar, tokens written so far; those from place index + 1 on are
+          padding.
       order: n, at least 1.
 
     Returns:
@@ -167,9 +180,11 @@ def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
 def _penalise_repetition(
     logits: Any, norm: Any, tokens: Any, index: Any, config: DecodingConfig
 ) -> Any:
-    """Penalises the tokens that stand there already, the start token too (Keskar et al. 2019, section 4.1).
+    """Penalises the tokens that stand there already, the start token too (Keskar et al.
+    2019, section 4.1).
 
-    Their log-probabilities are multiplied, as in the beam search of Hugging Face, or their logits, as in its greedy search.
+    Their log-probabilities are multiplied, as in the beam search of Hugging Face, or
+    their logits, as in its greedy search.
     """
     penalty = config.repetition_penalty
     written = ops.broadcast_to(
@@ -193,7 +208,9 @@ def _penalise_repetition(
 def _force(
     scores: Scores, index: Any, config: DecodingConfig, special: DecodingTokens
 ) -> Scores:
-    """Leaves one token, with log-probability 0, where the prefix or the last token stands."""
+    """Leaves one token, with log-probability 0, where the prefix or the last token
+    stands.
+    """
     forced = (
         {config.max_summary_tokens - 1: special.last_id}
         if special.last_id is not None

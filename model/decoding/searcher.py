@@ -1,4 +1,6 @@
-"""Token ids of documents in, ranked hypotheses as token ids out: searches batches of documents of similar length."""
+"""Token ids of documents in, ranked hypotheses as token ids out: searches batches of
+documents of similar length.
+"""
 
 import dataclasses
 import math
@@ -23,14 +25,16 @@ from precis.model.network.generator import Generator
 
 
 class Searcher:
-    """Searches summaries with one network and one configuration; compiled once, for batches of any shape.
+    """Searches summaries with one network and one configuration; compiled once, for
+    batches of any shape.
 
     Attributes:
       config: the search, its lengths cut at what the network can write.
       special: the ids of special tokens.
       max_source_tokens: what the network reads of a document.
-      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B, N], whether there is such a summary bool [B, N],
-        log_probs float32 [B, N], margins float32 [B, N], NaN where no hypothesis is behind.
+      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B,
+        N], whether there is such a summary bool [B, N], log_probs float32 [B, N],
+        margins float32 [B, N], NaN where no hypothesis is behind.
     """
 
     def __init__(
@@ -52,10 +56,12 @@ class Searcher:
         )
 
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Found]]:
-        """The n best hypotheses of each document, in the order of the documents; fewer where fewer can be written.
+        """The n best hypotheses of each document, in the order of the documents; fewer
+        where fewer can be written.
 
         Args:
-          sources: int32 [S] each; what is longer than the network's source length is cut.
+          sources: int32 [S] each; what is longer than the network's source length is
+              cut.
         """
         cut = [source[: self.max_source_tokens] for source in sources]
         batches = batches_by_length(
@@ -69,7 +75,9 @@ class Searcher:
         )
 
     def search_together(self, sources: Sequence[np.ndarray]) -> Searched:
-        """Searches documents as one batch; none is longer than the network's source length."""
+        """Searches documents as one batch; none is longer than the network's source
+        length.
+        """
         started, lengths = time.monotonic(), [len(source) for source in sources]
         padded = np.full(
             (len(sources), padded_length(lengths, self.max_source_tokens)),
@@ -109,7 +117,8 @@ class Searcher:
                 self._network.coverage_penalty if self.config.coverage_penalty else None
             )
             found = beam_search(self._network, memory, **arguments, coverage=coverage)
-        # Behind the last hypothesis there is none, and nothing behind one that cannot be.
+        # Behind the last hypothesis there is none, and nothing behind one that cannot
+        # be.
         next_scores = tf.pad(found.scores[:, 1:], [[0, 0], [0, 1]])
         is_next = tf.pad(is_possible(found.log_probs[:, 1:]), [[0, 0], [0, 1]])
         margins = tf.where(is_next, found.scores - next_scores, float("nan"))

@@ -20,9 +20,11 @@ class Summary(NamedTuple):
     Attributes:
       text: one sentence a line.
       score: its log-probability after the length penalty.
-      mean_log_prob: the mean log-probability of its tokens with the end token. As in the search, what is given costs nothing, and
-        probabilities that a rule took away are shared out to nobody.
-      margin: its score less that of the next hypothesis in the beam; None where there is none.
+      mean_log_prob: the mean log-probability of its tokens with the end token. As in
+        the search, what is given costs nothing, and probabilities that a rule took away
+        are shared out to nobody.
+      margin: its score less that of the next hypothesis in the beam; None where there
+          is none.
     """
 
     text: str
@@ -52,8 +54,8 @@ class Summarizer:
     ) -> None:
         """Takes what a bundle holds.
 
-        Without `special`, the tokenizer is one of our own and says itself what the special tokens are. Without a source tokenizer it cuts
-        the sources too.
+        Without `special`, the tokenizer is one of our own and says itself what the
+        special tokens are. Without a source tokenizer it cuts the sources too.
         """
         self.network, self.tokenizer, self.source_tokenizer = (
             network,
@@ -66,10 +68,12 @@ class Summarizer:
         self.max_source_tokens = self.searcher.max_source_tokens
 
     def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
-        """The n best summaries of each document, in the order of the documents; fewer where fewer can be written.
+        """The n best summaries of each document, in the order of the documents; fewer
+        where fewer can be written.
 
         Args:
-          sources: int32 [S] each; what is longer than the network's source length is cut.
+          sources: int32 [S] each; what is longer than the network's source length is
+              cut.
         """
         cut = [
             self.source_tokenizer.cut(source, self.max_source_tokens)
@@ -84,7 +88,9 @@ class Summarizer:
 def distinct_summaries(
     ranked: Sequence[Found], tokenizer: Tokenizer | ForeignTokenizer
 ) -> list[Summary]:
-    """The summaries of one document, best first, without those that differ from a better one in white space only."""
+    """The summaries of one document, best first, without those that differ from a
+    better one in white space only.
+    """
     texts = tokenizer.decode([found.tokens for found in ranked])
     distinct: dict[str, Found] = {}
     for text, found in zip(texts, ranked, strict=True):
@@ -100,7 +106,9 @@ def distinct_summaries(
 def special_tokens(
     tokenizer: Tokenizer | ForeignTokenizer, stated: DecodingTokens | None = None
 ) -> DecodingTokens:
-    """The ids that a search needs: those a bundle states, or those of our own tokenizer: padding, unknown and start are never written."""
+    """The ids that a search needs: those a bundle states, or those of our own
+    tokenizer: padding, unknown and start are never written.
+    """
     if stated is not None:
         return stated
     tokenizer = cast(Tokenizer, tokenizer)

@@ -1,25 +1,31 @@
-"""The best tokens of a large vocabulary, exactly: blocks of it are compared by their largest value first."""
+"""The best tokens of a large vocabulary, exactly: blocks of it are compared by their
+largest value first.
+"""
 
 import math
 from typing import Any
 
 from keras import ops
 
-# Values of a block; the size that divides the vocabulary and comes nearest is taken, if it is within a factor of 4.
+# Values of a block; the size that divides the vocabulary and comes nearest is taken, if
+# it is within a factor of 4.
 BLOCK = 64
 
 
 def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
-    """The `count` largest scores of each row and their token ids; among equals the smaller id comes first.
+    """The `count` largest scores of each row and their token ids; among equals the
+    smaller id comes first.
 
-    The `count` best blocks hold the `count` best scores: a score in another block has `count` better ones, one in each of these.
+    The `count` best blocks hold the `count` best scores: a score in another block has
+    `count` better ones, one in each of these.
 
     Args:
       scores: float32 [B, K, V].
       count: at least 1.
 
     Returns:
-      float32 [B, K, count], falling, and int32 [B, K, count]. Where the vocabulary is smaller, the last are -inf.
+      float32 [B, K, count], falling, and int32 [B, K, count]. Where the vocabulary is
+      smaller, the last are -inf.
     """
     batch, beams = ops.shape(scores)[:2]
     size = scores.shape[-1]
@@ -51,7 +57,9 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
 
 
 def _block_size(size: int) -> int:
-    """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is near."""
+    """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is
+    near.
+    """
     divisors = [
         block for block in range(BLOCK // 4, 4 * BLOCK + 1) if size % block == 0
     ]

@@ -1,7 +1,9 @@
-"""Sentences that speak of the page and not of the story: "Scroll down for video", "Follow us on Twitter", "All rights reserved."
+"""Sentences that speak of the page and not of the story: "Scroll down for video",
+"Follow us on Twitter", "All rights reserved."
 
-A short list of what news sites set between paragraphs and below the story, cased or lower-cased and tokenised. It is meant to miss
-some rather than to take one sentence of a story: a pattern names the first words, the last words, or the whole sentence.
+A short list of what news sites set between paragraphs and below the story, cased or
+lower-cased and tokenised. It is meant to miss some rather than to take one sentence of
+a story: a pattern names the first words, the last words, or the whole sentence.
 """
 
 import re
@@ -37,7 +39,8 @@ _LAST = "|".join(
     ]
 )
 _BOILERPLATE = re.compile(rf"\W*?(?:(?<!\w)(?:{_FIRST})|.*(?:{_LAST}))", re.DOTALL)
-# Every pattern needs one of these; they are looked for first, as that is much the faster.
+# Every pattern needs one of these; they are looked for first, as that is much the
+# faster.
 _HINTS = (
     *(
         "scroll down",
@@ -75,7 +78,9 @@ _HINTS = (
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Whether a sentence is an invitation, a credit or a copyright notice of the page it stood on."""
+    """Whether a sentence is an invitation, a credit or a copyright notice of the page
+    it stood on.
+    """
     text = " ".join(sentence.lower().split())
     for hint in _HINTS:  # faster than any()
         if hint in text:

@@ -5,7 +5,8 @@ import dataclasses
 from precis.model.config import flag
 from precis.model.errors import UsageError
 
-# Extractive methods that others are measured against: their sentences are taken as they are.
+# Extractive methods that others are measured against: their sentences are taken as they
+# are.
 BASELINES = ("lead", "random", "oracle")
 REDUNDANCY = ("none", "trigrams", "mmr")
 
@@ -47,7 +48,9 @@ class SelectionConfig:
             )
 
     def for_method(self, method: str) -> "SelectionConfig":
-        """The selection for a method by name: a baseline's sentences are taken whatever they repeat."""
+        """The selection for a method by name: a baseline's sentences are taken whatever
+        they repeat.
+        """
         return (
             dataclasses.replace(self, redundancy="none")
             if method in BASELINES

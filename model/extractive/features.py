@@ -1,7 +1,9 @@
-"""What a neural extractor is told of a sentence besides its vector: where it stands, how long it is, what it shares with others.
+"""What a neural extractor is told of a sentence besides its vector: where it stands,
+how long it is, what it shares with others.
 
-On news these cheap figures carry most of what can be learned (Kedzie et al. 2018 show it for the position); the vector adds the content.
-All are computed from the document alone.
+On news these cheap figures carry most of what can be learned (Kedzie et al. 2018 show
+it for the position); the vector adds the content. All are computed from the document
+alone.
 """
 
 import re
@@ -89,7 +91,9 @@ def features(sentences: Sequence[str]) -> np.ndarray:
 
 
 def _places(words: np.ndarray) -> list[np.ndarray]:
-    """Where a sentence stands and how many words, float64 [N], it and its neighbours have."""
+    """Where a sentence stands and how many words, float64 [N], it and its neighbours
+    have.
+    """
     count = len(words)
     place = np.arange(count, dtype=np.float64)
     before = np.cumsum(words) - words
@@ -110,7 +114,9 @@ def _places(words: np.ndarray) -> list[np.ndarray]:
 
 
 def _contents(terms: Terms, words: np.ndarray) -> list[np.ndarray]:
-    """What a sentence's terms say of it, and their cosines with those of other sentences."""
+    """What a sentence's terms say of it, and their cosines with those of other
+    sentences.
+    """
     rows, columns, counts = terms.cells
     count = terms.sentences
 
@@ -138,7 +144,8 @@ def _contents(terms: Terms, words: np.ndarray) -> list[np.ndarray]:
 
 
 def _similarities(terms: Terms) -> list[np.ndarray]:
-    """Cosines with the centroid, with all others, with those behind and before, with the first ones and with the neighbours.
+    """Cosines with the centroid, with all others, with those behind and before, with
+    the first ones and with the neighbours.
 
     The sentences of a very long document are compared with its beginning alone.
     """
@@ -180,7 +187,9 @@ def _similarities(terms: Terms) -> list[np.ndarray]:
 
 
 def _surfaces(sentences: Sequence[str], words: np.ndarray) -> list[np.ndarray]:
-    """What the characters of a sentence show; no capitals, as a corpus may be in lower case."""
+    """What the characters of a sentence show; no capitals, as a corpus may be in lower
+    case.
+    """
     columns = np.array([_surface(sentence) for sentence in sentences], np.float64).T
     return [*columns, np.array([len(sentence) for sentence in sentences]) / words]
 

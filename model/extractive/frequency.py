@@ -14,20 +14,23 @@ _LEAST_LOGARITHM = -1e100
 
 
 def frequency(sentences: Sequence[str]) -> np.ndarray:
-    """The summed weights of a sentence's words; a word's weight is its stem's frequency over the highest one in the document.
+    """The summed weights of a sentence's words; a word's weight is its stem's frequency
+    over the highest one in the document.
 
-    Frequencies are summed as whole numbers and divided once, so that scores are exact: of eight words with weights 1, 2/3 (two of
-    them) and 1/3 (five), the sum is 4.0.
+    Frequencies are summed as whole numbers and divided once, so that scores are exact:
+    of eight words with weights 1, 2/3 (two of them) and 1/3 (five), the sum is 4.0.
     """
     terms = find_terms(sentences)
     return terms.sum_words(terms.frequencies) / terms.frequencies.max(initial=1)
 
 
 def centroid(sentences: Sequence[str]) -> np.ndarray:
-    """The centroid value of MEAD (Radev et al. 2004): the summed weights of a sentence's words in the document's centroid.
+    """The centroid value of MEAD (Radev et al. 2004): the summed weights of a
+    sentence's words in the document's centroid.
 
-    A word's weight is its frequency in the document times its inverse sentence frequency; the centroid keeps the words that weigh
-    at least 0.3 of the heaviest. MEAD takes inverse frequencies from a corpus; a document has only itself.
+    A word's weight is its frequency in the document times its inverse sentence
+    frequency; the centroid keeps the words that weigh at least 0.3 of the heaviest.
+    MEAD takes inverse frequencies from a corpus; a document has only itself.
     """
     terms = find_terms(sentences)
     weights = terms.frequencies * terms.idf
@@ -36,11 +39,13 @@ def centroid(sentences: Sequence[str]) -> np.ndarray:
 
 
 def luhn(sentences: Sequence[str]) -> np.ndarray:
-    """Luhn (1958): the densest cluster of significant words, (significant words)^2 / (words from the first to the last).
+    """Luhn (1958): the densest cluster of significant words, (significant words)^2 /
+    (words from the first to the last).
 
-    Significant are the words whose stem occurs at least twice in the document, without stop words. A cluster goes on while no more than
-    four other words lie between two of them, as Luhn says; in sumy the fourth already ends it. And sumy gives a cluster of one
-    word 0, where the formula gives 1.
+    Significant are the words whose stem occurs at least twice in the document, without
+    stop words. A cluster goes on while no more than four other words lie between two of
+    them, as Luhn says; in sumy the fourth already ends it. And sumy gives a cluster of
+    one word 0, where the formula gives 1.
     """
     terms = find_terms(sentences)
     scores = np.zeros(terms.sentences)
@@ -58,11 +63,14 @@ def luhn(sentences: Sequence[str]) -> np.ndarray:
 
 
 def sumbasic(sentences: Sequence[str]) -> np.ndarray:
-    """SumBasic (Nenkova and Vanderwende 2005): N for the sentence it takes first, N - 1 for the next; 0 for sentences without a term.
+    """SumBasic (Nenkova and Vanderwende 2005): N for the sentence it takes first, N - 1
+    for the next; 0 for sentences without a term.
 
-    A word's probability is its share of all words. Taken is, among the sentences with the most probable word (of equal ones the first in
-    the document), the one whose words are most probable on average; then the probability of each of its words is squared, as often as
-    it stands there. sumy leaves the most probable word out of the rule and takes the best average of all sentences.
+    A word's probability is its share of all words. Taken is, among the sentences with
+    the most probable word (of equal ones the first in the document), the one whose
+    words are most probable on average; then the probability of each of its words is
+    squared, as often as it stands there. sumy leaves the most probable word out of the
+    rule and takes the best average of all sentences.
     """
     terms = find_terms(sentences)
     rows, columns, counts = terms.cells

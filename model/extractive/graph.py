@@ -1,7 +1,9 @@
-"""Scores from the graph of sentences: nodes are sentences, edges weigh how much two of them share.
+"""Scores from the graph of sentences: nodes are sentences, edges weigh how much two of
+them share.
 
-A small document's edges are a matrix [N, N]. Those of a long one are never formed: what a method asks of them is a product with a
-vector, and that needs the sparse matrix [N, V] of terms alone, so that time and memory grow with the words of the document.
+A small document's edges are a matrix [N, N]. Those of a long one are never formed: what
+a method asks of them is a product with a vector, and that needs the sparse matrix [N,
+V] of terms alone, so that time and memory grow with the words of the document.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +14,8 @@ from scipy.linalg.lapack import dposv
 from precis.model.extractive.terms import Terms, find_terms
 from precis.model.extractive.threads import one_thread
 
-_DAMPING = 0.85  # share of the walk that follows edges; both papers and Brin and Page (1998) take it
+# share of the walk that follows edges; both papers and Brin and Page (1998) take it
+_DAMPING = 0.85
 _TOLERANCE, _MOST_STEPS = (
     1e-13,
     250,
@@ -22,11 +25,14 @@ _BACKWARD, _FORWARD = -1.0, 2.0
 
 
 def lexrank(sentences: Sequence[str]) -> np.ndarray:
-    """Continuous LexRank (Erkan and Radev 2004, equation 9): how often a random walk over similar sentences comes by.
+    """Continuous LexRank (Erkan and Radev 2004, equation 9): how often a random walk
+    over similar sentences comes by.
 
-    Two sentences are as similar as the cosine of their tf-idf vectors; the walk goes on with probability 0.85 along an edge drawn by its
-    weight, else to any sentence. sumy keeps edges above 0.1 only and counts them as 1, does not damp the walk, and stops it after
-    few steps (epsilon 0.1); the continuous form loses no weight and, having no threshold, needs no matrix of all pairs.
+    Two sentences are as similar as the cosine of their tf-idf vectors; the walk goes on
+    with probability 0.85 along an edge drawn by its weight, else to any sentence. sumy
+    keeps edges above 0.1 only and counts them as 1, does not damp the walk, and stops
+    it after few steps (epsilon 0.1); the continuous form loses no weight and, having no
+    threshold, needs no matrix of all pairs.
     """
     terms = find_terms(sentences)
     if terms.is_small:
@@ -36,11 +42,15 @@ def lexrank(sentences: Sequence[str]) -> np.ndarray:
 
 
 def textrank(sentences: Sequence[str]) -> np.ndarray:
-    """TextRank (Mihalcea and Tarau 2004): a random walk as in LexRank, over edges of shared words.
+    """TextRank (Mihalcea and Tarau 2004): a random walk as in LexRank, over edges of
+    shared words.
 
-    An edge weighs the number of words two sentences share, each as often as they pair up, over log |S_i| + log |S_j|; |S| counts words
-    with a term. Between two sentences of one such word that sum is 0 and the edge weighs 1, as in sumy. Unlike sumy, no sentence has
-    an edge to itself: it would favour long sentences with repeated words, and a sentence does not recommend itself.
+    An edge weighs the number of words two sentences share, each as often as they pair
+    up, over log |S_i| + log |S_j|; |S| counts words with a term. Between two sentences
+    of one such word that sum is 0 and the edge weighs 1, as in sumy. Unlike sumy, no
+    sentence has
+    an edge to itself: it would favour long sentences with repeated words, and a
+        sentence does not recommend itself.
     """
     terms = find_terms(sentences)
     counts = terms.cells[2]
@@ -58,11 +68,13 @@ def textrank(sentences: Sequence[str]) -> np.ndarray:
 
 
 def pacsum(sentences: Sequence[str]) -> np.ndarray:
-    """Directed centrality with tf-idf (PacSum, Zheng and Lapata 2019, equation 5): 2 x similarity to what follows - to what went before.
+    """Directed centrality with tf-idf (PacSum, Zheng and Lapata 2019, equation 5): 2 x
+    similarity to what follows - to what went before.
 
-    What a news story says early and takes up later matters; what repeats earlier sentences does not. Similarity is the cosine of
-    LexRank; the threshold beta is 0, so that sums over pairs are sums over terms. The weights lambda1 = -1 and lambda2 = 2 add up to 1, as
-    in the paper; they were chosen on CNN/DailyMail training articles.
+    What a news story says early and takes up later matters; what repeats earlier
+    sentences does not. Similarity is the cosine of LexRank; the threshold beta is 0, so
+    that sums over pairs are sums over terms. The weights lambda1 = -1 and lambda2 = 2
+    add up to 1, as in the paper; they were chosen on CNN/DailyMail training articles.
     """
     terms = find_terms(sentences)
     rows, columns, _ = (
@@ -83,11 +95,13 @@ def pacsum(sentences: Sequence[str]) -> np.ndarray:
 def _walk(edges: np.ndarray) -> np.ndarray:
     """The share of time a damped random walk spends at each node.
 
-    With the degrees D of the edges W and p = D q, the definition p = 0.15 / N + 0.85 W D^-1 p is the linear system (D - 0.85 W) q =
-    0.15 / N, symmetric and positive definite.
+    With the degrees D of the edges W and p = D q, the definition p = 0.15 / N + 0.85 W
+    D^-1 p is the linear system (D - 0.85 W) q = 0.15 / N, symmetric and positive
+    definite.
 
     Args:
-      edges: float64 [N, N], symmetric, at least 0, overwritten; a node without edges is only ever jumped to.
+      edges: float64 [N, N], symmetric, at least 0, overwritten; a node without edges is
+          only ever jumped to.
     """
     count = len(edges)
     if not count:
@@ -107,7 +121,9 @@ def _walk(edges: np.ndarray) -> np.ndarray:
 def _walk_by_steps(
     multiply: Callable[[np.ndarray], np.ndarray], count: int
 ) -> np.ndarray:
-    """As `_walk`, step by step until nothing moves, for `multiply` the product of the edges with a vector [N]."""
+    """As `_walk`, step by step until nothing moves, for `multiply` the product of the
+    edges with a vector [N].
+    """
     outwards = _DAMPING * _inverse(multiply(np.ones(count)))
     shares = np.full(count, 1.0 / count)
     for _ in range(_MOST_STEPS):
@@ -123,8 +139,10 @@ def _shared_words(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The product of TextRank's edges with a vector [N].
 
-    The weight of an edge depends on its ends by two lengths, and a document has few different ones, L. So the sum over all other sentences
-    is one over lengths: y_i = sum_l w(l_i, l) (B (B^T x restricted to length l))_i, in O(L) products with B = `counts`, 32 lengths at
+    The weight of an edge depends on its ends by two lengths, and a document has few
+    different ones, L. So the sum over all other sentences
+    is one over lengths: y_i = sum_l w(l_i, l) (B (B^T x restricted to length l))_i, in
+        O(L) products with B = `counts`, 32 lengths at
     a time.
     """
     lengths, of_length = np.unique(logarithms, return_inverse=True)

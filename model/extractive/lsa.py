@@ -14,11 +14,14 @@ _MOST_DIMENSIONS, _SPARE_DIMENSIONS, _ROUNDS = 64, 16, 12
 
 
 def lsa(sentences: Sequence[str]) -> np.ndarray:
-    """Steinberger and Jezek (2004): the length of each sentence's vector in the space of the document's main topics.
+    """Steinberger and Jezek (2004): the length of each sentence's vector in the space
+    of the document's main topics.
 
-    sqrt(sum_i v_ki^2 s_i^2) over the dimensions i whose singular value s_i is at least half the highest, 64 at most. The matrix holds
-    augmented frequencies, 0.4 + 0.6 n / (highest n of the sentence), for the terms that a sentence has. sumy differs in two ways: it gives
-    0.4 to the terms that a sentence does not have, too, and it keeps all dimensions, which makes the score the plain length of the column.
+    sqrt(sum_i v_ki^2 s_i^2) over the dimensions i whose singular value s_i is at least
+    half the highest, 64 at most. The matrix holds augmented frequencies, 0.4 + 0.6 n /
+    (highest n of the sentence), for the terms that a sentence has. sumy differs in two
+    ways: it gives 0.4 to the terms that a sentence does not have, too, and it keeps all
+        dimensions, which makes the score the plain length of the column.
     """
     terms = find_terms(sentences)
     if not terms.vocabulary:
@@ -38,7 +41,8 @@ def lsa(sentences: Sequence[str]) -> np.ndarray:
 
 
 def _topics(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The squares of the 64 largest singular values of a matrix [N, V], float64 [R], and their left vectors, float64 [N, R].
+    """The squares of the 64 largest singular values of a matrix [N, V], float64 [R],
+    and their left vectors, float64 [N, R].
 
     Args:
       products: float64 [N, N], of its rows.
@@ -52,7 +56,8 @@ def _topics_by_iteration(
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `_topics`, for the matrix itself where it is too large to compare all rows.
 
-    Orthogonal iteration: a few more directions than are asked for are multiplied by the matrix and made orthogonal, over and over.
+    Orthogonal iteration: a few more directions than are asked for are multiplied by the
+        matrix and made orthogonal, over and over.
     Memory is that of the directions, [N + V, 80].
     """
     start = np.random.default_rng(0).standard_normal(

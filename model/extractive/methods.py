@@ -1,8 +1,10 @@
-"""Extractive methods by name: each gives the sentences of a document one score each, higher is better.
+"""Extractive methods by name: each gives the sentences of a document one score each,
+higher is better.
 
 score(sentences) -> float64 [N]
 
-A score is a function of the document alone. Methods that read words share `terms.find_terms`.
+A score is a function of the document alone. Methods that read words share
+`terms.find_terms`.
 """
 
 import hashlib
@@ -18,12 +20,16 @@ from precis.model.extractive.lsa import lsa
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
-    """The earlier the better: what a news story opens with, the baseline that is hard to beat on news."""
+    """The earlier the better: what a news story opens with, the baseline that is hard
+    to beat on news.
+    """
     return np.arange(len(sentences), 0, -1, dtype=np.float64)
 
 
 def random(sentences: Sequence[str]) -> np.ndarray:
-    """Numbers between 0 and 1, drawn with the sha256 of the text as the seed: the lower baseline, the same in every run."""
+    """Numbers between 0 and 1, drawn with the sha256 of the text as the seed: the lower
+    baseline, the same in every run.
+    """
     digest = hashlib.sha256(
         "\n".join(sentences).encode("utf-8", "surrogatepass")
     ).digest()

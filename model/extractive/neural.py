@@ -34,7 +34,9 @@ _LENGTH_STEP = 8
 
 
 class Inputs(NamedTuple):
-    """What the extractor reads of B windows of N sentences: vectors float32 [B, N, D], features float32 [B, N, F], places int32 [B, N]."""
+    """What the extractor reads of B windows of N sentences: vectors float32 [B, N, D],
+    features float32 [B, N, F], places int32 [B, N].
+    """
 
     vectors: np.ndarray
     features: np.ndarray
@@ -101,8 +103,8 @@ class NeuralScorer:
     def score(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """How likely each sentence belongs to the oracle summary.
 
-        A document's scores do not depend on the others. One with more sentences than the extractor reads at once is read in windows that
-        overlap by 8 sentences.
+        A document's scores do not depend on the others. One with more sentences than
+        the extractor reads at once is read in windows that overlap by 8 sentences.
 
         Returns:
           float64 [N] in 0..1 a document.
@@ -120,7 +122,9 @@ class NeuralScorer:
     def score_inputs(
         self, vectors: Sequence[np.ndarray], own_features: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
-        """As `score`, from the vectors [N, D] and the features [N, F] of each document's sentences."""
+        """As `score`, from the vectors [N, D] and the features [N, F] of each
+        document's sentences.
+        """
         limit = self._extractor.config.max_sentences
         windows = [
             (number, window)
@@ -199,7 +203,8 @@ def load_scorer(folder: str) -> NeuralScorer:
     """Reads a bundle of the kind `extractive`.
 
     Raises:
-      UsageError: the folder is no complete bundle of that kind, or one whose features this precis does not compute.
+      UsageError: the folder is no complete bundle of that kind, or one whose features
+          this precis does not compute.
       DataError: a file differs from the manifest.
     """
     _, config, model_id = open_files(folder, EXTRACTIVE)

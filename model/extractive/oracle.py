@@ -1,12 +1,16 @@
-"""Oracle labels: which sentences of an article make the extractive summary that is closest to its reference.
+"""Oracle labels: which sentences of an article make the extractive summary that is
+closest to its reference.
 
-The greedy search of Nallapati et al. (2017) as Liu and Lapata (2019) use it: take the sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most,
-then the next, until none raises it any more. Only n-grams of the reference count, and each only as often as it is still left over:
+The greedy search of Nallapati et al. (2017) as Liu and Lapata (2019) use it: take the
+sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most, then the next, until none raises it
+any more. Only n-grams of the reference count, and each only as often as it is still
+left over:
 
     reference  "a flood hit the town"      n-grams   a flood hit the town | a-flood flood-hit hit-the the-town      left   1 each
     sentence   "the town saw the flood"    counts    0   1    0   2   1   |    0       0        0        1          gains  3 + 1
 
-Counts that are not 0 are kept, so that a step of the search takes time and memory in proportion to the words of the article.
+Counts that are not 0 are kept, so that a step of the search takes time and memory in
+proportion to the words of the article.
 """
 
 import itertools
@@ -22,7 +26,9 @@ _LEAST_GAIN = 1e-9  # a smaller gain is rounding
 
 
 class Pick(NamedTuple):
-    """A sentence of the oracle: its place in the document, and by how much it raised ROUGE-1 F1 + ROUGE-2 F1."""
+    """A sentence of the oracle: its place in the document, and by how much it raised
+    ROUGE-1 F1 + ROUGE-2 F1.
+    """
 
     place: int
     gain: float
@@ -32,8 +38,10 @@ class _Counts(NamedTuple):
     """The n-grams of a reference, numbered, and how often each sentence has them.
 
     Attributes:
-      left: int64 [G]; how often the reference has each of its n-grams besides those in sentences that are taken.
-      rows, grams, counts: int64 [C] each; a sentence, an n-gram that it has, and how often.
+      left: int64 [G]; how often the reference has each of its n-grams besides those in
+          sentences that are taken.
+      rows, grams, counts: int64 [C] each; a sentence, an n-gram that it has, and how
+          often.
       total: n-grams of the reference, with repetitions, at least 1.
     """
 
@@ -44,7 +52,9 @@ class _Counts(NamedTuple):
     total: int
 
     def gains(self, sentences: int) -> np.ndarray:
-        """How many n-grams more the summary would share with the reference, for each sentence; float64 [N]."""
+        """How many n-grams more the summary would share with the reference, for each
+        sentence; float64 [N].
+        """
         return np.bincount(
             self.rows, np.minimum(self.counts, self.left[self.grams]), sentences
         )
@@ -60,9 +70,11 @@ class _Counts(NamedTuple):
 def oracle_sentences(
     sentences: Sequence[str], reference: str, max_sentences: int
 ) -> list[Pick]:
-    """The oracle of a document, in the order in which the search takes the sentences; of equal ones it takes the earlier.
+    """The oracle of a document, in the order in which the search takes the sentences;
+    of equal ones it takes the earlier.
 
-    Pairs of words count within a sentence, not across the break between two, which is all that ROUGE-2 of the joined text has besides.
+    Pairs of words count within a sentence, not across the break between two, which is
+    all that ROUGE-2 of the joined text has besides.
 
     Args:
       sentences: all of the document.

@@ -34,9 +34,11 @@ def extract(
 
     Args:
       sentences: all of the document.
-      scores: float64 [N], of one of `methods.METHODS` or of a network; higher is better.
+      scores: float64 [N], of one of `methods.METHODS` or of a network; higher is
+          better.
       selection: how many sentences, and what counts as redundant.
-      skip_boilerplate: leaves out sentences that speak of the page, unless the document has no others.
+      skip_boilerplate: leaves out sentences that speak of the page, unless the document
+          has no others.
 
     Raises:
       ValueError: not one finite score a sentence.
@@ -59,10 +61,12 @@ def select(
     selection: SelectionConfig,
     skip_boilerplate: bool = True,
 ) -> list[int]:
-    """The positions of the sentences to take, the first choice first; the arguments are those of `extract`.
+    """The positions of the sentences to take, the first choice first; the arguments are
+    those of `extract`.
 
-    Of equal scores the earlier sentence is the better one, and scores that differ by less than a billionth of the largest are equal. Which
-    sentences are taken depends on the document alone.
+    Of equal scores the earlier sentence is the better one, and scores that differ by
+    less than a billionth of the largest are equal. Which sentences are taken depends on
+    the document alone.
 
     Raises:
       ValueError: not one finite score a sentence.
@@ -97,9 +101,11 @@ def _take_best(
     selection: SelectionConfig,
     skips: Callable[[str], bool],
 ) -> list[int]:
-    """The best sentences that fit; with trigram blocking (Paulus et al. 2018) none that shares three words in a row with one before.
+    """The best sentences that fit; with trigram blocking (Paulus et al. 2018) none that
+    shares three words in a row with one before.
 
-    As in Liu and Lapata (2019), what is blocked does not come back, even if fewer sentences are left than were asked for.
+    As in Liu and Lapata (2019), what is blocked does not come back, even if fewer
+    sentences are left than were asked for.
     """
     blocks = selection.redundancy == "trigrams"
     chosen: list[int] = []
@@ -131,10 +137,11 @@ def _take_diverse(
     selection: SelectionConfig,
     skips: Callable[[str], bool],
 ) -> list[int]:
-    """Maximal marginal relevance (Carbonell and Goldstein 1998): lambda x relevance - (1 - lambda) x similarity to what is chosen.
+    """Maximal marginal relevance (Carbonell and Goldstein 1998): lambda x relevance -
+    (1 - lambda) x similarity to what is chosen.
 
-    Relevance is the score, scaled so that the best and the worst are 1 apart; similarity the highest cosine of tf-idf vectors with a
-    sentence chosen before.
+    Relevance is the score, scaled so that the best and the worst are 1 apart;
+    similarity the highest cosine of tf-idf vectors with a sentence chosen before.
     """
     if not len(scores):
         return []

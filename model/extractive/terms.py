@@ -1,4 +1,5 @@
-"""The terms of a document: the stems of its words without stop words and numbers, and in which sentences they stand.
+"""The terms of a document: the stems of its words without stop words and numbers, and
+in which sentences they stand.
 
 sentences   "The flood reached it."   "Floods, in 2014!"   "Why?"
 words        the flood reached it      floods in 2014       why
@@ -21,11 +22,13 @@ from precis.model.extractive.threads import NEVER_SPLIT
 from precis.model.porter import stem
 from precis.model.text import words
 
-# Up to here a document's matrices are plain ones, at most 8 MB each, and sentences are compared each with each; beyond, they are sparse.
+# Up to here a document's matrices are plain ones, at most 8 MB each, and sentences are
+# compared each with each; beyond, they are sparse.
 _SMALL_SENTENCES, _SMALL_CELLS = 128, 1_000_000
 _REMEMBERED_CHUNKS, _REMEMBERED_CHARACTERS = 200_000, 40
 _REMEMBERED_DOCUMENTS = 4
-# What stands between two sentences while a document is split in one piece; never part of a word.
+# What stands between two sentences while a document is split in one piece; never part
+# of a word.
 _END = "\0"
 _END_NUMBER = 1
 _END_HASH, _NO_TERM = np.int64(_END_NUMBER).tobytes(), np.int64(0).tobytes()
@@ -33,14 +36,17 @@ _END_HASH, _NO_TERM = np.int64(_END_NUMBER).tobytes(), np.int64(0).tobytes()
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Terms:
-    """The words of N sentences; V different terms are numbered from 0 on, by the hash of the stem."""
+    """The words of N sentences; V different terms are numbered from 0 on, by the hash
+    of the stem.
+    """
 
     sentences: int  # N
     vocabulary: int  # V
     rows: np.ndarray  # int64 [words], the sentence of each word
     places: np.ndarray  # int64 [content words], which of the words have a term
     terms: np.ndarray  # int64 [content words], the terms they have
-    # Each pair of a sentence and a term it holds, and how often it does: int64, int64 and float64 [cells], ordered by term, then sentence.
+    # Each pair of a sentence and a term it holds, and how often it does: int64, int64
+    # and float64 [cells], ordered by term, then sentence.
     cells: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     @functools.cached_property
@@ -60,17 +66,21 @@ class Terms:
 
     @functools.cached_property
     def idf(self) -> np.ndarray:
-        """The inverse frequency log(N / (1 + n)) of a term that n of the N sentences hold, as sumy has it; float64 [V].
+        """The inverse frequency log(N / (1 + n)) of a term that n of the N sentences
+        hold, as sumy has it; float64 [V].
 
-        It is 0 for a term of all sentences but one and negative for one of all sentences: cosines square it.
+        It is 0 for a term of all sentences but one and negative for one of all
+        sentences: cosines square it.
         """
         return np.log(self.sentences / (1.0 + self.sentence_frequencies))
 
     @functools.cached_property
     def unit_values(self) -> np.ndarray:
-        """Term frequency times inverse frequency, each sentence scaled to length 1; float64 [cells].
+        """Term frequency times inverse frequency, each sentence scaled to length 1;
+        float64 [cells].
 
-        A product of two of these sentence vectors is the cosine of Erkan and Radev (2004), equation 1.
+        A product of two of these sentence vectors is the cosine of Erkan and Radev
+        (2004), equation 1.
         """
         rows, terms, counts = self.cells
         values = counts * self.idf[terms]
@@ -79,7 +89,9 @@ class Terms:
         return values / norms[rows]
 
     def sum_words(self, weights: np.ndarray) -> np.ndarray:
-        """The summed weights of each sentence's words, for the weights [V] of the terms; float64 [N]."""
+        """The summed weights of each sentence's words, for the weights [V] of the
+        terms; float64 [N].
+        """
         sums = np.bincount(self.rows[self.places], weights[self.terms], self.sentences)
         return sums.astype(np.float64)  # of no words at all it makes whole numbers
 
@@ -92,7 +104,9 @@ class Terms:
         )
 
     def matrix(self, values: np.ndarray) -> "np.ndarray | scipy.sparse.csr_array":
-        """The values of the cells as float64 [N, V]: a plain matrix for a small document, else a sparse one."""
+        """The values of the cells as float64 [N, V]: a plain matrix for a small
+        document, else a sparse one.
+        """
         rows, terms, _ = self.cells
         if self.is_small:
             full = np.zeros((self.sentences, self.vocabulary))
@@ -103,9 +117,11 @@ class Terms:
         )
 
     def products(self, values: np.ndarray) -> np.ndarray:
-        """The inner products of sentences, each with each, by the values of their cells; float64 [N, N]. For small documents.
+        """The inner products of sentences, each with each, by the values of their
+        cells; float64 [N, N]. For small documents.
 
-        Most terms stand in one sentence alone. They matter to its product with itself only.
+        Most terms stand in one sentence alone. They matter to its product with itself
+        only.
         """
         rows, terms, _ = self.cells
         are_shared = self.sentence_frequencies > 1
@@ -126,9 +142,11 @@ class Terms:
 
 
 class _Chunks(dict[str, bytes]):
-    """Remembers the words in a chunk of text without white space: for each, eight bytes of its `_term`.
+    """Remembers the words in a chunk of text without white space: for each, eight bytes
+    of its `_term`.
 
-    A full memory is emptied. Threads share it: each change is one operation of the interpreter, and a chunk has the same words for all.
+    A full memory is emptied. Threads share it: each change is one operation of the
+    interpreter, and a chunk has the same words for all.
     """
 
     def __missing__(self, chunk: str) -> bytes:
@@ -146,7 +164,9 @@ _chunks = _Chunks()
 
 
 def find_terms(sentences: Sequence[str]) -> Terms:
-    """The terms of a document, found once for all the methods that ask for them one after the other."""
+    """The terms of a document, found once for all the methods that ask for them one
+    after the other.
+    """
     return _find_terms(tuple(sentences))
 
 
@@ -162,7 +182,8 @@ def _find_terms(sentences: tuple[str, ...]) -> Terms:
         is_word = ~is_end
         rows, hashes = rows[is_word], hashes[is_word]
     places = np.flatnonzero(hashes)
-    # Equal words lie side by side in the order of their hashes, those of one sentence too.
+    # Equal words lie side by side in the order of their hashes, those of one sentence
+    # too.
     order = np.argsort(hashes[places], kind="stable")
     ordered, ordered_rows = hashes[places][order], rows[places][order]
     is_new_term = np.ones(len(order), bool)
@@ -186,10 +207,11 @@ def _find_terms(sentences: tuple[str, ...]) -> Terms:
 
 @functools.lru_cache(maxsize=_REMEMBERED_CHUNKS)
 def _term(word: str) -> bytes:
-    """A hash of a word's stem as int64; zeros for a word that does not count: a stop word, the rest of one, a number (`12`, `4.5m`, `5th`).
+    """A hash of a word's stem as int64; zeros for a word that does not count: a stop
+    word, the rest of one, a number (`12`, `4.5m`, `5th`).
 
-    Hashes, not numbers given out in turn, so that no result depends on the documents seen before; that two of 100,000 stems share one is
-    less likely than 1 in 10^9.
+    Hashes, not numbers given out in turn, so that no result depends on the documents
+    seen before; that two of 100,000 stems share one is less likely than 1 in 10^9.
     """
     if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
         return _NO_TERM

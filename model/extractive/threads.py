@@ -14,9 +14,10 @@ NEVER_SPLIT = (
 def one_thread(multiplications: float = math.inf) -> AbstractContextManager[object]:
     """Within it, BLAS and LAPACK work in the thread they are called from.
 
-    A document's matrices are small, and bulk jobs have a process for each core: handing parts to threads that wait for a busy core makes
-    the eigenvectors of 29 sentences take 30 ms instead of 0.06. Entering and leaving take 12 microseconds, which are saved
-    where there are so few multiplications that BLAS does not split them up.
+    A document's matrices are small, and bulk jobs have a process for each core: handing
+    parts to threads that wait for a busy core makes the eigenvectors of 29 sentences
+    take 30 ms instead of 0.06. Entering and leaving take 12 microseconds, which are
+    saved where there are so few multiplications that BLAS does not split them up.
     """
     return (
         _controller().limit(limits=1, user_api="blas")

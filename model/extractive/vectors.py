@@ -1,7 +1,10 @@
-"""Sentence vectors that see the document around the sentence: an encoder reads windows of sentences, a vector is a mean over tokens.
+"""Sentence vectors that see the document around the sentence: an encoder reads windows
+of sentences, a vector is a mean over tokens.
 
-A window holds whole sentences, as many as the encoder can read. The next one begins some sentences back, so that its first new sentence
-sees what went before; a sentence's vector comes from the first window that holds it. So every sentence of a long document has one.
+A window holds whole sentences, as many as the encoder can read. The next one begins
+some sentences back, so that its first new sentence sees what went before; a sentence's
+vector comes from the first window that holds it. So every sentence of a long document
+has one.
 
     sentences      0  1  2  3  4  5  6
     first window   ^^^^^^^^^^
@@ -19,12 +22,15 @@ from precis.model.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
 
-_BATCH_TOKENS = 8_192  # padded tokens of one call: more takes memory and gains no speed on a processor
+# padded tokens of one call: more takes memory and gains no speed on a processor
+_BATCH_TOKENS = 8_192
 _LENGTH_STEP = 32  # windows are padded to multiples of it
 
 
 class Window(NamedTuple):
-    """Sentences `first` to `last` (not included) are read together; the vectors of those from `new` on are taken."""
+    """Sentences `first` to `last` (not included) are read together; the vectors of
+    those from `new` on are taken.
+    """
 
     first: int
     new: int
@@ -37,7 +43,8 @@ def cut_windows(lengths: Sequence[int], *, limit: int, overlap: int) -> list[Win
     Args:
       lengths: tokens of each sentence, each at most `limit`.
       limit: tokens of a window, at most.
-      overlap: tokens of the sentences before a window's first new one that it reads again, at most.
+      overlap: tokens of the sentences before a window's first new one that it reads
+          again, at most.
     """
     windows = []
     new = 0
@@ -88,7 +95,8 @@ class SentenceEncoder:
     def vectors(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """A vector for every sentence of every document.
 
-        A sentence without tokens has the zero vector; of one that is longer than the encoder reads, the beginning counts.
+        A sentence without tokens has the zero vector; of one that is longer than the
+        encoder reads, the beginning counts.
 
         Returns:
           float32 [N, D] a document.
@@ -125,7 +133,8 @@ class SentenceEncoder:
     def _row(
         self, ids: Sequence[np.ndarray], window: Window
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The tokens of a window and for each the sentence it belongs to, counted from 1; two int32 [S].
+        """The tokens of a window and for each the sentence it belongs to, counted from
+        1; two int32 [S].
 
         tokens     [CLS] a b c . d e . [SEP]
         sentence     0   1 1 1 1 2 2 2   0
@@ -140,7 +149,9 @@ class SentenceEncoder:
     def _pool_rows(
         self, rows: Sequence[tuple[np.ndarray, np.ndarray]], most: int
     ) -> np.ndarray:
-        """The mean vectors of the sentences of some windows, of which none has more than `most`; float32 [B, N, D]."""
+        """The mean vectors of the sentences of some windows, of which none has more
+        than `most`; float32 [B, N, D].
+        """
         longest = (
             -(-max(len(tokens) for tokens, _ in rows) // _LENGTH_STEP) * _LENGTH_STEP
         )

@@ -1,4 +1,6 @@
-"""What tells one architecture's checkpoints from another's: the names of the tensors and the fields of config.json."""
+"""What tells one architecture's checkpoints from another's: the names of the tensors
+and the fields of config.json.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -33,17 +35,23 @@ class Architecture(NamedTuple, Generic[Config]):
     """How the checkpoints of one model_type are read.
 
     Attributes:
-      network: config.json -> the shape of the network, or of the encoder. A KeyError is a field that is missing.
-      names: path of a weight -> name of its tensor, or both without their last part; # stands for the number of a layer.
+      network: config.json -> the shape of the network, or of the encoder. A KeyError is
+          a field that is missing.
+      names: path of a weight -> name of its tensor, or both without their last part; #
+          stands for the number of a layer.
       prefix: of the names, which some checkpoints leave out.
-      embedding: of an encoder-decoder, the tensor of the embedding table, then the names under which it is repeated, the output layer's
-        last. One there that differs is an output layer of its own, whatever config.json says; the others must be equal, but for the first
-        where there is an output layer, which then is not read.
+      embedding: of an encoder-decoder, the tensor of the embedding table, then the
+        names under which it is repeated, the output layer's last. One there that
+        differs is an output layer of its own, whatever config.json says; the others
+        must be equal, but for the first where there is an output layer, which then is
+        not read.
       optional: tensors that are zero where they are missing.
-      ignored: what the names of tensors begin with that no network needs; every number is a # there.
+      ignored: what the names of tensors begin with that no network needs; every number
+          is a # there.
       first_position: the row of the position table that the first token reads.
       added: a tensor -> another one, whose first row is added to each of its rows.
-      older: what the names of tensors end with in older checkpoints -> what they end with today.
+      older: what the names of tensors end with in older checkpoints -> what they end
+          with today.
     """
 
     network: Callable[[Mapping[str, Any]], Config]
@@ -60,7 +68,9 @@ class Architecture(NamedTuple, Generic[Config]):
 def attention_names(
     path: str, name: str, parts: tuple[str, str, str, str]
 ) -> dict[str, str]:
-    """The names of an attention's linear layers, given those of query, key, value and output below its own."""
+    """The names of an attention's linear layers, given those of query, key, value and
+    output below its own.
+    """
     ours = ("query", "key", "value", "output")
     return {
         f"{path}/{part}": f"{name}.{theirs}"
@@ -69,7 +79,9 @@ def attention_names(
 
 
 def tensor_name(path: str, architecture: Architecture[Any]) -> str:
-    """The tensor of a weight: encoder_3/attention/query/kernel -> encoder.layers.3.self_attn.q_proj.weight, for BART."""
+    """The tensor of a weight: encoder_3/attention/query/kernel ->
+    encoder.layers.3.self_attn.q_proj.weight, for BART.
+    """
     pattern = re.sub(r"_\d+/", "_#/", path)
     layer = re.search(r"_(\d+)/", path)
     if pattern in architecture.names:
@@ -95,7 +107,8 @@ def is_ignored(name: str, architecture: Architecture[Any]) -> bool:
 
 
 def activation(settings: Mapping[str, Any], field: str) -> str:
-    """What the activation that a field of config.json names is called here; without the field it is gelu.
+    """What the activation that a field of config.json names is called here; without the
+    field it is gelu.
 
     Raises:
       DataError: there is none of that name.

@@ -1,4 +1,6 @@
-"""BART (Lewis et al. 2020): a post-norm Transformer with learned positions and a norm behind the embeddings."""
+"""BART (Lewis et al. 2020): a post-norm Transformer with learned positions and a norm
+behind the embeddings.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +24,8 @@ def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
 
     Args:
       settings: config.json.
-      **kind: the fields of `StackConfig` that set one architecture apart from the other.
+      **kind: the fields of `StackConfig` that set one architecture apart from the
+          other.
     """
     is_tied, positions = (
         settings.get("tie_word_embeddings", True),

@@ -1,7 +1,10 @@
-"""BERT-type encoders: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et al. 2019).
+"""BERT-type encoders: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and
+DistilBERT (Sanh et al. 2019).
 
-Post-norm Transformers with learned positions and a norm behind the embeddings. The first two add a vector to every token that says to which
-of two texts it belongs. A row here is one text, so the vector of the first is added to the position table once and for all.
+Post-norm Transformers with learned positions and a norm behind the embeddings. The
+first two add a vector to every token that says to which of two texts it belongs. A row
+here is one text, so the vector of the first is added to the position table once and for
+all.
 """
 
 from collections.abc import Mapping
@@ -46,7 +49,9 @@ def bert_config(
 
 
 def roberta_config(settings: Mapping[str, Any]) -> EncoderConfig:
-    """The same for RoBERTa, whose first position is the one behind the id of the padding."""
+    """The same for RoBERTa, whose first position is the one behind the id of the
+    padding.
+    """
     if (pad := settings.get("pad_token_id", _ROBERTA_PAD)) != _ROBERTA_PAD:
         raise DataError(
             f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with {_ROBERTA_PAD} can be imported"

@@ -1,4 +1,5 @@
-"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours: config.json, generation_config.json, model.safetensors.
+"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours:
+config.json, generation_config.json, model.safetensors.
 
 A preset of keras-hub is read as one (`keras_preset`).
 """
@@ -22,7 +23,9 @@ from precis.model.foreign.tensors import Tensor, read_tensors
 from precis.model.foreign.weights import assign, cut_positions, join_embedding
 from precis.model.network.config import EncoderConfig, TransformerConfig
 
-if TYPE_CHECKING:  # TensorFlow takes seconds to import: a folder that cannot be read is refused without it.
+# TensorFlow takes seconds to import: a folder that cannot be read is refused without
+# it.
+if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
     from precis.model.network.transformer import Transformer
 
@@ -59,7 +62,8 @@ class Checkpoint(NamedTuple):
 def read_settings(
     folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)
 ) -> dict[str, Any]:
-    """The config.json of a checkpoint that can be imported; of a preset, what it would be.
+    """The config.json of a checkpoint that can be imported; of a preset, what it would
+    be.
 
     Args:
       folder: the checkpoint.
@@ -91,16 +95,21 @@ def read_settings(
 def load_checkpoint(
     folder: str, *, precision: str = "float32", max_source_tokens: int = 0
 ) -> Checkpoint:
-    """Reads the network of a checkpoint that writes, and its generation settings; its tokenizer is not needed.
+    """Reads the network of a checkpoint that writes, and its generation settings; its
+    tokenizer is not needed.
 
     Args:
       folder: the checkpoint.
-      precision: what the layers compute in; the weights are float32, whatever the checkpoint's are.
-      max_source_tokens: longer sources are cut; 0 is the length that the checkpoint names.
+      precision: what the layers compute in; the weights are float32, whatever the
+          checkpoint's are.
+      max_source_tokens: longer sources are cut; 0 is the length that the checkpoint
+          names.
 
     Raises:
-      UsageError: the folder is no checkpoint that can be imported, or it has learned fewer positions than are asked for.
-      DataError: a file is damaged, a tensor missing, unexpected or of another shape, or a setting not supported.
+      UsageError: the folder is no checkpoint that can be imported, or it has learned
+          fewer positions than are asked for.
+      DataError: a file is damaged, a tensor missing, unexpected or of another shape, or
+          a setting not supported.
     """
     settings = read_settings(folder, among=ENCODER_DECODERS)
     architecture, path = (
@@ -168,7 +177,9 @@ def _network_config(
 def _read(
     folder: str, config: Config, architecture: Architecture[Config], asked: int
 ) -> tuple[Config, dict[str, Tensor]]:
-    """The configuration with the source length that is asked for, if any, and the tensors that fit it by their names of today."""
+    """The configuration with the source length that is asked for, if any, and the
+    tensors that fit it by their names of today.
+    """
     learned = config.max_source_tokens if config.positions == "learned" else None
     if learned and asked > learned:
         raise UsageError(
@@ -194,7 +205,9 @@ def _with_output(
     tensors: dict[str, Tensor],
     architecture: Architecture[Any],
 ) -> TransformerConfig:
-    """The configuration with an output layer where the tensors hold one; the embedding table is put under one name."""
+    """The configuration with an output layer where the tensors hold one; the embedding
+    table is put under one name.
+    """
     is_tied = join_embedding(tensors, architecture, is_tied=config.tied_output)
     if is_tied == config.tied_output:
         return config

@@ -1,4 +1,6 @@
-"""Definitions of the `tokenizers` library from the vocabulary files of older checkpoints; `sentencepiece` has those of T5 and PEGASUS."""
+"""Definitions of the `tokenizers` library from the vocabulary files of older
+checkpoints; `sentencepiece` has those of T5 and PEGASUS.
+"""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +12,8 @@ from precis.model.errors import DataError
 def byte_level_bpe(
     vocabulary_content: bytes, merges_content: bytes, settings: Mapping[str, Any]
 ) -> str:
-    """The definition of the tokenizer of RoBERTa and BART (Radford et al. 2019, section 2.2).
+    """The definition of the tokenizer of RoBERTa and BART (Radford et al. 2019, section
+    2.2).
 
     Args:
       vocabulary_content, merges_content: vocab.json and merges.txt.
@@ -74,7 +77,8 @@ def word_pieces(content: bytes, settings: Mapping[str, Any]) -> str:
 
     Args:
       content: its pieces, one a line.
-      settings: tokenizer_config.json, if there is one. `fold_case`, which none has, is Unicode's folding where only lower case would be.
+      settings: tokenizer_config.json, if there is one. `fold_case`, which none has, is
+          Unicode's folding where only lower case would be.
 
     Raises:
       DataError: a special token is missing.

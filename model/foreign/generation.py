@@ -1,4 +1,6 @@
-"""How a checkpoint wants to be searched: generation_config.json as a `DecodingConfig` and the ids of special tokens."""
+"""How a checkpoint wants to be searched: generation_config.json as a `DecodingConfig`
+and the ids of special tokens.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +8,8 @@ from typing import Any
 from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.errors import DataError, UsageError
 
-# Settings that no search here has, and the value that changes nothing where it is not "nothing" or zero.
+# Settings that no search here has, and the value that changes nothing where it is not
+# "nothing" or zero.
 UNSUPPORTED: Mapping[str, Any] = {
     "do_sample": False,
     "num_beam_groups": 1,
@@ -33,7 +36,8 @@ DEFAULT_NEW_TOKENS = 20
 
 
 def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a config.json sets for summaries: a prefix of the source, and generation settings that come before all others.
+    """What a config.json sets for summaries: a prefix of the source, and generation
+    settings that come before all others.
 
     Raises:
       DataError: something else stands there.
@@ -50,11 +54,13 @@ def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 def read_generation(
     settings: Mapping[str, Any], generation: Mapping[str, Any] | None
 ) -> tuple[DecodingConfig, DecodingTokens]:
-    """What transformers does with a checkpoint that is to summarize if it is told nothing more.
+    """What transformers does with a checkpoint that is to summarize if it is told
+    nothing more.
 
     Args:
-      settings: config.json; gives the special tokens that `generation` does not, everything where there is no `generation`, and what
-        `task_settings` finds, which comes before either.
+      settings: config.json; gives the special tokens that `generation` does not,
+        everything where there is no `generation`, and what `task_settings` finds, which
+        comes before either.
       generation: generation_config.json, if there is one.
 
     Raises:

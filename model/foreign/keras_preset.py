@@ -1,11 +1,13 @@
-"""Presets of keras-hub, as `save_to_preset` writes them: the settings and tensors of a checkpoint of Hugging Face are made of theirs.
+"""Presets of keras-hub, as `save_to_preset` writes them: the settings and tensors of a
+checkpoint of Hugging Face are made of theirs.
 
 config.json        the class of the backbone, and what it was made with
 model.weights.h5   the weights by the paths of their layers; or model.weights.json and several such files
 tokenizer.json     what the tokenizer was made with; its vocabulary lies in assets/tokenizer
 
     layers/transformer_encoder_3/_self_attention_layer/query_dense/vars/0  [D, H, D / H]
-    ->  encoder_3/attention/query/kernel, here  ->  encoder.layers.3.self_attn.q_proj.weight  [D, D], for BART
+    ->  encoder_3/attention/query/kernel, here  ->
+    encoder.layers.3.self_attn.q_proj.weight  [D, D], for BART
 """
 
 import re
@@ -20,7 +22,8 @@ from precis.model.foreign.architecture import Architecture, tensor_name
 from precis.model.foreign.tensors import Tensor
 from precis.model.network.config import EncoderConfig, TransformerConfig
 
-# No preset says how to search, so a network of one is searched as one that was trained here.
+# No preset says how to search, so a network of one is searched as one that was trained
+# here.
 _SEARCH = {
     "num_beams": DecodingConfig().beam_width,
     "no_repeat_ngram_size": DecodingConfig().no_repeat_ngram,
@@ -34,7 +37,8 @@ def is_preset(config: Mapping[str, Any]) -> bool:
 
 
 def preset_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What config.json of a checkpoint of Hugging Face says of the same network; of a backbone that is not known, only its name.
+    """What config.json of a checkpoint of Hugging Face says of the same network; of a
+    backbone that is not known, only its name.
 
     Args:
       config: config.json of a preset.
@@ -172,10 +176,12 @@ _SETTINGS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def preset_tokenizer_settings(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
-    """What tokenizer_config.json of a checkpoint of Hugging Face says of the same tokenizer.
+    """What tokenizer_config.json of a checkpoint of Hugging Face says of the same
+    tokenizer.
 
     Args:
-      tokenizer: tokenizer.json of a preset; an empty one is a tokenizer of the class's own defaults.
+      tokenizer: tokenizer.json of a preset; an empty one is a tokenizer of the class's
+          own defaults.
     """
     config = tokenizer.get("config", {})
     return {
@@ -195,7 +201,8 @@ def preset_tensors(
     """The tensors of a preset, named and laid out as in a checkpoint of Hugging Face.
 
     Args:
-      tensors: by their paths in the preset. One that no such network has keeps its path, and is refused later.
+      tensors: by their paths in the preset. One that no such network has keeps its
+          path, and is refused later.
       config: of the network.
       architecture: of the checkpoint.
 
@@ -224,7 +231,9 @@ def preset_tensors(
             raise DataError(
                 f"{path}: {error}, and only floating-point weights are read; save the preset in one"
             ) from error
-    for name in architecture.added.values():  # RoBERTa's vector of the first of two texts, which a preset leaves out, as it is zero
+    # RoBERTa's vector of the first of two texts, which a preset leaves out, as it is
+    # zero
+    for name in architecture.added.values():
         found.setdefault(
             name, Tensor("F32", (1, config.width), bytes(4 * config.width))
         )
@@ -233,7 +242,8 @@ def preset_tensors(
 
 # The path of a tensor: what holds the layers, the layer, which of its weights.
 _PATH = re.compile(r"[^/]+/(.+)/vars/([01])")
-# Layers, their parts without leading underscores. What a network here has no layer for, and its name at Hugging Face:
+# Layers, their parts without leading underscores. What a network here has no layer for,
+# and its name at Hugging Face:
 _NAMES = {"embedding": "embeddings.token_type_embeddings", "dense": "pooler.dense"}
 # The other layers, and the parts of those that are numbered, there and here.
 _SINGLE = {
@@ -287,7 +297,8 @@ def _layers(config: TransformerConfig | EncoderConfig) -> dict[str, str]:
             decoder,
             {**_attention("{}_attention_layer/{}_dense", both), **_FEED_FORWARD},
         ),
-        # Those of the decoder go on where those of the encoder end; the first of each has the numbers of the relative positions.
+        # Those of the decoder go on where those of the encoder end; the first of each
+        # has the numbers of the relative positions.
         **_numbered(
             t5,
             "encoder",
@@ -325,7 +336,9 @@ def _attention(pattern: str, sides: Mapping[str, tuple[str, str]]) -> dict[str, 
 def _numbered(
     theirs: str, ours: str, count: int, parts: Mapping[str, str], *, before: int = 0
 ) -> dict[str, str]:
-    """The parts of all layers of a kind; theirs are numbered from `before`, and the number 0 is left out."""
+    """The parts of all layers of a kind; theirs are numbered from `before`, and the
+    number 0 is left out.
+    """
     names = [
         f"{theirs}_{number}" if number else theirs
         for number in range(before, before + count)
@@ -351,7 +364,9 @@ def _weight(layer: str, number: int) -> str:
 def _laid_out(
     numbers: np.ndarray, weight: str, architecture: Architecture[Any]
 ) -> np.ndarray:
-    """Weights as a checkpoint has them: linear layers [out, in], heads side by side, tables with rows that are never read."""
+    """Weights as a checkpoint has them: linear layers [out, in], heads side by side,
+    tables with rows that are never read.
+    """
     if weight.endswith("/kernel"):
         into = (
             numbers.shape[-1]

@@ -1,4 +1,6 @@
-"""PEGASUS (Zhang et al. 2020): the tensors of BART in a pre-norm Transformer with sinusoidal positions, all sines before all cosines."""
+"""PEGASUS (Zhang et al. 2020): the tensors of BART in a pre-norm Transformer with
+sinusoidal positions, all sines before all cosines.
+"""
 
 from collections.abc import Mapping
 from typing import Any

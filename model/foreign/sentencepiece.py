@@ -1,4 +1,5 @@
-"""Models of SentencePiece (Kudo and Richardson 2018), which T5 and PEGASUS are published with, as definitions of the `tokenizers` library.
+"""Models of SentencePiece (Kudo and Richardson 2018), which T5 and PEGASUS are
+published with, as definitions of the `tokenizers` library.
 
 A model is one message of Protocol Buffers, of which these fields are read:
 
@@ -23,7 +24,9 @@ PAD, END = "<pad>", "</s>"
 
 
 class Piece(NamedTuple):
-    """A piece of a vocabulary: its text, the logarithm of its probability, and its type."""
+    """A piece of a vocabulary: its text, the logarithm of its probability, and its
+    type.
+    """
 
     text: str
     score: float
@@ -36,7 +39,8 @@ class SentencePieceModel(NamedTuple):
     Attributes:
       pieces: in the order of their ids.
       unknown_id: which of them stands for characters that no other has.
-      characters: which characters become which before the text is cut, in the form in which both libraries hold it; empty leaves them.
+      characters: which characters become which before the text is cut, in the form in
+          which both libraries hold it; empty leaves them.
     """
 
     pieces: tuple[Piece, ...]
@@ -47,15 +51,19 @@ class SentencePieceModel(NamedTuple):
 def sentencepiece_definition(
     content: bytes, model_type: str, settings: Mapping[str, Any]
 ) -> str:
-    """The definition of a checkpoint's tokenizer: the ids are those that transformers gives.
+    """The definition of a checkpoint's tokenizer: the ids are those that transformers
+    gives.
 
     Args:
       content: a model, spiece.model of the checkpoint.
-      model_type: of the checkpoint; says which tokens stand around and beside the pieces.
-      settings: its tokenizer_config.json, of which `extra_ids` (T5) and `offset` (PEGASUS) are read.
+      model_type: of the checkpoint; says which tokens stand around and beside the
+          pieces.
+      settings: its tokenizer_config.json, of which `extra_ids` (T5) and `offset`
+          (PEGASUS) are read.
 
     Raises:
-      DataError: the model is damaged or not of the type Unigram, or the checkpoint is none of T5 or PEGASUS.
+      DataError: the model is damaged or not of the type Unigram, or the checkpoint is
+          none of T5 or PEGASUS.
     """
     if model_type not in _LAYOUTS:
         raise DataError(
@@ -75,7 +83,8 @@ def read_model(content: bytes) -> SentencePieceModel:
     """Reads a model of the type Unigram.
 
     Raises:
-      DataError: it is damaged, of another type, or lacks a token that every model here has.
+      DataError: it is damaged, of another type, or lacks a token that every model here
+          has.
     """
     try:
         message = list(_fields(content))
@@ -104,7 +113,9 @@ def read_model(content: bytes) -> SentencePieceModel:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each field of a message: an int, or the bytes of what is no varint."""
+    """The number and the value of each field of a message: an int, or the bytes of what
+    is no varint.
+    """
     place = 0
     while place < len(message):
         key, place = _varint(message, place)
@@ -123,7 +134,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """The number that begins at a byte, seven bits in each, the lowest first; and the place behind it."""
+    """The number that begins at a byte, seven bits in each, the lowest first; and the
+    place behind it.
+    """
     value = 0
     for shift in range(0, 64, 7):
         byte = message[place]
@@ -143,7 +156,9 @@ def _piece(message: bytes) -> Piece:
 def _t5(
     model: SentencePieceModel, settings: Mapping[str, Any], *, extra_ids: int = 100
 ) -> "Tokenizer":
-    """T5: the marks of what was left out stand behind the pieces, the last first. Symbols of the model are tokens wherever they stand."""
+    """T5: the marks of what was left out stand behind the pieces, the last first.
+    Symbols of the model are tokens wherever they stand.
+    """
     from tokenizers import AddedToken, normalizers, pre_tokenizers, processors
 
     extra = [
@@ -183,7 +198,9 @@ def _mt5(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
 
 
 def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
-    """PEGASUS: two masks and tokens that nothing uses stand between the first two pieces and the others."""
+    """PEGASUS: two masks and tokens that nothing uses stand between the first two
+    pieces and the others.
+    """
     from tokenizers import Regex, normalizers, processors
 
     offset = settings.get("offset", 103)
@@ -218,7 +235,9 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
 
 
 def _unigram(scored: Sequence[tuple[str, float]], unknown_id: int) -> "Tokenizer":
-    """What both have in common: the model, and the visible space before a text and for every one within."""
+    """What both have in common: the model, and the visible space before a text and for
+    every one within.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     tokenizer = Tokenizer(

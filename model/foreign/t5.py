@@ -1,7 +1,7 @@
 """T5 (Raffel et al. 2020), Flan-T5 (Chung et al. 2022) and mT5 (Xue et al. 2021).
 
-Pre-norm Transformers without biases: norms only scale, scores are not scaled, and relative positions add numbers to them that all blocks of
-a side share.
+Pre-norm Transformers without biases: norms only scale, scores are not scaled, and
+relative positions add numbers to them that all blocks of a side share.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,8 @@ from precis.model.errors import DataError
 from precis.model.foreign.architecture import Architecture, activation, attention_names
 from precis.model.network.config import TransformerConfig
 
-# No position is learned, so nothing ends there; it is the length that the published checkpoints were trained with.
+# No position is learned, so nothing ends there; it is the length that the published
+# checkpoints were trained with.
 _TRAINED_TOKENS = 512
 
 
@@ -24,7 +25,8 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
             f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, and only an activation, or gated- and an activation, "
             "can be imported"
         )
-    # Older files do not say whether the output is scaled: the versions that untied it do without.
+    # Older files do not say whether the output is scaled: the versions that untied it
+    # do without.
     is_scaled = settings.get("scale_decoder_outputs")
     if is_scaled is None:
         is_scaled = settings.get("tie_word_embeddings") is not False
@@ -114,7 +116,8 @@ T5 = Architecture(
         "decoder.embed_tokens.weight",
         "lm_head.weight",
     ),
-    # The first blocks' numbers are every block's; older files repeat them, and hold some for the source that are read nowhere.
+    # The first blocks' numbers are every block's; older files repeat them, and hold
+    # some for the source that are read nowhere.
     ignored=(
         f"encoder.block.#.layer.#.SelfAttention.{_RELATIVE}",
         f"decoder.block.#.layer.#.SelfAttention.{_RELATIVE}",

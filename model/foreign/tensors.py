@@ -1,4 +1,6 @@
-"""The tensors of a checkpoint: model.safetensors, or the HDF5 of a keras-hub preset, each in one file or in several."""
+"""The tensors of a checkpoint: model.safetensors, or the HDF5 of a keras-hub preset,
+each in one file or in several.
+"""
 
 from typing import NamedTuple
 
@@ -72,7 +74,9 @@ def weight_files(folder: str) -> list[str]:
 
 
 def _indexed_files(folder: str, index: str) -> list[str]:
-    """The files that an index names, each of which may hold a part of one tensor's layer."""
+    """The files that an index names, each of which may hold a part of one tensor's
+    layer.
+    """
     path = files.join(folder, index)
     try:
         places = files.read_json(path)["weight_map"].values()

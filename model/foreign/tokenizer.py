@@ -1,4 +1,5 @@
-"""The tokenizer of an imported checkpoint, run by the `tokenizers` library: the same ids as in transformers, special tokens and all.
+"""The tokenizer of an imported checkpoint, run by the `tokenizers` library: the same
+ids as in transformers, special tokens and all.
 
 Rain fell.  ->  <s> Rain Ġfell . </s>      cut to four:  <s> Rain Ġfell </s>
 """
@@ -19,9 +20,10 @@ from precis.model.foreign.sentencepiece import sentencepiece_definition
 from precis.model.tokenizer import LINE_BREAK, SPACE, UNREADABLE
 
 FORMAT_VERSION = 1
-DEFINITION_FILE = "tokenizers.json"  # in a bundle; the files of a tokenizer of our own have other names
-# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE, or the one of WordPiece or of SentencePiece, beside
-# which settings may stand.
+# in a bundle; the files of a tokenizer of our own have other names
+DEFINITION_FILE = "tokenizers.json"
+# In a checkpoint: the definition of a tokenizer, or the two files of a byte-level BPE,
+# or the one of WordPiece or of SentencePiece, beside which settings may stand.
 TOKENIZER_FILE, VOCABULARY_FILE, MERGES_FILE = (
     "tokenizer.json",
     "vocab.json",
@@ -35,7 +37,9 @@ PIECES_FILE, SENTENCEPIECE_FILE, SETTINGS_FILE = (
 
 
 class ForeignTokenizer:
-    """Encodes and decodes text as a checkpoint's own tokenizer does; the interface is that of `model.tokenizer.Tokenizer`."""
+    """Encodes and decodes text as a checkpoint's own tokenizer does; the interface is
+    that of `model.tokenizer.Tokenizer`.
+    """
 
     def __init__(self, definition: str) -> None:
         """Takes a definition in the JSON of the `tokenizers` library.
@@ -67,7 +71,9 @@ class ForeignTokenizer:
 
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
-        """The word or punctuation mark that each id stands for; None for special tokens, parts of words, and ids that are no token."""
+        """The word or punctuation mark that each id stands for; None for special
+        tokens, parts of words, and ids that are no token.
+        """
         special = {
             token
             for token, added in self._tokenizer.get_added_tokens_decoder().items()
@@ -99,7 +105,9 @@ class ForeignTokenizer:
         )
 
     def piece(self, token: int) -> str:
-        """A token as it is read, with ▁ for a space; nothing for an id that is no token."""
+        """A token as it is read, with ▁ for a space; nothing for an id that is no
+        token.
+        """
         piece = self._tokenizer.id_to_token(token) or ""
         return (
             self._tokenizer.decoder.decode([piece])
@@ -110,7 +118,9 @@ class ForeignTokenizer:
         )
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of texts, int32 [S] each, with the special tokens that the network expects around them."""
+        """The token ids of texts, int32 [S] each, with the special tokens that the
+        network expects around them.
+        """
         return [
             np.array(encoding.ids, "int32")
             for encoding in self._tokenizer.encode_batch_fast(list(texts))
@@ -127,7 +137,9 @@ class ForeignTokenizer:
 
     @functools.cached_property
     def around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The ids of the special tokens before a text and of those behind it: ([CLS],) and ([SEP],) for BERT."""
+        """The ids of the special tokens before a text and of those behind it: ([CLS],)
+        and ([SEP],) for BERT.
+        """
         encoding = self._tokenizer.encode("a")
         mask = encoding.special_tokens_mask
         if 0 not in mask:
@@ -136,7 +148,9 @@ class ForeignTokenizer:
         return tuple(encoding.ids[:first]), tuple(encoding.ids[last:])
 
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
-        """At most `limit` of the ids of a text, from its beginning, and the special tokens that end it still at the end."""
+        """At most `limit` of the ids of a text, from its beginning, and the special
+        tokens that end it still at the end.
+        """
         kept = min(len(self.around[1]), limit)
         return (
             ids
@@ -145,7 +159,9 @@ class ForeignTokenizer:
         )
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
-        """The texts of rows of token ids, without special tokens and without ids outside the vocabulary."""
+        """The texts of rows of token ids, without special tokens and without ids
+        outside the vocabulary.
+        """
         return self._tokenizer.decode_batch(
             [[int(token) for token in row] for row in rows], skip_special_tokens=True
         )
@@ -193,7 +209,8 @@ class _Layout(NamedTuple):
     Attributes:
       needed: the files that must be there.
       optional: of the settings, the file that may be there.
-      define: the contents of the files, that of the settings, and config.json -> the definition.
+      define: the contents of the files, that of the settings, and config.json -> the
+          definition.
     """
 
     needed: tuple[str, ...]
@@ -299,8 +316,9 @@ def _layout(folder: str) -> _Layout:
 def _word_of(piece: str, *, space: str = "", continuation: str = "") -> str | None:
     """The word or punctuation mark that a piece stands for by itself, if it does.
 
-    Vocabularies mark either what continues a word (rain ##ing) or the space before one (▁rain ing). Without the first mark a piece is a
-    word, without the second it is one only if it is punctuation.
+    Vocabularies mark either what continues a word (rain ##ing) or the space before one
+    (▁rain ing). Without the first mark a piece is a word, without the second it is one
+    only if it is punctuation.
     """
     if UNREADABLE in piece:  # bytes that are no whole character
         return None

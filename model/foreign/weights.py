@@ -1,4 +1,6 @@
-"""Every tensor of a checkpoint in its place in a network: found by its name, checked, and turned round where it is stored the other way."""
+"""Every tensor of a checkpoint in its place in a network: found by its name, checked,
+and turned round where it is stored the other way.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,9 @@ from precis.model.errors import DataError
 from precis.model.foreign.architecture import Architecture, is_ignored, tensor_name
 from precis.model.foreign.tensors import Tensor
 
-if TYPE_CHECKING:  # TensorFlow takes seconds to import: tensors that do not fit together are refused without it.
+# TensorFlow takes seconds to import: tensors that do not fit together are refused
+# without it.
+if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
     from precis.model.network.transformer import Transformer
 
@@ -17,10 +21,12 @@ if TYPE_CHECKING:  # TensorFlow takes seconds to import: tensors that do not fit
 def join_embedding(
     found: dict[str, Tensor], architecture: Architecture[Any], *, is_tied: bool
 ) -> bool:
-    """Finds the embedding table of an encoder-decoder, whichever of its names it stands under, and puts it under the first.
+    """Finds the embedding table of an encoder-decoder, whichever of its names it stands
+    under, and puts it under the first.
 
     Args:
-      found: the tensors by their names of today; the repeats of the table are taken out.
+      found: the tensors by their names of today; the repeats of the table are taken
+          out.
       architecture: gives the names.
       is_tied: whether config.json says that the output layer reads the table, too.
 
@@ -65,7 +71,8 @@ def cut_positions(
     Args:
       found: the tensors by their names of today.
       architecture: gives the name.
-      learned: the positions that config.json speaks of; a table with another number of them is left as it is, to be refused.
+      learned: the positions that config.json speaks of; a table with another number of
+          them is left as it is, to be refused.
       kept: how many are left.
     """
     name, skipped = (
@@ -126,7 +133,9 @@ def _check_names(
 def _laid_out(
     weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]
 ) -> np.ndarray:
-    """A tensor as its weight: linear layers are stored [out, in], some position tables begin with rows that are never read."""
+    """A tensor as its weight: linear layers are stored [out, in], some position tables
+    begin with rows that are never read.
+    """
     leaf, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
     expected, skipped = shape, 0
     if leaf == "kernel":

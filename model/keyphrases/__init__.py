@@ -1,1 +1,3 @@
-"""Keyphrases of a document: `candidates` to choose from, `features` of each, a `classifier` that scores them, `ranking` of the best."""
+"""Keyphrases of a document: `candidates` to choose from, `features` of each, a
+`classifier` that scores them, `ranking` of the best.
+"""

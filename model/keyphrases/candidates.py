@@ -1,12 +1,16 @@
-"""Candidates: the word sequences of a document that may be keyphrases, and when two of them are the same.
+"""Candidates: the word sequences of a document that may be keyphrases, and when two of
+them are the same.
 
     The city council of Leeds met on Friday.    city, city council, city council of Leeds, council, council of Leeds,
-                                                council of Leeds met, Leeds, Leeds met, met, Friday
+                                                council of Leeds met, Leeds, Leeds met,
+                                                met, Friday
 
-A candidate has one to four words, none across punctuation or two sentences, and is not numbers alone. No stop word stands at either
-end, and within it only those that link the words of a name (`Bank of the West`): of the candidates with any other (`moved to Leeds`)
-about 2 in 100 are in the reference of a news article, and they read badly.
-The normalised form is the stems of the words (Porter 1980) with spaces between: `city councils` and `City Council` are one candidate.
+A candidate has one to four words, none across punctuation or two sentences, and is not
+numbers alone. No stop word stands at either end, and within it only those that link the
+words of a name (`Bank of the West`): of the candidates with any other (`moved to
+Leeds`) about 2 in 100 are in the reference of a news article, and they read badly. The
+normalised form is the stems of the words (Porter 1980) with spaces between: `city
+councils` and `City Council` are one candidate.
 """
 
 import functools
@@ -26,13 +30,15 @@ MAX_WORDS = 4
 LINKS = frozenset(
     ["of", "for", "and", "the"]
 )  # `the` only behind another: `end of the war`, but not `end the war`
-# Too common to be a topic, though no stop words of the Snowball list: modal verbs, adverbs, and by whom it was said.
+# Too common to be a topic, though no stop words of the Snowball list: modal verbs,
+# adverbs, and by whom it was said.
 _COMMON = frozenset(
     "can will may might must shall also just now well even still yet much many said say says saying told tell added according".split()
 )
 _STOPS = (STOP_WORDS | TOKENISED_FRAGMENTS | _COMMON) - LINKS
 
-# What a token is: punctuation, a stop word or the end of a sentence; a link; a number; any other word.
+# What a token is: punctuation, a stop word or the end of a sentence; a link; a number;
+# any other word.
 BREAK, LINK, NUMBER, TOPIC = range(4)
 
 _TOKEN = re.compile(rf"{WORD.pattern}|[^\w\s]+|_+")
@@ -41,7 +47,8 @@ _END = "\n"
 
 
 class Tokens(NamedTuple):
-    """The words of a document, with a break for each stop word, each stretch of punctuation and each end of a sentence.
+    """The words of a document, with a break for each stop word, each stretch of
+    punctuation and each end of a sentence.
 
     Attributes:
       surface: T strings as they stand in the text, a possessive without its `'s`.
@@ -65,7 +72,8 @@ class Candidates(NamedTuple):
       tokens: the document.
       start: int64 [C], the token that the first occurrence begins with.
       length: int64 [C], in words.
-      occurrence: int64 [O], the token that each occurrence begins with; those of one candidate in document order.
+      occurrence: int64 [O], the token that each occurrence begins with; those of one
+          candidate in document order.
       candidate: int64 [O], the candidate that each is an occurrence of.
     """
 
@@ -86,7 +94,9 @@ class Candidates(NamedTuple):
         ]
 
     def surface(self, index: int) -> str:
-        """A candidate as it is written most often, of equally frequent forms the earliest."""
+        """A candidate as it is written most often, of equally frequent forms the
+        earliest.
+        """
         length = int(self.length[index])
         starts = self.occurrence[self.candidate == index].tolist()
         return Counter(
@@ -101,7 +111,8 @@ def find_candidates(sentences: Sequence[str]) -> Candidates:
     edge = tokens.kind >= NUMBER
     breaks = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
     topics = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
-    # One number for each word sequence. That of two words is renumbered, so that four words fit into 64 bits.
+    # One number for each word sequence. That of two words is renumbered, so that four
+    # words fit into 64 bits.
     pairs = np.unique(words[:-1] * len(tokens.stems) + words[1:], return_inverse=True)[
         1
     ]
@@ -186,7 +197,9 @@ def _plain(text: str) -> str:
 
 @functools.lru_cache(maxsize=200_000)
 def analyse(token: str) -> tuple[int, str, bool]:
-    """What a token is, its stem, and whether it is a possessive, behind which a phrase ends (in tokenised text `'s` stands alone)."""
+    """What a token is, its stem, and whether it is a possessive, behind which a phrase
+    ends (in tokenised text `'s` stands alone).
+    """
     word = token.lower()
     if word in LINKS:
         return LINK, word, False

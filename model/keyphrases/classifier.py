@@ -1,4 +1,5 @@
-"""The classifier of candidates and the model around it, as a bundle that holds JSON alone.
+"""The classifier of candidates and the model around it, as a bundle that holds JSON
+alone.
 
 config.json      its kind, the names of the features, where they are cut into bins, which pairs of features have a table of their own
 weights.json     the bias, a weight for every bin and every pair of bins, in how many documents of the training corpus each word stands
@@ -30,7 +31,9 @@ WEIGHTS_FILE = "weights.json"
 
 
 class Keyphrase(NamedTuple):
-    """A keyphrase as the document writes it most often, and the probability that a summary of the document names it."""
+    """A keyphrase as the document writes it most often, and the probability that a
+    summary of the document names it.
+    """
 
     phrase: str
     score: float
@@ -39,14 +42,16 @@ class Keyphrase(NamedTuple):
 class Bins(NamedTuple):
     """How features become bins, and bins become the columns of a logistic regression.
 
-    Each feature is cut at its edges, and a pair of features has a bin for each two of theirs:
+    Each feature is cut at its edges, and a pair of features has a bin for each two of
+    theirs:
 
         feature    edges    value   bin        pair    bins     here
         words      2, 3       2      1 of 3    (0, 1)  3 x 2    1 x 2 + 0 = 2
         frequency  4          3      0 of 2
 
     Attributes:
-      edges: for each feature its edges, ascending; a value that equals one belongs to the bin above.
+      edges: for each feature its edges, ascending; a value that equals one belongs to
+          the bin above.
       pairs: positions of two features each.
     """
 
@@ -68,7 +73,8 @@ class Bins(NamedTuple):
           features: float64 [C, features].
 
         Returns:
-          int64 [features + pairs, C], counted through from the first bin of the first feature to the last of the last pair.
+          int64 [features + pairs, C], counted through from the first bin of the first
+          feature to the last of the last pair.
         """
         bins = [
             np.searchsorted(edges, column, side="right")
@@ -83,7 +89,9 @@ class Bins(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class KeyphraseModel:
-    """A trained classifier of keyphrases: logistic regression over the bins of the features and of pairs of them."""
+    """A trained classifier of keyphrases: logistic regression over the bins of the
+    features and of pairs of them.
+    """
 
     bins: Bins
     bias: float
@@ -93,11 +101,14 @@ class KeyphraseModel:
 
     @functools.cached_property
     def model_id(self) -> str:
-        """The first 16 hexadecimal digits of the sha256 of its configuration and weights: names the model in every row it writes."""
+        """The first 16 hexadecimal digits of the sha256 of its configuration and
+        weights: names the model in every row it writes.
+        """
         return files.sha256_json([self._config(), self._weights()])[:16]
 
     def keyphrases(self, sentences: Sequence[str], count: int) -> list[Keyphrase]:
-        """The keyphrases of a document, best first; none that stands within a better one. Fewer, if there are not so many candidates.
+        """The keyphrases of a document, best first; none that stands within a better
+        one. Fewer, if there are not so many candidates.
 
         Raises:
           UsageError: `count` is below 1.
@@ -110,7 +121,9 @@ class KeyphraseModel:
         ]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """The probability that each candidate is a keyphrase; features float64 [C, features], probabilities float64 [C]."""
+        """The probability that each candidate is a keyphrase; features float64 [C,
+        features], probabilities float64 [C].
+        """
         return 1 / (
             1
             + np.exp(-self.bias - self.weights[self.bins.columns(features)].sum(axis=0))
@@ -146,7 +159,8 @@ class KeyphraseModel:
         """Reads a model and checks it against its manifest.
 
         Raises:
-          UsageError: the folder is no complete bundle, one of another kind, or one whose features this precis does not compute.
+          UsageError: the folder is no complete bundle, one of another kind, or one
+              whose features this precis does not compute.
           DataError: a file differs from the manifest.
         """
         config, manifest = open_files(folder, KEYPHRASES).config, read_manifest(folder)

@@ -14,7 +14,8 @@ from precis.model.keyphrases.candidates import (
     Candidates,
 )
 
-# In the order of the columns. A frequency is a number of occurrences in the document, a position the number of tokens before it.
+# In the order of the columns. A frequency is a number of occurrences in the document, a
+# position the number of tokens before it.
 FEATURES = (
     "words",  # length in words
     "links",  # how many of them are links
@@ -25,15 +26,20 @@ FEATURES = (
     "relative_word_frequency",  # over that of the document's most frequent word
     "rarest_word_frequency",  # of its least recurring word
     "position",  # of the first occurrence
-    "spread",  # the part of the document between the first and the last occurrence, 0 to 1
-    "capitalised",  # share of the occurrences whose words are all capitalised, none of them opening a sentence
+    # the part of the document between the first and the last occurrence, 0 to 1
+    "spread",
+    # share of the occurrences whose words are all capitalised, none of them opening a
+    # sentence
+    "capitalised",
     "idf",  # inverse document frequency, mean of the words
     "first_word_idf",
     "last_word_idf",
     "open_left",  # share of the occurrences with a break before them
     "open_right",  # share with a break behind them
     "whole",  # share with both
-    "nested",  # share that lie within the longer candidate that has most of them (after C-value, Frantzi et al. 2000)
+    # share that lie within the longer candidate that has most of them (after C-value,
+    # Frantzi et al. 2000)
+    "nested",
 )
 
 
@@ -49,7 +55,9 @@ class DocumentFrequencies(NamedTuple):
     counts: Mapping[str, int]
 
     def idf(self, stems: list[str]) -> np.ndarray:
-        """Inverse document frequency, float64 [len(stems)]: log((N + 1) / (n + 1)) of N documents (Sparck Jones 1972), smoothed."""
+        """Inverse document frequency, float64 [len(stems)]: log((N + 1) / (n + 1)) of N
+        documents (Sparck Jones 1972), smoothed.
+        """
         counts = np.array([self.counts.get(stem, 0) for stem in stems], np.float64)
         return np.log((self.documents + 1) / (counts + 1))
 
@@ -118,7 +126,9 @@ def describe(candidates: Candidates, frequencies: DocumentFrequencies) -> np.nda
 
 
 def _nested(candidates: Candidates, frequency: np.ndarray) -> np.ndarray:
-    """For each candidate the highest frequency among the longer ones that contain it, int64 [C]; 0 where none does."""
+    """For each candidate the highest frequency among the longer ones that contain it,
+    int64 [C]; 0 where none does.
+    """
     start, length = candidates.start, candidates.length
     count = len(candidates.tokens.surface)
     at = np.full(

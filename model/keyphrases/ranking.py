@@ -1,4 +1,6 @@
-"""Ranking: from one score a candidate to the best of a document, without those that a better one contains."""
+"""Ranking: from one score a candidate to the best of a document, without those that a
+better one contains.
+"""
 
 from collections.abc import Sequence
 
@@ -11,9 +13,11 @@ from precis.model.keyphrases.candidates import Candidates, find_candidates
 def best_candidates(
     candidates: Candidates, scores: np.ndarray, count: int
 ) -> list[int]:
-    """The positions of the `count` best candidates, best first; of equal scores the earlier in the document, then the longer.
+    """The positions of the `count` best candidates, best first; of equal scores the
+    earlier in the document, then the longer.
 
-    A candidate whose words stand within a better one is left out, as it says no more. All, if there are fewer.
+    A candidate whose words stand within a better one is left out, as it says no more.
+    All, if there are fewer.
 
     Args:
       candidates: the document's.

@@ -1,4 +1,6 @@
-"""Training: from articles with references to a classifier of keyphrases. The only file that needs scikit-learn."""
+"""Training: from articles with references to a classifier of keyphrases. The only file
+that needs scikit-learn.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +15,8 @@ from precis.model.keyphrases.classifier import Bins, KeyphraseModel
 from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
 from precis.model.keyphrases.references import found_in
 
-# Two features together where one does not mean the same at every value of the other. They are worth 0.5 to 1 point of F1@10 on news.
+# Two features together where one does not mean the same at every value of the other.
+# They are worth 0.5 to 1 point of F1@10 on news.
 PAIRS = (
     ("nested", "frequency"),
     ("nested", "words"),
@@ -43,20 +46,24 @@ def train_keyphrases(
     max_entries: int = 20_000,
     provenance: dict[str, Any] | None = None,
 ) -> KeyphraseModel:
-    """Trains a model; equal documents in equal order and an equal seed give an equal one.
+    """Trains a model; equal documents in equal order and an equal seed give an equal
+    one.
 
-    Document frequencies are counted over all documents. The classifier is trained on a random sample of them, so that memory is bounded
-    by the sample and not by the corpus.
+    Document frequencies are counted over all documents. The classifier is trained on a
+    random sample of them, so that memory is bounded by the sample and not by the
+    corpus.
 
     Args:
-      documents: the sentences of an article and its reference, one sentence a line. They are read once.
+      documents: the sentences of an article and its reference, one sentence a line.
+          They are read once.
       seed: of the sample and of the negatives.
       max_documents: how many documents the sample has.
       max_entries: how many words keep a document frequency.
       provenance: where the documents come from, for the manifest.
 
     Raises:
-      DataError: there is nothing to tell apart, because no reference names a candidate of its article or all are named.
+      DataError: there is nothing to tell apart, because no reference names a candidate
+          of its article or all are named.
     """
     generator = np.random.default_rng(seed)
     sample, frequencies = _read(
@@ -97,7 +104,9 @@ def _read(
     max_documents: int,
     max_entries: int,
 ) -> tuple[list[tuple[Sequence[str], str]], DocumentFrequencies]:
-    """A uniform sample of the documents (reservoir sampling, Vitter 1985, algorithm R) and the document frequencies of them all."""
+    """A uniform sample of the documents (reservoir sampling, Vitter 1985, algorithm R)
+    and the document frequencies of them all.
+    """
     sample: list[tuple[Sequence[str], str]] = []
     counter = DocumentFrequencyCounter()
     for read, document in enumerate(documents):
@@ -114,7 +123,9 @@ def _examples(
     frequencies: DocumentFrequencies,
     generator: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the classifier is trained on: features float64 [N, features], labels bool [N], weights float64 [N]."""
+    """What the classifier is trained on: features float64 [N, features], labels bool
+    [N], weights float64 [N].
+    """
     features, labels, weights = (
         [np.zeros((0, len(FEATURES)))],
         [np.zeros(0, bool)],
@@ -175,7 +186,9 @@ def _fit(
 
 
 class DocumentFrequencyCounter:
-    """Counts in how many documents each word stands, in bounded memory: now and then the words of a single document are forgotten."""
+    """Counts in how many documents each word stands, in bounded memory: now and then
+    the words of a single document are forgotten.
+    """
 
     def __init__(self, max_entries: int = 1_000_000) -> None:
         self._max_entries = max_entries
@@ -192,7 +205,9 @@ class DocumentFrequencyCounter:
             )
 
     def most_common(self, entries: int) -> DocumentFrequencies:
-        """The table of the words in most documents, at least two each; of equally many those first in the alphabet."""
+        """The table of the words in most documents, at least two each; of equally many
+        those first in the alphabet.
+        """
         common = sorted(
             (item for item in self._counts.items() if item[1] > 1),
             key=lambda item: (-item[1], item[0]),

@@ -1,9 +1,12 @@
-"""Networks: `generator` is what all that write share, `transformer`, `decoder_only` and `recurrent` are the kinds, `build` makes one.
+"""Networks: `generator` is what all that write share, `transformer`, `decoder_only` and
+`recurrent` are the kinds, `build` makes one.
 
-`layers`, `positions`, `pointer` and `gate` are the parts; `step` and `past` the decoder's inner loop as searches run it, `gradients` what
-has one written by hand, `backend` the one file that knows on what Keras runs.
+`layers`, `positions`, `pointer` and `gate` are the parts; `step` and `past` the
+decoder's inner loop as searches run it, `gradients` what has one written by hand,
+`backend` the one file that knows on what Keras runs.
 
-Every network meets one contract, so that search, training and export never ask which one it is:
+Every network meets one contract, so that search, training and export never ask which
+one it is:
 
     encode(source, training) -> memory            source int32 [B, S]
     start(memory, beams, length) -> Cache         room for `length` steps of `beams` hypotheses; counts_coverage=True counts what is read
@@ -14,7 +17,8 @@ Every network meets one contract, so that search, training and export never ask 
     predict_next(source, target, training)        the same in the parts that a loss reads
     attention(source, target)                     what every block reads
 
-A cache has `beams`, tensors [B, K, ...] that a search reorders with its hypotheses, and `shared`, which it hands on as it is.
-Logits are unnormalised log-probabilities. Shapes: B batch, S source, T target, H heads, D width, F feed-forward, V vocabulary, K beams.
+A cache has `beams`, tensors [B, K, ...] that a search reorders with its hypotheses, and
+`shared`, which it hands on as it is. Logits are unnormalised log-probabilities. Shapes:
+B batch, S source, T target, H heads, D width, F feed-forward, V vocabulary, K beams.
 Masks are boolean and True means "may be read".
 """

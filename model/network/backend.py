@@ -1,7 +1,9 @@
-"""What TensorFlow needs said in its own words, so that layers and search can speak `keras.ops`: the one file that knows the backend.
+"""What TensorFlow needs said in its own words, so that layers and search can speak
+`keras.ops`: the one file that knows the backend.
 
-A decoding loop writes into buffers row by row, without a copy of what is there already. On TensorFlow a write changes the buffer itself, so
-a buffer that was written to must not be read again; the one that `write_rows` gives back is the one to go on with.
+A decoding loop writes into buffers row by row, without a copy of what is there already.
+On TensorFlow a write changes the buffer itself, so a buffer that was written to must
+not be read again; the one that `write_rows` gives back is the one to go on with.
 `tensor_scatter_nd_update` would copy all of it at each step.
 """
 
@@ -17,7 +19,9 @@ def has_static_shapes() -> bool:
 
 
 def forget_size(tensor: Any, axis: int = 0) -> Any:
-    """The same tensor, an axis of which is not known before it runs: for what a loop makes larger or smaller."""
+    """The same tensor, an axis of which is not known before it runs: for what a loop
+    makes larger or smaller.
+    """
     if has_static_shapes() or not tensor.shape:
         return tensor
     import tensorflow as tf
@@ -49,7 +53,9 @@ def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
 
 
 def add_bias(rows: Any, bias: Any) -> Any:
-    """Rows [N, O] plus a bias [O]; in this form TensorFlow's graph optimizer fuses product, bias and activation."""
+    """Rows [N, O] plus a bias [O]; in this form TensorFlow's graph optimizer fuses
+    product, bias and activation.
+    """
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -60,10 +66,11 @@ def add_bias(rows: Any, bias: Any) -> Any:
 def keep_mask(
     shape: tuple[Any, ...], rate: float, seeds: keras.random.SeedGenerator
 ) -> Any:
-    """What dropout multiplies with, float32: 0 for a share `rate` of the values at random, 1 / (1 - rate) for the others.
+    """What dropout multiplies with, float32: 0 for a share `rate` of the values at
+    random, 1 / (1 - rate) for the others.
 
-    On TensorFlow, 16 random bits decide about each value, a quarter of the work of a random float32 for each; the rate is rounded to
-    1/65536.
+    On TensorFlow, 16 random bits decide about each value, a quarter of the work of a
+    random float32 for each; the rate is rounded to 1/65536.
     """
     if keras.backend.backend() != "tensorflow":
         return ops.cast(

@@ -22,7 +22,8 @@ from precis.model.network.transformer import Transformer
 
 Network = TypeVar("Network", bound=keras.Model)
 
-# What each configuration describes, and the name of such a network: its weights' paths begin with it.
+# What each configuration describes, and the name of such a network: its weights' paths
+# begin with it.
 NETWORKS: Mapping[type[Any], tuple[Callable[..., Generator], str]] = {
     TransformerConfig: (Transformer, "transformer"),
     DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
@@ -33,12 +34,14 @@ NETWORKS: Mapping[type[Any], tuple[Callable[..., Generator], str]] = {
 def build_network(
     config: NetworkConfig, *, seed: int = 0, precision: str = "float32"
 ) -> Generator:
-    """A network with fresh weights; the same seed gives the same weights and the same dropout.
+    """A network with fresh weights; the same seed gives the same weights and the same
+    dropout.
 
     Args:
       config: its shape.
       seed: of the weights and of dropout.
-      precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16. Weights, softmax, norms and logits are float32.
+      precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16.
+          Weights, softmax, norms and logits are float32.
     """
     make, name = NETWORKS[type(config)]
     return _build(make, config, name=name, seed=seed, precision=precision)

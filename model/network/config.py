@@ -15,7 +15,9 @@ ATTENTIONS = ("luong", "bahdanau")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StackConfig:
-    """What any stack of Transformer blocks is described by; the networks below add what is their own."""
+    """What any stack of Transformer blocks is described by; the networks below add what
+    is their own.
+    """
 
     vocabulary_size: int  # V, pieces of the tokenizer
     pad_id: int  # the id that fills short rows; it is never read
@@ -37,7 +39,9 @@ class StackConfig:
         False  # the activation is multiplied by a second linear layer (Shazeer 2020)
     )
     biases: bool = True  # linear layers add one
-    norm_first: bool = False  # a sublayer reads a norm of its input, and a norm follows the last block (Xiong et al. 2020)
+    # a sublayer reads a norm of its input, and a norm follows the last block (Xiong et
+    # al. 2020)
+    norm_first: bool = False
     rms_norm: bool = False  # norms scale only (Zhang and Sennrich 2019)
     norm_epsilon: float = 1e-6  # of every norm
     scaled_scores: bool = (
@@ -63,13 +67,16 @@ class EncoderConfig(StackConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransformerConfig(StackConfig):
-    """The shape of a Transformer encoder-decoder; its stack is that of both sides unless the decoder has one of its own."""
+    """The shape of a Transformer encoder-decoder; its stack is that of both sides
+    unless the decoder has one of its own.
+    """
 
     encoder_layers: int
     decoder_layers: int
     decoder_stack: StackConfig | None = None  # of a decoder that is built otherwise
     shared_embedding: bool = True  # source and target are pieces of one vocabulary
-    tied_output: bool = True  # the output layer reads the embedding table backwards (Press and Wolf 2017)
+    # the output layer reads the embedding table backwards (Press and Wolf 2017)
+    tied_output: bool = True
     scaled_output: bool = False  # a tied output layer reads states times D^-0.5 (T5)
     logits_bias: bool = (
         False  # a number per piece, added to the logits of a tied output
@@ -111,13 +118,17 @@ class TransformerConfig(StackConfig):
 
     @property
     def decoder(self) -> StackConfig:
-        """What the decoder's blocks are described by; its vocabulary is that of the target."""
+        """What the decoder's blocks are described by; its vocabulary is that of the
+        target.
+        """
         return self.decoder_stack or StackConfig(**_fields_of(StackConfig, self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecoderOnlyConfig(StackConfig):
-    """The shape of a language model that reads source, start token and summary as one sequence (Radford et al. 2018)."""
+    """The shape of a language model that reads source, start token and summary as one
+    sequence (Radford et al. 2018).
+    """
 
     layers: int
     tied_output: bool = True  # as in `TransformerConfig`, and so are the others
@@ -138,7 +149,9 @@ class DecoderOnlyConfig(StackConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecurrentConfig:
-    """The shape of a recurrent encoder-decoder with attention (Bahdanau et al. 2015, Luong et al. 2015)."""
+    """The shape of a recurrent encoder-decoder with attention (Bahdanau et al. 2015,
+    Luong et al. 2015).
+    """
 
     vocabulary_size: int  # V, pieces of the tokenizer
     pad_id: int  # the id that fills short rows; it is never read
@@ -147,7 +160,9 @@ class RecurrentConfig:
     decoder_layers: int
     cell: str = "gru"  # one of CELLS
     attention: str = "luong"  # one of ATTENTIONS
-    input_feeding: bool = True  # a step also reads what the attention of the step before it made (Luong et al. 2015, section 3.3)
+    # a step also reads what the attention of the step before it made (Luong et al.
+    # 2015, section 3.3)
+    input_feeding: bool = True
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     dropout: float = 0.1  # share of values set to zero while training
     tied_output: bool = True  # as in `TransformerConfig`, and so are the others
@@ -214,8 +229,9 @@ class Architecture(NamedTuple):
 
     Attributes:
       config: the class of its configuration.
-      sizes: what the name of a size stands for on the command line. `four_layers` and `six_layers` are the two configurations of the
-        material the project was founded on.
+      sizes: what the name of a size stands for on the command line. `four_layers` and
+        `six_layers` are the two configurations of the material the project was founded
+        on.
     """
 
     config: type[Any]
@@ -270,7 +286,8 @@ def named_network(
     """The configuration of a named size, with the given fields set or replaced.
 
     Raises:
-      UsageError: a size or an architecture that does not exist, or a setting that the architecture does not have.
+      UsageError: a size or an architecture that does not exist, or a setting that the
+          architecture does not have.
     """
     if architecture not in ARCHITECTURES:
         raise UsageError(

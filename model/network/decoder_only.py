@@ -1,9 +1,11 @@
-"""A decoder-only language model: source, start token and summary are one sequence, and each token reads what stands before it.
+"""A decoder-only language model: source, start token and summary are one sequence, and
+each token reads what stands before it.
 
     source      7 8 9 .        start token and summary   S a b      . padding, which nobody reads
     positions   0 1 2                                    3 4 5
 
-The source is read once, its keys and values stand once per document, and all hypotheses read them.
+The source is read once, its keys and values stand once per document, and all hypotheses
+read them.
 """
 
 from typing import Any, NamedTuple
@@ -124,7 +126,9 @@ class DecoderOnly(Generator):
     def encode_seen(
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """As in `Generator`; the blocks of the memory are what each block made of the source."""
+        """As in `Generator`; the blocks of the memory are what each block made of the
+        source.
+        """
         length = ops.shape(source)[1]
         hidden = score_bias(padding_mask(source, self.config.pad_id))
         positions = ops.arange(length, dtype="int32")
@@ -249,7 +253,9 @@ class DecoderOnly(Generator):
         )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
-        """Logits after one more token of each hypothesis: int32 [B, K] at position `index` -> float32 [B, K, V]."""
+        """Logits after one more token of each hypothesis: int32 [B, K] at position
+        `index` -> float32 [B, K, V].
+        """
         shared, width = cache.shared, self.config.width
         batch, beams = ops.shape(tokens)
         readable, place = open_slots(cache.beams.readable, shared.past, index)
@@ -286,7 +292,9 @@ class DecoderOnly(Generator):
         )
 
     def _relative(self, queries: Any, keys: Any) -> Any:
-        """What scores of tokens at some positions get for others, [..., H, T, S]; 0 where positions are not relative."""
+        """What scores of tokens at some positions get for others, [..., H, T, S]; 0
+        where positions are not relative.
+        """
         return (
             self.relative_positions(queries, keys) if self.relative_positions else 0.0
         )

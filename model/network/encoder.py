@@ -1,4 +1,6 @@
-"""The encoder of a Transformer: BERT (Devlin et al. 2019) by itself, or the half of a network of `transformer`."""
+"""The encoder of a Transformer: BERT (Devlin et al. 2019) by itself, or the half of a
+network of `transformer`.
+"""
 
 from typing import Any
 
@@ -20,7 +22,8 @@ from precis.model.network.positions import (
 
 
 class Encoder(keras.Model):
-    """Token ids in, a state for each of them out; its weights have the names that they have in `Transformer`.
+    """Token ids in, a state for each of them out; its weights have the names that they
+    have in `Transformer`.
 
     Attributes:
       config: its shape.
@@ -55,12 +58,14 @@ def add_encoder(
     *,
     has_logits_bias: bool = False,
 ) -> None:
-    """Gives a network the layers of an encoder: embedding, source_input, encoder_positions, encoder and encoder_norm.
+    """Gives a network the layers of an encoder: embedding, source_input,
+    encoder_positions, encoder and encoder_norm.
 
     Args:
       network: a model under construction.
       config: its shape.
-      has_logits_bias: whether the embedding is an output layer too and adds a number per piece.
+      has_logits_bias: whether the embedding is an output layer too and adds a number
+          per piece.
     """
     stack: StackConfig = config
     network.embedding = TokenEmbedding(
@@ -96,7 +101,8 @@ def read_tokens(
       training: whether dropout is on.
 
     Returns:
-      States float32 [B, S, D], the bias of scores float32 [B, 1, 1, S] that hides padding, and the weights [B, H, S, S] of each block.
+      States float32 [B, S, D], the bias of scores float32 [B, 1, 1, S] that hides
+      padding, and the weights [B, H, S, S] of each block.
     """
     hidden = score_bias(padding_mask(tokens, network.config.pad_id))
     bias, seen = hidden, []

@@ -1,7 +1,9 @@
-"""The network that scores sentences in the manner of BertSumExt (Liu and Lapata 2019, section 3.2).
+"""The network that scores sentences in the manner of BertSumExt (Liu and Lapata 2019,
+section 3.2).
 
-Sentence vectors and features become states, inter-sentence Transformer layers let each sentence see the others, and a linear layer says how
-likely the sentence belongs to the oracle. The vectors come from an encoder that is trained elsewhere and not changed here.
+Sentence vectors and features become states, inter-sentence Transformer layers let each
+sentence see the others, and a linear layer says how likely the sentence belongs to the
+oracle. The vectors come from an encoder that is trained elsewhere and not changed here.
 """
 
 from typing import Any
@@ -19,7 +21,9 @@ from precis.model.network.layers import (
     score_bias,
 )
 
-_LARGEST = 6.0  # scaled features are cut there: those of a document unlike the training's stay within reach
+# scaled features are cut there: those of a document unlike the training's stay within
+# reach
+_LARGEST = 6.0
 
 
 class Extractor(keras.Model):
@@ -27,7 +31,8 @@ class Extractor(keras.Model):
 
     Attributes:
       config: its shape.
-      feature_mean, feature_scale: float32 [F]; features are shifted and multiplied by them. Set once, from the training articles.
+      feature_mean, feature_scale: float32 [F]; features are shifted and multiplied by
+          them. Set once, from the training articles.
     """
 
     def __init__(self, config: ExtractorConfig, **kwargs: Any) -> None:

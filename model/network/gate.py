@@ -1,4 +1,6 @@
-"""The convolutional gated unit of global encoding (Lin et al. 2018, section 3.2): dims what a summary can do without."""
+"""The convolutional gated unit of global encoding (Lin et al. 2018, section 3.2): dims
+what a summary can do without.
+"""
 
 from typing import Any
 
@@ -12,9 +14,11 @@ _WIDTHS = (1, 3, 5)  # of the convolutions
 
 
 class ConvolutionalGate(keras.layers.Layer):
-    """Encoder states times a gate from 0 to 1: convolutions of three widths side by side, self-attention over them, a sigmoid.
+    """Encoder states times a gate from 0 to 1: convolutions of three widths side by
+    side, self-attention over them, a sigmoid.
 
-    A convolution of width 5 is two of width 3 behind each other, as in Inception. All of it in float32: it is small.
+    A convolution of width 5 is two of width 3 behind each other, as in Inception. All
+    of it in float32: it is small.
     """
 
     def __init__(self, *, width: int, dropout: float, **kwargs: Any) -> None:
@@ -65,7 +69,9 @@ class ConvolutionalGate(keras.layers.Layer):
         self.built = True
 
     def call(self, states: Any, bias: Any, training: bool = False) -> Any:
-        """[B, S, D] -> [B, S, D]; bias float32 [B, 1, 1, S], below 0 at padding, which no convolution sees."""
+        """[B, S, D] -> [B, S, D]; bias float32 [B, 1, 1, S], below 0 at padding, which
+        no convolution sees.
+        """
         is_text = ops.cast(bias[:, 0, 0, :, None] >= 0.0, "float32")  # [B, S, 1]
         seen = ops.cast(states, "float32") * is_text
         wide = self.wide_outer(self.wide_inner(seen) * is_text)

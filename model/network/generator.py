@@ -1,4 +1,6 @@
-"""What all networks that write have in common: how the states of a decoder become the next token, and what a search keeps meanwhile."""
+"""What all networks that write have in common: how the states of a decoder become the
+next token, and what a search keeps meanwhile.
+"""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +26,8 @@ class Memory(NamedTuple):
       states: [B, S, D].
       source: int32 [B, S].
       bias: float32 [B, 1, 1, S], MASKED at padding.
-      blocks: what else the decoder reads, of each of its blocks; () where the states are all.
+      blocks: what else the decoder reads, of each of its blocks; () where the states
+          are all.
     """
 
     states: Any
@@ -34,11 +37,14 @@ class Memory(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What a step needs of the steps before it. A step consumes the cache it is given: only the one it gives back may be used on.
+    """What a step needs of the steps before it. A step consumes the cache it is given:
+    only the one it gives back may be used on.
 
     Attributes:
-      beams: nested tensors [B, K, ...] that belong to a hypothesis; a search that reorders hypotheses reorders these.
-      shared: nested tensors that belong to the document or to the network; a search hands them on as they are.
+      beams: nested tensors [B, K, ...] that belong to a hypothesis; a search that
+          reorders hypotheses reorders these.
+      shared: nested tensors that belong to the document or to the network; a search
+          hands them on as they are.
     """
 
     beams: Any
@@ -46,7 +52,9 @@ class Cache(NamedTuple):
 
 
 class Output(NamedTuple):
-    """The end of the network as a step reads it: the output layer made ready, and what the pointer reads, or ()."""
+    """The end of the network as a step reads it: the output layer made ready, and what
+    the pointer reads, or ().
+    """
 
     product: Product
     pointer: Any
@@ -59,7 +67,8 @@ class AttentionMap(NamedTuple):
       block: encoder, self, cross or copy.
       layer: its number from below; 0 for copy.
       weights: float32 [B, H, T, S], what each of T tokens read of S.
-      rows, columns: which tokens these are, `source`, `target` or, of columns, `both` for the source with the target behind it.
+      rows, columns: which tokens these are, `source`, `target` or, of columns, `both`
+          for the source with the target behind it.
     """
 
     block: str
@@ -70,15 +79,19 @@ class AttentionMap(NamedTuple):
 
 
 class Generator(keras.Model):
-    """Source ids in, logits of the summary's next token out: the base of all networks that write.
+    """Source ids in, logits of the summary's next token out: the base of all networks
+    that write.
 
-    A network sets `embedding` (of the source) and calls `add_output` in its constructor; it defines `encode`, `decode`, `start`, `step`,
-    `grow`, `narrow` and `encoder_parts`.
+    A network sets `embedding` (of the source) and calls `add_output` in its
+    constructor; it defines `encode`, `decode`, `start`, `step`, `grow`, `narrow` and
+    `encoder_parts`.
 
     Attributes:
       config: its shape.
-      target_embedding: of what was written; the same layer as `embedding` where source and target share a vocabulary.
-      is_encoder_frozen: whether the encoder stays as it is in training; it then reads without dropout.
+      target_embedding: of what was written; the same layer as `embedding` where source
+          and target share a vocabulary.
+      is_encoder_frozen: whether the encoder stays as it is in training; it then reads
+          without dropout.
     """
 
     embedding: TokenEmbedding
@@ -127,13 +140,17 @@ class Generator(keras.Model):
                 part.build((None, None, self.target_embedding.width))
 
     def call(self, source: Any, target: Any, training: bool = False) -> Any:
-        """Teacher forcing: int32 [B, S] and [B, T] (start token first) -> float32 logits [B, T, V] of each next token."""
+        """Teacher forcing: int32 [B, S] and [B, T] (start token first) -> float32
+        logits [B, T, V] of each next token.
+        """
         return log_probs(self.predict_next(source, target, training=training))
 
     def predict_next(
         self, source: Any, target: Any, training: bool = False
     ) -> Prediction:
-        """Teacher forcing, in the parts that a loss reads; the arguments are those of a call."""
+        """Teacher forcing, in the parts that a loss reads; the arguments are those of a
+        call.
+        """
         memory = self.encode(source, training=training)
         states, inputs, _ = self.decode(target, memory, training=training)
         logits = self._logits(states)
@@ -149,7 +166,9 @@ class Generator(keras.Model):
         )
 
     def attention(self, source: Any, target: Any) -> list[AttentionMap]:
-        """What every block reads, teacher-forced: int32 [B, S] and [B, T] (start token first)."""
+        """What every block reads, teacher-forced: int32 [B, S] and [B, T] (start token
+        first).
+        """
         memory, maps = self.encode_seen(source)
         states, inputs, read = self.decode(target, memory)
         if self.pointer is None:
@@ -179,7 +198,9 @@ class Generator(keras.Model):
     def decode(
         self, target: Any, memory: Memory, training: bool = False
     ) -> tuple[Any, Any, list[AttentionMap]]:
-        """int32 [B, T] -> the decoder's last states and what entered its first block, both [B, T, D], and what its blocks read."""
+        """int32 [B, T] -> the decoder's last states and what entered its first block,
+        both [B, T, D], and what its blocks read.
+        """
         raise NotImplementedError
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
@@ -193,7 +214,9 @@ class Generator(keras.Model):
             part.trainable = False
 
     def coverage_penalty(self, cache: Cache) -> Any:
-        """How little of the source each hypothesis has read, float32 [B, K], at most 0; of a cache that counts it."""
+        """How little of the source each hypothesis has read, float32 [B, K], at most 0;
+        of a cache that counts it.
+        """
         return coverage_penalty(
             cache.beams.coverage, cache.shared.output.pointer.source_bias
         )
@@ -227,7 +250,9 @@ class Generator(keras.Model):
     def step_output(
         self, states: Any, inputs: Any, output: Output, coverage: Any
     ) -> tuple[Any, Any]:
-        """float32 logits [B, K, V] of states and inputs [B, K, D], and the coverage after them."""
+        """float32 logits [B, K, V] of states and inputs [B, K, D], and the coverage
+        after them.
+        """
         batch, beams, width = ops.shape(states)
         rows = ops.reshape(states, (-1, width))
         logits = ops.reshape(

@@ -1,4 +1,6 @@
-"""Operations with gradients written by hand: those of automatic differentiation, in fewer passes over memory."""
+"""Operations with gradients written by hand: those of automatic differentiation, in
+fewer passes over memory.
+"""
 
 from typing import Any
 
@@ -9,7 +11,8 @@ from keras import ops
 def attend(
     query: Any, key: Any, value: Any, bias: Any, scale: float = 1.0
 ) -> tuple[Any, Any]:
-    """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017, equation 1).
+    """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017,
+    equation 1).
 
     Args:
       query: [B, H, T, D/H].
@@ -18,7 +21,8 @@ def attend(
       scale: of the scores.
 
     Returns:
-      The mixed values [B, H, T, D/H], and the weights float32 [B, H, T, S], through which no gradient flows.
+      The mixed values [B, H, T, D/H], and the weights float32 [B, H, T, S], through
+      which no gradient flows.
     """
 
     if bias.shape[:2] == (
@@ -29,7 +33,8 @@ def attend(
 
     @ops.custom_gradient
     def read(query: Any, key: Any, value: Any, bias: Any) -> tuple[Any, Any]:
-        # In this order TensorFlow's graph optimizer makes one operation of the product, the scale and the bias.
+        # In this order TensorFlow's graph optimizer makes one operation of the product,
+        # the scale and the bias.
         scores = (
             ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)) * scale, "float32")
             + bias
@@ -41,8 +46,9 @@ def attend(
             of_mixed, _ = keras.tree.flatten(
                 upstream
             )  # two arguments, or on JAX one of two parts
-            # What the gradient of a softmax subtracts, the sum over S of weights * gradient, is also the sum over D/H of mixed * gradient
-            # (Dao et al. 2022, appendix B.2), a shorter row.
+            # What the gradient of a softmax subtracts, the sum over S of weights *
+            # gradient, is also the sum over D/H of mixed * gradient (Dao et al. 2022,
+            # appendix B.2), a shorter row.
             shift = ops.sum(
                 ops.cast(mixed, "float32") * ops.cast(of_mixed, "float32"),
                 axis=-1,
@@ -58,7 +64,8 @@ def attend(
                 keepdims=True,
             )
             of_scores = ops.cast(of_scores, query.dtype)
-            # The narrow factor stands first and is turned: products that turn [T, S] are slower.
+            # The narrow factor stands first and is turned: products that turn [T, S]
+            # are slower.
             of_key = ops.swapaxes(
                 ops.matmul(ops.swapaxes(query * scale, -1, -2), of_scores), -1, -2
             )
@@ -77,7 +84,9 @@ def attend(
 
 
 def layer_norm(states: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
-    """LayerNorm (Ba et al. 2016) over the last axis: states float32 [..., D], gamma and beta [D]."""
+    """LayerNorm (Ba et al. 2016) over the last axis: states float32 [..., D], gamma and
+    beta [D].
+    """
     width = states.shape[-1]
 
     @ops.custom_gradient

@@ -1,4 +1,6 @@
-"""The parts of a Transformer (Vaswani et al. 2017), in keras.ops: positions, masks, norms, attention, blocks."""
+"""The parts of a Transformer (Vaswani et al. 2017), in keras.ops: positions, masks,
+norms, attention, blocks.
+"""
 
 import functools
 import math
@@ -12,7 +14,8 @@ from precis.model.network.backend import add_bias, keep_mask
 from precis.model.network.config import StackConfig
 from precis.model.network.gradients import attend, layer_norm
 
-# What a masked score becomes before the softmax. Finite, so that a row with nothing to read stays free of NaN.
+# What a masked score becomes before the softmax. Finite, so that a row with nothing to
+# read stays free of NaN.
 MASKED = -1e9
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
@@ -32,7 +35,8 @@ def padding_mask(ids: Any, pad_id: int) -> Any:
 
 
 def look_ahead_mask(length: int) -> Any:
-    """Which target positions each target position may read: bool [1, 1, T, T], itself and all before it.
+    """Which target positions each target position may read: bool [1, 1, T, T], itself
+    and all before it.
 
     T = 3 ->  True  False False
               True  True  False
@@ -42,12 +46,15 @@ def look_ahead_mask(length: int) -> Any:
 
 
 def score_bias(mask: Any) -> Any:
-    """What a mask adds to scores, float32: 0 where it is True. The mask is small where scores are large, so adding beats choosing."""
+    """What a mask adds to scores, float32: 0 where it is True. The mask is small where
+    scores are large, so adding beats choosing.
+    """
     return ops.where(mask, 0.0, MASKED)
 
 
 def log_norm(logits: Any) -> Any:
-    """log of the sum of exp(logits) over the last axis, which is kept: in one softmax and two maxima, faster than pass by pass.
+    """log of the sum of exp(logits) over the last axis, which is kept: in one softmax
+    and two maxima, faster than pass by pass.
 
     The largest probability is exp(largest logit - norm), and it is at least 1 / V.
     """
@@ -70,7 +77,9 @@ def places(ids: Any) -> Any:
 
 
 class Linear(keras.layers.Dense):
-    """A linear layer; as one product over all rows, which fuses with the bias and the activation behind it."""
+    """A linear layer; as one product over all rows, which fuses with the bias and the
+    activation behind it.
+    """
 
     def call(self, states: Any, training: bool = False) -> Any:
         """[..., I] -> [..., O]."""
@@ -84,7 +93,9 @@ class Linear(keras.layers.Dense):
 
 
 class Dropout(keras.layers.Dropout):
-    """Sets a share of the values to zero while training, and scales the others up so that the mean stays."""
+    """Sets a share of the values to zero while training, and scales the others up so
+    that the mean stays.
+    """
 
     def call(self, states: Any, training: bool = False) -> Any:
         """[...] -> [...]."""
@@ -104,13 +115,17 @@ class LayerNorm(keras.layers.LayerNormalization):
 
 
 def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
-    """A norm over the width, in float32: LayerNorm or RMSNorm (Zhang and Sennrich 2019)."""
+    """A norm over the width, in float32: LayerNorm or RMSNorm (Zhang and Sennrich
+    2019).
+    """
     kind = keras.layers.RMSNormalization if config.rms_norm else LayerNorm
     return kind(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
 
 
 class MultiHeadAttention(keras.layers.Layer):
-    """H attentions side by side (Vaswani et al. 2017, section 3.2.2); D/H stands for the width of a head, whatever it is."""
+    """H attentions side by side (Vaswani et al. 2017, section 3.2.2); D/H stands for
+    the width of a head, whatever it is.
+    """
 
     def __init__(
         self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any
@@ -143,7 +158,9 @@ class MultiHeadAttention(keras.layers.Layer):
     def call(
         self, states: Any, memory: Any, bias: Any, past: Any = None
     ) -> tuple[Any, Any]:
-        """States [B, T, D] read memory [B, S, D] -> [B, T, D] and weights [B, H, T, S]; bias as in `attend`, past as in `EncoderBlock`."""
+        """States [B, T, D] read memory [B, S, D] -> [B, T, D] and weights [B, H, T, S];
+        bias as in `attend`, past as in `EncoderBlock`.
+        """
         own = self.keys_values(memory)
         if past is not None:
             own = tuple(
@@ -172,7 +189,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 class Residual(keras.layers.Layer):
-    """What surrounds a sublayer: norm(x + dropout(sublayer(x))), or with the norm first x + dropout(sublayer(norm(x))). In float32."""
+    """What surrounds a sublayer: norm(x + dropout(sublayer(x))), or with the norm first
+    x + dropout(sublayer(norm(x))). In float32.
+    """
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
@@ -195,7 +214,9 @@ class Residual(keras.layers.Layer):
 
 
 class FeedForward(keras.layers.Layer):
-    """The position-wise network: linear(activation(linear(x))), D -> F -> D; gated, linear(activation(linear(x)) * linear(x))."""
+    """The position-wise network: linear(activation(linear(x))), D -> F -> D; gated,
+    linear(activation(linear(x)) * linear(x)).
+    """
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -231,10 +252,13 @@ class FeedForward(keras.layers.Layer):
 
 
 class EncoderBlock(keras.layers.Layer):
-    """Self-attention, then the feed-forward network; with a bias that hides what comes later, also a block of a decoder-only network."""
+    """Self-attention, then the feed-forward network; with a bias that hides what comes
+    later, also a block of a decoder-only network.
+    """
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
-        # Not cast on the way in: under mixed precision the residual stream would lose its float32.
+        # Not cast on the way in: under mixed precision the residual stream would lose
+        # its float32.
         super().__init__(autocast=False, **kwargs)
         self.width = config.width
         self.attention = MultiHeadAttention(config=config, name="attention")
@@ -257,9 +281,11 @@ class EncoderBlock(keras.layers.Layer):
     def call(
         self, states: Any, bias: Any, past: Any = None, training: bool = False
     ) -> tuple[Any, Any]:
-        """[B, S, D] -> [B, S, D] and the attention's weights [B, H, S, S]; bias as in `attend`.
+        """[B, S, D] -> [B, S, D] and the attention's weights [B, H, S, S]; bias as in
+        `attend`.
 
-        Keys and values `past`, each [B, H, P, D/H], are read as if they stood before the states: the weights are [B, H, S, P + S] then.
+        Keys and values `past`, each [B, H, P, D/H], are read as if they stood before
+        the states: the weights are [B, H, S, P + S] then.
         """
         reads = self.attention_residual.reads(states)
         update, weights = self.attention(reads, reads, bias, past=past)
@@ -269,7 +295,9 @@ class EncoderBlock(keras.layers.Layer):
 
 
 class DecoderBlock(keras.layers.Layer):
-    """Self-attention over the past, cross-attention to the source, then the feed-forward network."""
+    """Self-attention over the past, cross-attention to the source, then the
+    feed-forward network.
+    """
 
     def __init__(
         self, *, config: StackConfig, memory_width: int, **kwargs: Any
@@ -309,7 +337,9 @@ class DecoderBlock(keras.layers.Layer):
         source_bias: Any,
         training: bool = False,
     ) -> tuple[Any, Any, Any]:
-        """[B, T, D] -> [B, T, D], and the weights of both attentions, [B, H, T, T] and [B, H, T, S]; biases as in `attend`."""
+        """[B, T, D] -> [B, T, D], and the weights of both attentions, [B, H, T, T] and
+        [B, H, T, S]; biases as in `attend`.
+        """
         reads = self.self_residual.reads(states)
         update, own = self.self_attention(reads, reads, own_bias)
         states = self.self_residual(states, update, training=training)

@@ -1,4 +1,6 @@
-"""What hypotheses wrote: keys and values in slots that a search never moves, and for each hypothesis which of them are its own past."""
+"""What hypotheses wrote: keys and values in slots that a search never moves, and for
+each hypothesis which of them are its own past.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +13,9 @@ from precis.model.network.layers import MASKED, MultiHeadAttention
 
 
 class Own(NamedTuple):
-    """What the hypotheses wrote in one block: keys and values, each [B * H * M / K, K * D/H], a row holding the K slots of one step."""
+    """What the hypotheses wrote in one block: keys and values, each [B * H * M / K, K *
+    D/H], a row holding the K slots of one step.
+    """
 
     keys: Any
     values: Any
@@ -22,7 +26,8 @@ class Past(NamedTuple):
 
     Attributes:
       own: of each block.
-      first: int32 scalar; the slots of the step at position `index` begin at K * (first + index).
+      first: int32 scalar; the slots of the step at position `index` begin at K * (first
+          + index).
       positions: int32 [B, M], the position whose step a slot is for.
     """
 
@@ -34,10 +39,12 @@ class Past(NamedTuple):
 def start_past(
     attentions: Sequence[MultiHeadAttention], *, batch: Any, beams: int, length: int
 ) -> tuple[Any, Past]:
-    """An empty past of the self-attention of each block, with room for `length` steps, and which slots are readable: none.
+    """An empty past of the self-attention of each block, with room for `length` steps,
+    and which slots are readable: none.
 
     Returns:
-      float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where not, and the past.
+      float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where not, and
+      the past.
     """
     own = tuple(_make_own(attention, batch, beams, length) for attention in attentions)
     positions = ops.broadcast_to(
@@ -53,7 +60,9 @@ def start_past(
 def grow_past(
     readable: Any, past: Past, *, heads: int, written: Any, more: int
 ) -> tuple[Any, Past]:
-    """The same after `written` steps with room for `more`, without the slots that nobody reads."""
+    """The same after `written` steps with room for `more`, without the slots that
+    nobody reads.
+    """
     batch, beams, _ = ops.shape(readable)
     kept = _slots_in_use(readable)
     count = ops.shape(kept)[1]
@@ -91,7 +100,9 @@ def narrow_past(past: Past, documents: Any, *, batch: Any) -> Past:
 
 
 def open_slots(readable: Any, past: Past, index: Any) -> tuple[Any, Any]:
-    """What is readable at the step at position `index`, each hypothesis's slot of this step included, and the place of these slots."""
+    """What is readable at the step at position `index`, each hypothesis's slot of this
+    step included, and the place of these slots.
+    """
     _, beams, slots = ops.shape(readable)
     place = past.first + index
     own = (
@@ -112,7 +123,8 @@ def _make_own(
 
 
 def _slots_in_use(readable: Any) -> Any:
-    """The slots that some hypothesis reads, and as many others as make the number the same for all documents and a multiple of 4 K.
+    """The slots that some hypothesis reads, and as many others as make the number the
+    same for all documents and a multiple of 4 K.
 
     Of 4 K and not K, because a product of a new shape has to be prepared once.
 
@@ -120,7 +132,8 @@ def _slots_in_use(readable: Any) -> Any:
       readable: float32 [B, K, M], 0 or MASKED.
 
     Returns:
-      int32 [B, P], in the order of the slots for those in use. Where shapes must be known beforehand: all slots.
+      int32 [B, P], in the order of the slots for those in use. Where shapes must be
+      known beforehand: all slots.
     """
     batch, beams, slots = ops.shape(readable)
     if has_static_shapes():

@@ -1,4 +1,6 @@
-"""The pointer-generator output (See, Liu and Manning 2017): each token is either generated or copied from the source."""
+"""The pointer-generator output (See, Liu and Manning 2017): each token is either
+generated or copied from the source.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -8,7 +10,8 @@ from keras import ops
 
 from precis.model.network.layers import log_norm, places
 
-# Added to nothing, only a floor below which a probability is not logged: smaller than any float32 softmax says anything about.
+# Added to nothing, only a floor below which a probability is not logged: smaller than
+# any float32 softmax says anything about.
 LOWEST_PROBABILITY = 1e-30
 COVERAGE_WEIGHT = "coverage_weight"  # the name of the weight that only coverage needs
 
@@ -33,11 +36,14 @@ class PointerGenerator(keras.layers.Layer):
     P(w) = p_gen P_vocab(w) + (1 - p_gen) * sum of a_i over the source positions i that hold w       (equation 9)
     p_gen = sigmoid(w_c . context + w_s . state + w_x . input + b)                                  (equation 8)
 
-    where a = softmax over the source of a scaled dot product of state and memory, and context = sum of a_i memory_i. Word pieces spell
-    every word, so there is no extended vocabulary.
+    where a = softmax over the source of a scaled dot product of state and memory, and
+    context = sum of a_i memory_i. Word pieces spell every word, so there is no extended
+    vocabulary.
 
-    With coverage (section 2.3), c_i = sum of a_i over the tokens before, times a number that is learned, is added to the scores: equation
-    11 of the paper without its hidden layer, as the scores here have none. The number begins at 0, so a network that was trained without
+    With coverage (section 2.3), c_i = sum of a_i over the tokens before, times a number
+    that is learned, is added to the scores: equation 11 of the paper without its hidden
+        layer, as the scores here have none. The number begins at 0, so a network that
+        was trained without
     coverage goes on from where it was.
     """
 
@@ -49,7 +55,8 @@ class PointerGenerator(keras.layers.Layer):
         has_coverage: bool = False,
         **kwargs: Any,
     ) -> None:
-        # Not cast on the way in: under mixed precision the logits would lose their float32.
+        # Not cast on the way in: under mixed precision the logits would lose their
+        # float32.
         super().__init__(autocast=False, **kwargs)
         self.width, self.memory_width, self.has_coverage = (
             width,
@@ -81,7 +88,8 @@ class PointerGenerator(keras.layers.Layer):
 
         Args:
           states: [B, T, D], the decoder's last states.
-          inputs: [B, T, D], what entered the decoder: the embeddings of its input tokens.
+          inputs: [B, T, D], what entered the decoder: the embeddings of its input
+              tokens.
           source: int32 [B, S].
           memory: [B, S, D].
           source_bias: float32 [B, 1, S], MASKED at padding.
@@ -103,16 +111,19 @@ class PointerGenerator(keras.layers.Layer):
         past: "PointerMemory",
         coverage: Any,
     ) -> tuple[Any, Any]:
-        """The mixture as unnormalised log-probabilities: a search has no time for a pass over the vocabulary.
+        """The mixture as unnormalised log-probabilities: a search has no time for a
+        pass over the vocabulary.
 
-        log P(w) = log p_gen + log P_vocab(w) for all that the source does not hold. So P / p_gen differs from P_vocab only at the tokens of
-        the source, and only these logits are changed.
+        log P(w) = log p_gen + log P_vocab(w) for all that the source does not hold. So
+        P / p_gen differs from P_vocab only at the tokens of the source, and only these
+        logits are changed.
 
         Args:
           logits: float32 [B, K, V] of the generator.
           states, inputs: [B, K, D].
           past: of the source.
-          coverage: float32 [B, K, S], the sum of what was read before, or () where nobody counts it.
+          coverage: float32 [B, K, S], the sum of what was read before, or () where
+              nobody counts it.
 
         Returns:
           float32 [B, K, V], and the coverage with what was read now.
@@ -152,7 +163,9 @@ class PointerGenerator(keras.layers.Layer):
         return ops.cast(scores, "float32") + source_bias
 
     def _read_in_turn(self, scores: Any) -> Any:
-        """The copy distributions of scores [B, T, S] where each token's depends on those before it."""
+        """The copy distributions of scores [B, T, S] where each token's depends on
+        those before it.
+        """
 
         def read(coverage: Any, scores: Any) -> tuple[Any, Any]:
             copy = ops.softmax(scores + self.coverage_weight * coverage)
@@ -210,13 +223,16 @@ def mix(generate: Any, vocabulary: Any, copy: Any, source: Any) -> Any:
 
 
 def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
-    """What stands at source positions, float32 [B, T, S], summed at their tokens, [B, T, V]; zero elsewhere. The source is int32 [B, S]."""
+    """What stands at source positions, float32 [B, T, S], summed at their tokens, [B,
+    T, V]; zero elsewhere. The source is int32 [B, S].
+    """
     batch, steps, length = ops.shape(values)
     rows = ops.broadcast_to(ops.arange(batch)[:, None], (batch, length))  # [B, S]
     targets = ops.reshape(
         ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2)
     )
-    # All steps of a source position go to one row of the vocabulary axis, so the scatter moves whole rows of T values.
+    # All steps of a source position go to one row of the vocabulary axis, so the
+    # scatter moves whole rows of T values.
     values = ops.reshape(ops.swapaxes(values, 1, 2), (batch * length, steps))
     return ops.swapaxes(
         ops.scatter(targets, values, (batch, vocabulary_size, steps)), 1, 2
@@ -224,12 +240,15 @@ def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
 
 
 def coverage_loss(copy: Any) -> Any:
-    """What is read again: the sum over the source of min(a_i, c_i) (equation 12), float32 [B, T] of copy distributions [B, T, S]."""
+    """What is read again: the sum over the source of min(a_i, c_i) (equation 12),
+    float32 [B, T] of copy distributions [B, T, S].
+    """
     return ops.sum(ops.minimum(copy, ops.cumsum(copy, axis=1) - copy), axis=-1)
 
 
 def coverage_penalty(coverage: Any, source_bias: Any) -> Any:
-    """The sum over the source of log(min(coverage, 1)) (Wu et al. 2016, equation 14), at most 0.
+    """The sum over the source of log(min(coverage, 1)) (Wu et al. 2016, equation 14),
+    at most 0.
 
     Args:
       coverage: float32 [B, K, S].

@@ -1,4 +1,6 @@
-"""Where a token stands, as the networks see it: embeddings with position codes, and numbers for the distance between two positions."""
+"""Where a token stands, as the networks see it: embeddings with position codes, and
+numbers for the distance between two positions.
+"""
 
 import math
 from typing import Any
@@ -14,9 +16,11 @@ from precis.model.network.layers import Dropout, make_norm
 def sinusoidal_positions(
     length: int, width: int, *, in_halves: bool = False
 ) -> np.ndarray:
-    """Sine and cosine position codes, float32 [length, width] (Vaswani et al. 2017, section 3.5).
+    """Sine and cosine position codes, float32 [length, width] (Vaswani et al. 2017,
+    section 3.5).
 
-    PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)); in halves, all sines stand before all cosines.
+    PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)); in
+    halves, all sines stand before all cosines.
     """
     angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
     codes = np.stack([np.sin(angles), np.cos(angles)], axis=1 if in_halves else -1)
@@ -44,7 +48,8 @@ class TokenEmbedding(keras.layers.Layer):
         self.scale = math.sqrt(width) if is_scaled else 1.0
 
     def build(self, _: Any = None) -> None:
-        # Standard deviation D^-0.5 makes a scaled embedding as large as a position code, and tied logits about 1.
+        # Standard deviation D^-0.5 makes a scaled embedding as large as a position
+        # code, and tied logits about 1.
         self.table = self.add_weight(
             name="table",
             shape=(self.vocabulary_size, self.width),
@@ -52,7 +57,8 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.logits_bias = None
         if self.has_logits_bias:
-            # `logits` is called by a network that may compute in another precision; autocast would bring it there.
+            # `logits` is called by a network that may compute in another precision;
+            # autocast would bring it there.
             self.logits_bias = self.add_weight(
                 name="logits_bias",
                 shape=(self.vocabulary_size,),
@@ -66,7 +72,9 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.take(self.table, ids, axis=0) * self.scale
 
     def logits(self, states: Any, dtype: Any) -> Any:
-        """States [..., D] times the table transposed, multiplied in `dtype`, float32 [..., V]."""
+        """States [..., D] times the table transposed, multiplied in `dtype`, float32
+        [..., V].
+        """
         logits = ops.cast(
             ops.matmul(
                 ops.cast(states, dtype), ops.transpose(ops.cast(self.table, dtype))
@@ -77,7 +85,9 @@ class TokenEmbedding(keras.layers.Layer):
 
 
 class PositionedInput(keras.layers.Layer):
-    """What enters the first block: embeddings plus positions, normed if so configured, then dropout. Always float32."""
+    """What enters the first block: embeddings plus positions, normed if so configured,
+    then dropout. Always float32.
+    """
 
     def __init__(self, *, config: StackConfig, max_tokens: int, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
@@ -103,7 +113,9 @@ class PositionedInput(keras.layers.Layer):
         self.built = True
 
     def call(self, embedded: Any, positions: Any = None, training: bool = False) -> Any:
-        """Whole rows: [B, T, D] -> [B, T, D]; each begins at position 0 unless positions int32 [B, T] say where its tokens stand."""
+        """Whole rows: [B, T, D] -> [B, T, D]; each begins at position 0 unless
+        positions int32 [B, T] say where its tokens stand.
+        """
         if positions is not None:
             return self.dropout(self.at(embedded, positions), training=training)
         if self.positions is not None:
@@ -114,7 +126,9 @@ class PositionedInput(keras.layers.Layer):
         return self.dropout(self._normed(embedded), training=training)
 
     def at(self, embedded: Any, positions: Any) -> Any:
-        """Tokens [..., D] at positions int32, which are broadcast to [...]; without dropout."""
+        """Tokens [..., D] at positions int32, which are broadcast to [...]; without
+        dropout.
+        """
         if self.positions is not None:
             embedded = embedded + ops.take(
                 ops.convert_to_tensor(self.positions), positions, axis=0
@@ -126,9 +140,11 @@ class PositionedInput(keras.layers.Layer):
 
 
 class RelativePositions(keras.layers.Layer):
-    """A number for each head and each distance between query and key, added to scores (Raffel et al. 2020, section 2.1). Always float32.
+    """A number for each head and each distance between query and key, added to scores
+    (Raffel et al. 2020, section 2.1). Always float32.
 
-    Distances share buckets: half of them are for one distance each, the others grow logarithmically up to the longest. A stack that
+    Distances share buckets: half of them are for one distance each, the others grow
+        logarithmically up to the longest. A stack that
     reads in both directions has half of the buckets for each direction.
     """
 
@@ -154,7 +170,9 @@ class RelativePositions(keras.layers.Layer):
         self.built = True
 
     def call(self, queries: Any, keys: Any) -> Any:
-        """What is added to scores: positions int32 [..., T] and [..., S] -> float32 [..., H, T, S]."""
+        """What is added to scores: positions int32 [..., T] and [..., S] -> float32
+        [..., H, T, S].
+        """
         distances = (
             ops.clip(
                 keys[..., None, :] - queries[..., :, None], -self.longest, self.longest
@@ -170,7 +188,9 @@ class RelativePositions(keras.layers.Layer):
 def relative_buckets(
     distances: np.ndarray, *, buckets: int, longest: int, is_bidirectional: bool
 ) -> np.ndarray:
-    """The bucket of each distance, int32 of the same shape; a distance is the key's position less the query's."""
+    """The bucket of each distance, int32 of the same shape; a distance is the key's
+    position less the query's.
+    """
     first = np.zeros_like(distances)
     if is_bidirectional:
         buckets //= 2

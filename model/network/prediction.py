@@ -1,4 +1,6 @@
-"""What a network says of the next tokens of a whole target, in parts, so that a loss need not join them over the vocabulary."""
+"""What a network says of the next tokens of a whole target, in parts, so that a loss
+need not join them over the vocabulary.
+"""
 
 from typing import Any, NamedTuple
 
@@ -12,8 +14,10 @@ class Prediction(NamedTuple):
 
     Attributes:
       logits: float32 [B, T, V] of the generator.
-      reading: what the pointer read, or None: the generator's distribution is the network's.
-      coverage_loss: float32 [B, T], what the pointer read again (See et al. 2017, equation 12), or None without coverage.
+      reading: what the pointer read, or None: the generator's distribution is the
+          network's.
+      coverage_loss: float32 [B, T], what the pointer read again (See et al. 2017,
+          equation 12), or None without coverage.
     """
 
     logits: Any

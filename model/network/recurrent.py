@@ -1,7 +1,9 @@
-"""A recurrent encoder-decoder with attention: GRU or LSTM, the scores of Luong et al. 2015 or of Bahdanau et al. 2015, input feeding.
+"""A recurrent encoder-decoder with attention: GRU or LSTM, the scores of Luong et al.
+2015 or of Bahdanau et al. 2015, input feeding.
 
-A step reads the embedding of the last token and, with input feeding, what the step before made; the cells step, their last state reads the
-memory, and state and context together become what the output layer sees:
+A step reads the embedding of the last token and, with input feeding, what the step
+before made; the cells step, their last state reads the memory, and state and context
+together become what the output layer sees:
 
     h_t = cells([x_t ; a_{t-1}])     weights = softmax(score(h_t, memory))     a_t = tanh(W [weights memory ; h_t])
 
@@ -35,28 +37,36 @@ _CELLS: Mapping[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
 
 
 class Read(NamedTuple):
-    """What the decoder reads of a source besides the states: their keys [B, S, D], and its first states, each [B, D]."""
+    """What the decoder reads of a source besides the states: their keys [B, S, D], and
+    its first states, each [B, D].
+    """
 
     keys: Any
     first: tuple[Any, ...]
 
 
 class State(NamedTuple):
-    """Where hypotheses stand: the states of all cells and what the last step made, all float32 [B, K, D]."""
+    """Where hypotheses stand: the states of all cells and what the last step made, all
+    float32 [B, K, D].
+    """
 
     cells: tuple[Any, ...]
     made: Any
 
 
 class Beams(NamedTuple):
-    """What belongs to a hypothesis: its state, and its coverage float32 [B, K, S] or () where nobody counts it."""
+    """What belongs to a hypothesis: its state, and its coverage float32 [B, K, S] or ()
+    where nobody counts it.
+    """
 
     state: State
     coverage: Any
 
 
 class Shared(NamedTuple):
-    """The shared part of the cache: the memory and its keys, both [B, S, D], its bias float32 [B, 1, S], the end of the network."""
+    """The shared part of the cache: the memory and its keys, both [B, S, D], its bias
+    float32 [B, 1, S], the end of the network.
+    """
 
     states: Any
     keys: Any
@@ -65,7 +75,9 @@ class Shared(NamedTuple):
 
 
 class Scores(keras.layers.Layer):
-    """How well states fit the memory: h W m (Luong et al. 2015, "general") or v tanh(W h + U m) (Bahdanau et al. 2015)."""
+    """How well states fit the memory: h W m (Luong et al. 2015, "general") or v tanh(W
+    h + U m) (Bahdanau et al. 2015).
+    """
 
     def __init__(self, *, width: int, is_additive: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -181,7 +193,9 @@ class Recurrent(Generator):
     def encode_seen(
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """As in `Generator`; recurrent layers read one token after the other and have no weights to show."""
+        """As in `Generator`; recurrent layers read one token after the other and have
+        no weights to show.
+        """
         mask = padding_mask(source, self.config.pad_id)
         bias, is_text = score_bias(mask), mask[:, 0, 0]
         states = self.input_dropout(self.embedding(source), training=training)
@@ -260,7 +274,9 @@ class Recurrent(Generator):
         )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
-        """Logits after one more token of each hypothesis: int32 [B, K] at position `index` -> float32 [B, K, V]."""
+        """Logits after one more token of each hypothesis: int32 [B, K] at position
+        `index` -> float32 [B, K, V].
+        """
         shared, inputs = cache.shared, self.embedding(tokens)
         state, _ = self._advance(
             inputs, cache.beams.state, shared.states, shared.keys, shared.source_bias
@@ -279,7 +295,9 @@ class Recurrent(Generator):
     def _advance(
         self, inputs: Any, state: State, memory: Any, keys: Any, bias: Any
     ) -> tuple[State, Any]:
-        """One step of hypotheses: inputs [B, K, D] -> the state after it, and what it read, float32 [B, K, S]."""
+        """One step of hypotheses: inputs [B, K, D] -> the state after it, and what it
+        read, float32 [B, K, S].
+        """
         batch, beams, width = ops.shape(inputs)
         reads = (
             ops.concatenate([inputs, state.made], axis=-1)

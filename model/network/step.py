@@ -1,11 +1,17 @@
-"""One step of a Transformer decoder for all hypotheses of all documents: the inner loop of every search.
+"""One step of a Transformer decoder for all hypotheses of all documents: the inner loop
+of every search.
 
-The formulas are those of `layers`; what differs is how they are laid out, because a search spends its time here:
-- the keys and values of a source stand once per document, and its K hypotheses read them in one product;
-- the own keys and values are never moved when the search reorders hypotheses. At each step hypothesis k writes into a slot of its own, and
-  `readable` says for every hypothesis in which of the M slots its past stands; a search reorders only that. Now and then, when room is
-  made for more steps, the slots that nobody reads any more are dropped;
-- one product makes query, key and value; kernels are brought into the computing dtype and the layout of the product once per search.
+The formulas are those of `layers`; what differs is how they are laid out, because a
+search spends its time here:
+- the keys and values of a source stand once per document, and its K hypotheses read
+  them in one product;
+- the own keys and values are never moved when the search reorders hypotheses. At each
+  step hypothesis k writes into a slot of its own, and `readable` says for every
+  hypothesis in which of the M slots its past stands; a search reorders only that. Now
+  and then, when room is made for more steps, the slots that nobody reads any more are
+  dropped;
+- one product makes query, key and value; kernels are brought into the computing dtype
+  and the layout of the product once per search.
 
     slots written by k =                0 1   0 1   0 1
     after three steps of K = 2:  k = 0  x .   . x   x .      it descends from hypothesis 1 of the second step
@@ -30,14 +36,18 @@ from precis.model.network.past import Own
 
 
 class Product(NamedTuple):
-    """A linear layer made ready: kernel [I, O] and bias [O], or () for none, in the dtype it is multiplied in."""
+    """A linear layer made ready: kernel [I, O] and bias [O], or () for none, in the
+    dtype it is multiplied in.
+    """
 
     kernel: Any
     bias: Any
 
 
 class InnerWeights(NamedTuple):
-    """The linear layers of a feed-forward network, made ready; `gate` is () where there is none."""
+    """The linear layers of a feed-forward network, made ready; `gate` is () where there
+    is none.
+    """
 
     inner: Product
     gate: Any
@@ -45,7 +55,9 @@ class InnerWeights(NamedTuple):
 
 
 class BlockWeights(NamedTuple):
-    """The linear layers of a block, made ready for `step_decoder_block` or `step_block`."""
+    """The linear layers of a block, made ready for `step_decoder_block` or
+    `step_block`.
+    """
 
     own: Product  # D -> 3 * H * D/H: query, key, value
     own_output: Product
@@ -55,9 +67,11 @@ class BlockWeights(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a block reads of the source: keys and values [B, H, S, D/H]; in float32 the keys are [B, H, D/H, S].
+    """What a block reads of the source: keys and values [B, H, S, D/H]; in float32 the
+    keys are [B, H, D/H, S].
 
-    They stand in the layout in which their product with the queries is fastest out of a cold cache (oneDNN, AVX-512).
+    They stand in the layout in which their product with the queries is fastest out of a
+    cold cache (oneDNN, AVX-512).
     """
 
     keys: Any
@@ -65,7 +79,9 @@ class Source(NamedTuple):
 
 
 def ready_weights(block: DecoderBlock) -> BlockWeights:
-    """The weights of a block of a decoder, once per search. Queries carry the scale of the scores."""
+    """The weights of a block of a decoder, once per search. Queries carry the scale of
+    the scores.
+    """
     own, cross, dtype = block.self_attention, block.cross_attention, block.compute_dtype
     query, output = (
         ready(cross.query, dtype, scale=cross.scale),
@@ -158,7 +174,8 @@ def step_decoder_block(
       weights: of the block, made ready.
       states: float32 [B * K, D].
       own: keys and values with M slots.
-      own_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis may not read; the slots of this step are readable.
+      own_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis
+          may not read; the slots of this step are readable.
       source: of the block.
       source_bias: float32 [B, 1, 1, S], MASKED at padding.
       place: int32 scalar, the K slots of this step begin at K times this.
@@ -208,7 +225,9 @@ def step_block(
     source_bias: Any,
     place: Any,
 ) -> tuple[Any, Own]:
-    """The same through a block that reads the source and what was written in one attention."""
+    """The same through a block that reads the source and what was written in one
+    attention.
+    """
     query, own = _write_own(
         block.attention,
         block.attention_residual.reads(states),
@@ -248,7 +267,9 @@ def _write_own(
     own_bias: Any,
     place: Any,
 ) -> tuple[Any, Own]:
-    """Queries [B, H, K, D/H] of states [B * K, D], and `own` with their keys and values."""
+    """Queries [B, H, K, D/H] of states [B * K, D], and `own` with their keys and
+    values.
+    """
     heads, depth = attention.heads, attention.head_width
     beams = own.keys.shape[-1] // depth
     slots = ops.shape(own_bias)[-1]
@@ -300,7 +321,9 @@ def _project(states: Any, product: Product) -> Any:
 
 
 def _attend(query: Any, keys: Any, values: Any, bias: Any) -> Any:
-    """Queries [B, H, K, D/H], scaled already, read keys [B, H, D/H, S] and values [B, H, S, D/H] -> [B * K, D]."""
+    """Queries [B, H, K, D/H], scaled already, read keys [B, H, D/H, S] and values [B,
+    H, S, D/H] -> [B * K, D].
+    """
     scores = ops.cast(ops.matmul(query, keys), "float32") + bias  # [B, H, K, S]
     return _as_rows(ops.matmul(ops.cast(ops.softmax(scores), values.dtype), values))
 

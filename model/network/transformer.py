@@ -1,4 +1,6 @@
-"""The Transformer encoder-decoder (Vaswani et al. 2017) with an optional pointer-generator output (See et al. 2017)."""
+"""The Transformer encoder-decoder (Vaswani et al. 2017) with an optional
+pointer-generator output (See et al. 2017).
+"""
 
 from typing import Any, NamedTuple
 
@@ -46,7 +48,8 @@ class Beams(NamedTuple):
     """What belongs to a hypothesis.
 
     Attributes:
-      readable: float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where not.
+      readable: float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where
+          not.
       coverage: float32 [B, K, S], or () where nobody counts it.
     """
 
@@ -73,7 +76,9 @@ class Shared(NamedTuple):
 
 
 class Transformer(Generator):
-    """One network for every kind of encoder-decoder that `TransformerConfig` can describe: BART, PEGASUS and T5 among them."""
+    """One network for every kind of encoder-decoder that `TransformerConfig` can
+    describe: BART, PEGASUS and T5 among them.
+    """
 
     config: TransformerConfig
 
@@ -239,7 +244,9 @@ class Transformer(Generator):
         )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
-        """Logits after one more token of each hypothesis: int32 [B, K] at position `index` -> float32 [B, K, V]."""
+        """Logits after one more token of each hypothesis: int32 [B, K] at position
+        `index` -> float32 [B, K, V].
+        """
         shared, width = cache.shared, self.config.decoder.width
         batch, beams = ops.shape(tokens)
         readable, place = open_slots(cache.beams.readable, shared.past, index)

@@ -1,7 +1,8 @@
 """Numbers, dates and names that a summary states and its source does not hold.
 
-What is compared are words, so a summary that joins `John` and `Kerry` of two people passes; what does not pass is a word, a number or a day
-of a month that the source does not have at all. English only: other languages capitalise other words.
+What is compared are words, so a summary that joins `John` and `Kerry` of two people
+passes; what does not pass is a word, a number or a day of a month that the source does
+not have at all. English only: other languages capitalise other words.
 """
 
 import functools
@@ -42,10 +43,12 @@ _BEFORE_A_MONTH = frozenset(
 )
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 MAX_DAY = 31
-# Words from a month within which a source may name its day: `between March 3 and 5`, `the 3rd and 4th of March`.
+# Words from a month within which a source may name its day: `between March 3 and 5`,
+# `the 3rd and 4th of March`.
 _DAY_REACH = 4
 
-# A word that begins with a letter that is none of a to z, with the points of `U.S` and the apostrophe of `O'Brien`, cut at hyphens.
+# A word that begins with a letter that is none of a to z, with the points of `U.S` and
+# the apostrophe of `O'Brien`, cut at hyphens.
 _CAPITALISED = re.compile(
     r"(?<![^\W_])[^\W\d_a-z][^\W_]*(?:['’][^\W_]+)*(?:(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
 )
@@ -63,7 +66,8 @@ class Facts(NamedTuple):
     """What a source can support; made once for all summaries of a document.
 
     Attributes:
-      vocabulary: its words in lower case, also without points, possessives and cut at hyphens.
+      vocabulary: its words in lower case, also without points, possessives and cut at
+          hyphens.
       values: its numbers.
       days: (month, day of the month).
     """
@@ -77,9 +81,11 @@ class Unsupported(NamedTuple):
     """What a summary states and its source does not hold, as it stands there, in order.
 
     Attributes:
-      numbers: in lower case, without currency and unit: `4.5 million`, `35`, `twenty five`; those of dates too.
+      numbers: in lower case, without currency and unit: `4.5 million`, `35`, `twenty
+          five`; those of dates too.
       dates: weekdays, months and days of a month in lower case: `monday`, `march 3`.
-      names: runs of capitalised words: `Angela Merkel`. None where the summary has no capital letter at all, so names cannot be told.
+      names: runs of capitalised words: `Angela Merkel`. None where the summary has no
+          capital letter at all, so names cannot be told.
     """
 
     numbers: list[str]
@@ -219,17 +225,21 @@ def _unsupported_names(sentences: Sequence[str], facts: Facts) -> list[str]:
 
 
 def _key(word: str) -> str:
-    """The form a name is looked up by: lower case, without points and possessive; empty for what is no name."""
+    """The form a name is looked up by: lower case, without points and possessive; empty
+    for what is no name.
+    """
     if word[0].islower():  # a letter beyond a to z
         return ""
     key = "".join(words(word)).replace(".", "").removesuffix("'s")
     return "" if key in _NO_NAMES or key.split("'")[0] in STOP_WORDS else key
 
 
-# Endings by which a name and those of its people or things differ: America, American; Russian, Russians.
+# Endings by which a name and those of its people or things differ: America, American;
+# Russian, Russians.
 _ENDINGS = ("s", "i", "is", "n", "ns", "an", "ans", "ian", "ians")
 _SHORTEST_STEM = 4
-# Names that a summary shortens to letters, and a word of each that a source may have instead.
+# Names that a summary shortens to letters, and a word of each that a source may have
+# instead.
 _SHORTENED = {
     "us": ("states", "america", "american", "americans"),
     "uk": ("kingdom", "britain", "british"),
@@ -256,7 +266,8 @@ def _is_known(key: str, vocabulary: frozenset[str]) -> bool:
 def _is_ordinary(word: str, key: str, sentences: Iterable[str], facts: Facts) -> bool:
     """Whether the first word of a sentence has a capital for its place only.
 
-    It opens many a sentence, the summary has it in lower case too, or the source a word of the same stem.
+    It opens many a sentence, the summary has it in lower case too, or the source a word
+    of the same stem.
     """
     if word[1:] != word[1:].lower():
         return False

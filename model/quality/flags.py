@@ -1,6 +1,8 @@
-"""What the measures of a summary warn of: short constant names, so that a SQL `WHERE` can hold back the rows that carry them.
+"""What the measures of a summary warn of: short constant names, so that a SQL `WHERE`
+can hold back the rows that carry them.
 
-SELECT document_id, summary FROM summaries WHERE NOT list_contains(quality_flags, 'unsupported_number')
+SELECT document_id, summary FROM summaries WHERE NOT list_contains(quality_flags,
+'unsupported_number')
 """
 
 import dataclasses

@@ -29,14 +29,18 @@ class Source(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """What is measured of every summary, extractive or abstractive; words are those of `model.text.words`.
+    """What is measured of every summary, extractive or abstractive; words are those of
+    `model.text.words`.
 
     Attributes:
       words: of the summary.
       novel_1grams_percent, ...: `overlap.novel_ngrams`.
-      coverage, density: `overlap.coverage` and `overlap.density` (Grusky et al. 2018); None without words.
-      compression: words of the source over words of the summary (Grusky et al. 2018); None without words.
-      length_ratio: words of the summary over words of the source; None where the source has none.
+      coverage, density: `overlap.coverage` and `overlap.density` (Grusky et al. 2018);
+          None without words.
+      compression: words of the source over words of the summary (Grusky et al. 2018);
+          None without words.
+      length_ratio: words of the summary over words of the source; None where the source
+          has none.
       repetition_rate: `overlap.repetition_rate`.
       unsupported_numbers, unsupported_dates, unsupported_names: `facts.Unsupported`.
       flags: names from `flags.FLAGS`, in their order.
@@ -61,8 +65,8 @@ class Quality(NamedTuple):
 def read_source(article: str, sentences: Sequence[Sentence]) -> Source:
     """What summaries are compared with; made once for all summaries of a document.
 
-    Where a sentence ends within a word (`the U.` `S.`), the word is cut there too: so no sentence of the article holds a word that its
-    source lacks.
+    Where a sentence ends within a word (`the U.` `S.`), the word is cut there too: so
+    no sentence of the article holds a word that its source lacks.
 
     Args:
       article: as it was read.
@@ -96,7 +100,8 @@ def measure(
       source: what it is a summary of.
       config: from where on measures are flagged.
       mean_log_prob: of the tokens of an abstractive summary.
-      is_truncated: whether the network that wrote it did not read the source to its end.
+      is_truncated: whether the network that wrote it did not read the source to its
+          end.
     """
     sentences = (
         summary if summary.isascii() else unicodedata.normalize("NFC", summary)

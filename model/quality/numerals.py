@@ -1,7 +1,9 @@
-"""Numbers in a text by their value, so that `1,200` is `1200`, `$4.5m` is `4.5 million`, `3rd` is `third` and `three` is `3`.
+"""Numbers in a text by their value, so that `1,200` is `1200`, `$4.5m` is `4.5
+million`, `3rd` is `third` and `three` is `3`.
 
-Texts come as lower-case words (`model.text.words`), cut at hyphens: `35-year-old` is 35, year, old. Units are not compared: `5 %` in a
-summary is supported by any 5 in its source.
+Texts come as lower-case words (`model.text.words`), cut at hyphens: `35-year-old` is
+35, year, old. Units are not compared: `5 %` in a summary is supported by any 5 in its
+source.
 """
 
 import re
@@ -38,7 +40,8 @@ SCALES = {
     "trillion": 10**12,
 }
 _WORDS = {**SMALL, **TENS, **SCALES}
-# Behind digits, in one word with them. `5m` may be metres and `10k` kilometres, so those letters may mean nothing.
+# Behind digits, in one word with them. `5m` may be metres and `10k` kilometres, so
+# those letters may mean nothing.
 _CERTAIN = {
     "mn": 10**6,
     "mln": 10**6,
@@ -49,11 +52,14 @@ _CERTAIN = {
 }
 _POSSIBLE = {"k": 10**3, "m": 10**6, "b": 10**9}
 _DIGITS = re.compile(r"(\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)([^\W\d_]*)")
-# Longer ones are told apart by their beginning: decimals of any length cannot be multiplied.
+# Longer ones are told apart by their beginning: decimals of any length cannot be
+# multiplied.
 MAX_DIGITS = 100
-# Between the ends of a range of which only the second says how large it is: `4 to 5 million`.
+# Between the ends of a range of which only the second says how large it is: `4 to 5
+# million`.
 _BETWEEN = frozenset(["to", "and", "or"])
-# More words than pronouns or articles than numbers: `one of them`, `for the first time`.
+# More words than pronouns or articles than numbers: `one of them`, `for the first
+# time`.
 _HARDLY_A_NUMBER = frozenset(["one", "first"])
 
 
@@ -70,7 +76,8 @@ class Number(NamedTuple):
     values: tuple[Value, ...]
 
 
-# `Nine hundred ninety nine million nine hundred ninety nine thousand nine hundred ninety nine` has 14. A longer run is no number.
+# `Nine hundred ninety nine million nine hundred ninety nine thousand nine hundred
+# ninety nine` has 14. A longer run is no number.
 _MOST_NUMBER_WORDS = 18
 
 
@@ -80,7 +87,9 @@ def is_number_word(word: str) -> bool:
 
 
 def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
-    """The numbers that a summary states, from left to right; `one` and `first` alone are none."""
+    """The numbers that a summary states, from left to right; `one` and `first` alone
+    are none.
+    """
     position = 0
     while position < len(words):
         word = words[position]
@@ -98,10 +107,12 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
 
 
 def all_values(words: Sequence[str]) -> set[Value]:
-    """Every value that a source can be read to hold, from every word on and of every length.
+    """Every value that a source can be read to hold, from every word on and of every
+    length.
 
-    So whatever a sentence of the source states is among them, wherever the sentence was cut out: of `two hundred` 2, 100 and 200, of
-    `$4.5m` 4.5 and 4500000, of `4 to 5 million` 4, 5, 4000000, 5000000 and 1000000.
+    So whatever a sentence of the source states is among them, wherever the sentence was
+    cut out: of `two hundred` 2, 100 and 200, of `$4.5m` 4.5 and 4500000, of `4 to 5
+        million` 4, 5, 4000000, 5000000 and 1000000.
     """
     found: set[Value] = set()
     distinct = set(words)
@@ -129,7 +140,9 @@ def all_values(words: Sequence[str]) -> set[Value]:
 
 
 def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
-    """The number that begins with a word, read on for as long as it goes: `two`, `two hundred`, `two hundred five`."""
+    """The number that begins with a word, read on for as long as it goes: `two`, `two
+    hundred`, `two hundred five`.
+    """
     value: Value | None
     if words[start].isalpha():
         value = _WORDS.get(words[start])
@@ -174,7 +187,9 @@ def _longer_readings(
 
 
 def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
-    """For each number in a word its bare value, and what it may be with the letters behind it: `4.5m` is 4.5 or 4500000."""
+    """For each number in a word its bare value, and what it may be with the letters
+    behind it: `4.5m` is 4.5 or 4500000.
+    """
     for digits, letters in _DIGITS.findall(word):
         value = _value(digits)
         if letters in _CERTAIN:

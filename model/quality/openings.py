@@ -1,7 +1,8 @@
-"""Words that begin sentences of news without being names, for which their source need not hold them: a reporter's own words.
+"""Words that begin sentences of news without being names, for which their source need
+not hold them: a reporter's own words.
 
-The first word of a sentence has a capital whatever it is. These are told from names by this list; the rest by the source, by stop words
-and by their stems.
+The first word of a sentence has a capital whatever it is. These are told from names by
+this list; the rest by the source, by stop words and by their stems.
 """
 
 _ADVERBS = """

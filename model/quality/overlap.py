@@ -1,4 +1,5 @@
-"""What the words of a summary share with those of its source: fragments, novel n-grams, repetition.
+"""What the words of a summary share with those of its source: fragments, novel n-grams,
+repetition.
 
 article   rain fell on the coast on monday
 summary   rain fell on monday              fragments: `rain fell on` and `monday`
@@ -22,7 +23,9 @@ class Fragment(NamedTuple):
 
 
 def positions_of(article: Sequence[str]) -> dict[str, list[int]]:
-    """Where each word of the article stands, rising; made once for all summaries of a document."""
+    """Where each word of the article stands, rising; made once for all summaries of a
+    document.
+    """
     found: defaultdict[str, list[int]] = defaultdict(list)
     for position, word in enumerate(article):
         found[word].append(position)
@@ -32,10 +35,13 @@ def positions_of(article: Sequence[str]) -> dict[str, list[int]]:
 def extractive_fragments(
     summary: Sequence[str], article: Sequence[str], positions: Positions
 ) -> list[Fragment]:
-    """The extractive fragments F(A, S) by the greedy algorithm of Grusky et al. 2018 (Newsroom, figure 3), in the order of the summary.
+    """The extractive fragments F(A, S) by the greedy algorithm of Grusky et al. 2018
+    (Newsroom, figure 3), in the order of the summary.
 
-    From left to right, the longest stretch of the article that the summary goes on with. Fragments of one word count, as in the authors'
-    program. Like theirs, the search goes on behind a match, not within it: of `a a a b` the summary `a a b` shares `a a` and `b`.
+    From left to right, the longest stretch of the article that the summary goes on
+    with. Fragments of one word count, as in the authors' program. Like theirs, the
+    search goes on behind a match, not within it: of `a a a b` the summary `a a b`
+    shares `a a` and `b`.
     """
     found: list[Fragment] = []
     start, words, length = 0, len(summary), len(article)
@@ -55,12 +61,16 @@ def extractive_fragments(
 
 
 def coverage(fragments: Sequence[Fragment], words: int) -> float | None:
-    """Extractive fragment coverage (Grusky et al. 2018): the share of the summary's words within a fragment; None without words."""
+    """Extractive fragment coverage (Grusky et al. 2018): the share of the summary's
+    words within a fragment; None without words.
+    """
     return sum(fragment.length for fragment in fragments) / words if words else None
 
 
 def density(fragments: Sequence[Fragment], words: int) -> float | None:
-    """Density (Grusky et al. 2018): the sum of the squared lengths of the fragments over the summary's words; None without words."""
+    """Density (Grusky et al. 2018): the sum of the squared lengths of the fragments
+    over the summary's words; None without words.
+    """
     return sum(fragment.length**2 for fragment in fragments) / words if words else None
 
 
@@ -70,14 +80,17 @@ def novel_ngrams(
     article: Sequence[str],
     positions: Positions,
 ) -> list[float | None]:
-    """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's n-grams that do not stand in the article.
+    """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's
+    n-grams that do not stand in the article.
 
-    Occurrences are counted, so a novel n-gram that is written twice counts twice. N-grams lie within a sentence: where two sentences of the
-    article meet in a summary nothing was invented. None where no sentence has n words.
+    Occurrences are counted, so a novel n-gram that is written twice counts twice.
+    N-grams lie within a sentence: where two sentences of the article meet in a summary
+    nothing was invented. None where no sentence has n words.
 
     Args:
       sentences: the words of each sentence of the summary.
-      fragments: `extractive_fragments` of all of its words; within one nothing is novel.
+      fragments: `extractive_fragments` of all of its words; within one nothing is
+          novel.
       article, positions: of the source.
     """
     covered = [0] * sum(
@@ -129,10 +142,12 @@ def _longest_match(
 
 
 def repetition_rate(words: Sequence[str]) -> float:
-    """The share of the summary's trigrams that it has written before: 1 - distinct trigrams / trigrams; 0 where it has none.
+    """The share of the summary's trigrams that it has written before: 1 - distinct
+    trigrams / trigrams; 0 where it has none.
 
-    Repeated trigrams are what Paulus et al. 2018 forbid in a search, and what See et al. 2017 (figure 4) count to show that coverage helps.
-    Trigrams run over the ends of sentences, so that short sentences written twice count too.
+    Repeated trigrams are what Paulus et al. 2018 forbid in a search, and what See et
+    al. 2017 (figure 4) count to show that coverage helps. Trigrams run over the ends of
+    sentences, so that short sentences written twice count too.
     """
     total = len(words) - REPEATED_NGRAM + 1
     return (
@@ -145,7 +160,9 @@ def repetition_rate(words: Sequence[str]) -> float:
 def excess_repetition_rate(
     words: Sequence[str], article: Sequence[str], positions: Positions
 ) -> float:
-    """The share of the summary's trigrams that it has written before and more often than the article has: quoting a refrain is no fault."""
+    """The share of the summary's trigrams that it has written before and more often
+    than the article has: quoting a refrain is no fault.
+    """
     total = len(words) - REPEATED_NGRAM + 1
     counts = Counter(zip(words, words[1:], words[2:], strict=False))
     excess = sum(

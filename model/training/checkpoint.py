@@ -1,4 +1,5 @@
-"""The whole state of a training in a folder, so that it can go on exactly where it stopped.
+"""The whole state of a training in a folder, so that it can go on exactly where it
+stopped.
 
 step-00000500/state.safetensors   every variable of the network (dropout seeds too) and of the optimizer
 step-00000500/state.json          position, best score, fingerprint, checksum; written last
@@ -70,8 +71,8 @@ def restore_checkpoint(
     """Sets the variables to a checkpoint's values.
 
     Returns:
-      The position, or None where the tensors are missing or do not match their checksum: a disk that failed, best answered by an older
-      checkpoint.
+      The position, or None where the tensors are missing or do not match their
+      checksum: a disk that failed, best answered by an older checkpoint.
 
     Raises:
       UsageError: the checkpoint belongs to a training with other settings.
@@ -89,7 +90,8 @@ def restore_checkpoint(
     content = files.read_bytes(files.join(path, TENSORS_FILE))
     if hashlib.sha256(content).hexdigest() != state["sha256"]:
         return None
-    # By number: Keras counts the names of seeds and optimizers on over all networks of a process.
+    # By number: Keras counts the names of seeds and optimizers on over all networks of
+    # a process.
     tensors = {
         name.partition("/")[0]: tensor
         for name, tensor in safetensors.numpy.load(content).items()

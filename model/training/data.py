@@ -1,7 +1,9 @@
-"""Batches for training from a folder of records, in an order that depends on the seed and the epoch alone.
+"""Batches for training from a folder of records, in an order that depends on the seed
+and the epoch alone.
 
-Which batch comes next is a function of (records, settings, epoch, number of batches before it), so a training that was interrupted goes on
-with exactly the batch it would have had.
+Which batch comes next is a function of (records, settings, epoch, number of batches
+before it), so a training that was interrupted goes on with exactly the batch it would
+have had.
 """
 
 import hashlib
@@ -26,10 +28,13 @@ class Limits(NamedTuple):
 
     Attributes:
       max_source_tokens, max_target_tokens: longer sequences are cut.
-      batch_tokens: padded source and target tokens of a batch, at most, unless one row is more.
-      pieces: how many equal pieces a batch is cut into; rows of padding fill up the last. The documents of a batch do not depend on it.
+      batch_tokens: padded source and target tokens of a batch, at most, unless one row
+          is more.
+      pieces: how many equal pieces a batch is cut into; rows of padding fill up the
+          last. The documents of a batch do not depend on it.
       fixed_shapes: whether batches of a bucket all have one shape.
-      source_end_tokens: how many special tokens end every source, and still do when it is cut.
+      source_end_tokens: how many special tokens end every source, and still do when it
+          is cut.
     """
 
     max_source_tokens: int
@@ -45,7 +50,8 @@ class SpecialIds(NamedTuple):
 
     Attributes:
       pad, start, end: the target's.
-      source_pad: fills sources up; None where it is `pad`, as with one tokenizer for both.
+      source_pad: fills sources up; None where it is `pad`, as with one tokenizer for
+          both.
     """
 
     pad: int
@@ -66,9 +72,11 @@ class SpecialIds(NamedTuple):
 def check_shards(
     folder: str, info: DatasetInfo, split: str, *, staging: str
 ) -> list[str]:
-    """The local paths of a split's shards, each checked against the checksum in `dataset.json`.
+    """The local paths of a split's shards, each checked against the checksum in
+    `dataset.json`.
 
-    Shards on an object store are copied to the folder `staging` first, as TensorFlow reads those only with credentials of its own.
+    Shards on an object store are copied to the folder `staging` first, as TensorFlow
+    reads those only with credentials of its own.
 
     Raises:
       UsageError: there is no such split.
@@ -102,7 +110,8 @@ def _stage(path: str, copy: str) -> str:
 
 
 def length_buckets(longest: int) -> list[int]:
-    """Lengths that sources are padded to: multiples of 8 that grow by about a quarter, the last one `longest`.
+    """Lengths that sources are padded to: multiples of 8 that grow by about a quarter,
+    the last one `longest`.
 
     length_buckets(100) -> [32, 40, 48, 56, 64, 80, 96, 100]
     """
@@ -124,7 +133,8 @@ def epoch_batches(
     take: int = -1,
     mixture: Sequence[Part] = (),
 ) -> tf.data.Dataset:
-    """All records of a split once, or those that a mixture gives to an epoch, shuffled, in batches of similar source length.
+    """All records of a split once, or those that a mixture gives to an epoch, shuffled,
+    in batches of similar source length.
 
     Args:
       shards: local TFRecord files, of a mixture those of all its parts.
@@ -133,11 +143,14 @@ def epoch_batches(
       seed, epoch: together they fix the order.
       shuffle_documents: size of the shuffle buffer; 0 keeps the order of the files.
       take: stops after this many records; -1 takes all.
-      mixture: the record sets that the files belong to, if they are several; `mixture.py` says what an epoch of them is.
+      mixture: the record sets that the files belong to, if they are several;
+          `mixture.py` says what an epoch of them is.
 
     Returns:
-      A dataset of dictionaries: source int32 [B, S], target int32 [B, T] with the start token first, expected int32 [B, T] with the end
-      token last, shard int32 [B] the position of each row's file in `shards`. Rows of padding only fill a batch up; their shard is -1.
+      A dataset of dictionaries: source int32 [B, S], target int32 [B, T] with the start
+          token first, expected int32 [B, T] with the end
+      token last, shard int32 [B] the position of each row's file in `shards`. Rows of
+      padding only fill a batch up; their shard is -1.
     """
     is_shuffled = shuffle_documents > 0
     if mixture:
@@ -175,9 +188,11 @@ def distributed_batches(
     skip: int,
     **order: Any,
 ) -> Any:
-    """`epoch_batches` without its first `skip` batches, each batch cut evenly over the replicas of a strategy.
+    """`epoch_batches` without its first `skip` batches, each batch cut evenly over the
+    replicas of a strategy.
 
-    Every process reads all records and keeps the rows of its own replicas, so that the batches are those of a single device.
+    Every process reads all records and keeps the rows of its own replicas, so that the
+    batches are those of a single device.
     """
     replicas = strategy.num_replicas_in_sync
 
@@ -214,7 +229,9 @@ def _shard_order(count: int, name: str, is_shuffled: bool) -> np.ndarray:
 
 
 def _documents(shards: list[str], order: Any, is_shuffled: bool) -> tf.data.Dataset:
-    """One pass over some of the files: serialised records, each with the position of its file; int32 `order` says which."""
+    """One pass over some of the files: serialised records, each with the position of
+    its file; int32 `order` says which.
+    """
     dataset = tf.data.Dataset.from_tensor_slices((tf.gather(shards, order), order))
     return dataset.interleave(
         lambda path, shard: tf.data.TFRecordDataset(path).map(
@@ -236,8 +253,9 @@ def _mixed_documents(
     streams, counts, before = [], [], 0
     for number, part in enumerate(mixture):
         start, end = epoch_span(mixture, number, epoch)
-        # The first part's passes are seeded as epochs are without a mixture; the others' not, or two sets made of one corpus would give
-        # the same document at about the same time.
+        # The first part's passes are seeded as epochs are without a mixture; the
+        # others' not, or two sets made of one corpus would give the same document at
+        # about the same time.
         names = [
             f"{seed}:{index}" + (f":{number}" if number else "")
             for index in range(start // part.records, -(-end // part.records))
@@ -330,7 +348,9 @@ def _pad_batch(
     limits: Limits,
     fillers: dict[str, int],
 ) -> dict[str, tf.Tensor]:
-    """Pads sources to their bucket, targets to a multiple of 8 or to the longest allowed, and rows to a multiple of the pieces."""
+    """Pads sources to their bucket, targets to a multiple of 8 or to the longest
+    allowed, and rows to a multiple of the pieces.
+    """
     count, width = tf.unstack(tf.shape(batch["source"]))
     bucket = tf.searchsorted(tf.constant(buckets), [width])[0]
     longest = tf.shape(batch["target"])[1]

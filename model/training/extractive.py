@@ -1,8 +1,10 @@
-"""Training of an extractor: records with oracle labels -> bundle of the kind `extractive`.
+"""Training of an extractor: records with oracle labels -> bundle of the kind
+`extractive`.
 
-The encoder, where there is one, is frozen: each shard's sentence vectors are computed once and kept beside the checkpoints, so that an
-epoch costs a minute on a laptop however large the encoder is. Each epoch ends with a checkpoint; an interrupted training goes on from the
-last one with the steps it would have made.
+The encoder, where there is one, is frozen: each shard's sentence vectors are computed
+once and kept beside the checkpoints, so that an epoch costs a minute on a laptop
+however large the encoder is. Each epoch ends with a checkpoint; an interrupted training
+goes on from the last one with the steps it would have made.
 
 training/vectors/<shard>.npy     float16 [sentences of the shard, D], in the order of the records
 training/checkpoints/            one an epoch
@@ -74,15 +76,18 @@ class Article(NamedTuple):
 def train_extractor(
     records: str, output: str, *, training: ExtractiveTraining
 ) -> TrainResult:
-    """Trains an extractor and writes it as a bundle; goes on where an interrupted run of the same flags stopped.
+    """Trains an extractor and writes it as a bundle; goes on where an interrupted run
+    of the same flags stopped.
 
     Args:
       records: folder that `precis prepare --oracle_sentences` wrote.
-      output: folder for the bundle, with vectors, checkpoints and losses in `training/` below it.
+      output: folder for the bundle, with vectors, checkpoints and losses in `training/`
+          below it.
       training: how to.
 
     Raises:
-      UsageError: settings that cannot be, records without oracle labels, or checkpoints of another training.
+      UsageError: settings that cannot be, records without oracle labels, or checkpoints
+          of another training.
       DataError: damaged records, none with sentences, or a loss that is not finite.
     """
     info = load_dataset(records)
@@ -245,7 +250,9 @@ class ExtractorTrainer:
         )
 
     def _signature(self) -> list[tf.TensorSpec]:
-        """The arguments of a step, of any size: traced for the sizes of its first batch, a resumed training would be another one."""
+        """The arguments of a step, of any size: traced for the sizes of its first
+        batch, a resumed training would be another one.
+        """
         inputs = [
             tf.TensorSpec([None, None, width], tf.float32)
             for width in (self.config.vector_width, COUNT)
@@ -262,7 +269,9 @@ class ExtractorTrainer:
         self.network.feature_scale.assign(1.0 / np.maximum(every.std(axis=0), 1e-3))
 
     def _restore(self) -> tuple[Position, list[dict[str, Any]]]:
-        """The newest intact checkpoint's position, its variables set, and the reports up to it."""
+        """The newest intact checkpoint's position, its variables set, and the reports
+        up to it.
+        """
         for path in reversed(list_checkpoints(self.checkpoints)):
             position = restore_checkpoint(
                 path, variables=self._variables, fingerprint=self.fingerprint
@@ -318,7 +327,9 @@ class ExtractorTrainer:
             )
 
     def _batches(self, epoch: int) -> Iterator[tuple[tf.Tensor, ...]]:
-        """Batches of articles of similar length, in an order that depends on the seed and the epoch alone."""
+        """Batches of articles of similar length, in an order that depends on the seed
+        and the epoch alone.
+        """
         generator = np.random.default_rng([self.training.seed, epoch])
         jitter = generator.uniform(0, 8, len(self.articles))
         order = np.argsort(
@@ -347,7 +358,9 @@ class ExtractorTrainer:
     def _train_step(
         self, vectors: Any, own_features: Any, places: Any, labels: Any
     ) -> Any:
-        """One step of binary cross entropy over the sentences of a batch; the mean loss of a sentence."""
+        """One step of binary cross entropy over the sentences of a batch; the mean loss
+        of a sentence.
+        """
         weights = tf.cast(places >= 0, tf.float32)
         with tf.GradientTape() as tape:
             logits = self.network(vectors, own_features, places, training=True)
@@ -367,7 +380,9 @@ class ExtractorTrainer:
         return loss
 
     def _validate(self) -> dict[str, float]:
-        """Mean loss of a sentence, by which the best epoch is chosen, and mean ROUGE F1 of summaries of three sentences."""
+        """Mean loss of a sentence, by which the best epoch is chosen, and mean ROUGE F1
+        of summaries of three sentences.
+        """
         found = self.scorer.score_inputs(
             [a.vectors.astype(np.float32) for a in self.validation],
             [a.features for a in self.validation],
@@ -447,7 +462,9 @@ class ExtractorTrainer:
 def _make_optimizer(
     training: ExtractiveTraining, *, steps: int
 ) -> keras.optimizers.Optimizer:
-    """AdamW (Loshchilov and Hutter 2019) with a linear warm-up and a cosine decay to zero."""
+    """AdamW (Loshchilov and Hutter 2019) with a linear warm-up and a cosine decay to
+    zero.
+    """
     peak = training.learning_rate or _PEAK_RATE
     warmup = max(1, int(_WARMUP_SHARE * steps))
     schedule = keras.optimizers.schedules.CosineDecay(

@@ -1,4 +1,6 @@
-"""Training from records to a bundle: one loop for every strategy, resumable at any step."""
+"""Training from records to a bundle: one loop for every strategy, resumable at any
+step.
+"""
 
 import contextlib
 import dataclasses
@@ -45,7 +47,8 @@ from precis.model.training.step import StepReport, make_train_step
 from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
 from precis.model.training.validation import Validation, Validator
 
-# Settings that say how long, how visibly or where a training runs, not what a step does: they may change when it is resumed.
+# Settings that say how long, how visibly or where a training runs, not what a step
+# does: they may change when it is resumed.
 _FREE_SETTINGS = (
     "steps",
     "epochs",
@@ -58,7 +61,9 @@ _FREE_SETTINGS = (
     "validation_beam_width",
     "strategy",
 )
-_REPORT_STEPS = 10  # Reports are read from the device this often; a loss that is not finite is noticed this late, and before any checkpoint.
+# Reports are read from the device this often; a loss that is not finite is noticed this
+# late, and before any checkpoint.
+_REPORT_STEPS = 10
 LOSSES_FILE = "losses.jsonl"
 
 
@@ -67,7 +72,9 @@ class Interrupted(Exception):
 
 
 class TrainResult(NamedTuple):
-    """What a training made: the bundle's folder and id, the step its weights are from, and the validation of that step."""
+    """What a training made: the bundle's folder and id, the step its weights are from,
+    and the validation of that step.
+    """
 
     bundle: str
     model_id: str
@@ -85,11 +92,13 @@ def train_network(
 ) -> TrainResult:
     """Trains a network on records and writes it to `output` as a bundle.
 
-    A run that was interrupted goes on from its last checkpoint when it is called again with the same arguments.
+    A run that was interrupted goes on from its last checkpoint when it is called again
+    with the same arguments.
 
     Args:
       records: what `precis prepare` wrote.
-      output: the bundle's folder; checkpoints, losses and TensorBoard logs go to `training/` in it.
+      output: the bundle's folder; checkpoints, losses and TensorBoard logs go to
+          `training/` in it.
       network: its shape; the vocabulary must be the records'.
       training: how to train.
       start: the weights that it begins with; without, random ones.
@@ -115,7 +124,9 @@ def train_network(
 
 @contextlib.contextmanager
 def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
-    """A function that says whether SIGTERM has arrived since; only the main thread of a process can know."""
+    """A function that says whether SIGTERM has arrived since; only the main thread of a
+    process can know.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
@@ -128,7 +139,9 @@ def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
 
 
 class Trainer:
-    """One training: the network, the optimizer, how far it has come and what it reported."""
+    """One training: the network, the optimizer, how far it has come and what it
+    reported.
+    """
 
     def __init__(
         self,
@@ -193,7 +206,8 @@ class Trainer:
             self.optimizer.build(self.network.trainable_variables)
         self.validator = self._make_validator()
         self.checkpoints = files.join(self.folder, "checkpoints")
-        # TensorFlow writes logs with credentials of its own, so those of an object store are written here and copied.
+        # TensorFlow writes logs with credentials of its own, so those of an object
+        # store are written here and copied.
         self.log_folder = files.join(
             self.folder if files.is_local(output) else self.staging.name, "tensorboard"
         )
@@ -254,7 +268,9 @@ class Trainer:
         return [*self.network.variables, *self.optimizer.variables]
 
     def _restore(self) -> tuple[Position, list[dict[str, Any]]]:
-        """The newest intact checkpoint's position, its variables set, and the reports up to it."""
+        """The newest intact checkpoint's position, its variables set, and the reports
+        up to it.
+        """
         for path in reversed(list_checkpoints(self.checkpoints)):
             position = restore_checkpoint(
                 path, variables=self._variables, fingerprint=self.fingerprint
@@ -306,7 +322,9 @@ class Trainer:
                 self._validate()
 
     def _is_finished(self) -> bool:
-        """Whether the last step or epoch is done, or validation has found nothing better for too long."""
+        """Whether the last step or epoch is done, or validation has found nothing
+        better for too long.
+        """
         if self.training.patience:
             later = [
                 row
@@ -357,7 +375,9 @@ class Trainer:
                 bool(self.validator)
                 and self.position.step % self.training.validation_steps == 0
             )
-            stopped = is_stopped()  # asked once: what is saved and what is raised must not see different answers
+            # asked once: what is saved and what is raised must not see different
+            # answers
+            stopped = is_stopped()
             if (
                 stopped
                 or is_last
@@ -389,7 +409,8 @@ class Trainer:
         """Brings reports over from the device, checks and keeps them."""
         for step, report, shard in pending:
             values = {name: float(value) for name, value in report._asdict().items()}
-            # Loss scaling skips steps whose gradient overflows, so there only the loss tells.
+            # Loss scaling skips steps whose gradient overflows, so there only the loss
+            # tells.
             checked = (
                 ("loss",)
                 if self.training.precision == "mixed_float16"
@@ -463,7 +484,9 @@ class Trainer:
         )
 
     def export(self) -> TrainResult:
-        """Writes the bundle: the mean of the last checkpoints where that is asked for, else the best, or the last if none was validated."""
+        """Writes the bundle: the mean of the last checkpoints where that is asked for,
+        else the best, or the last if none was validated.
+        """
         step = self.position.step
         if self.training.average_checkpoints:
             validation = self._average()
@@ -514,7 +537,9 @@ class Trainer:
         return TrainResult(self.output, model_id, step, validation)
 
     def _average(self) -> dict[str, float]:
-        """Sets the network to the mean of the last checkpoints (Vaswani et al. 2017, section 6.1) and scores it."""
+        """Sets the network to the mean of the last checkpoints (Vaswani et al. 2017,
+        section 6.1) and scores it.
+        """
         paths = list_checkpoints(self.checkpoints)[-self.training.average_checkpoints :]
         sums = [np.zeros(weight.shape, "float64") for weight in self.network.weights]
         for path in paths:

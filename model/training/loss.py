@@ -11,7 +11,9 @@ from precis.model.network.prediction import Prediction
 
 
 class Sums(NamedTuple):
-    """Sums over the tokens of a batch that are no padding, float32 scalars: add them up over batches, then divide by `tokens`."""
+    """Sums over the tokens of a batch that are no padding, float32 scalars: add them up
+    over batches, then divide by `tokens`.
+    """
 
     loss: Any
     correct: Any
@@ -19,7 +21,8 @@ class Sums(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What the loss needs of the distributions over the vocabulary, without the distributions.
+    """What the loss needs of the distributions over the vocabulary, without the
+    distributions.
 
     Attributes:
       right: float32 [B, T], log-probability of the right token.
@@ -37,8 +40,8 @@ def smoothed_cross_entropy(
 ) -> Sums:
     """Masked, label-smoothed cross entropy (Szegedy et al. 2016, section 7).
 
-    The target distribution is (1 - e) at the right token plus e / V everywhere, so the loss of a token is
-    -(1 - e) log p(right) - e mean over V of log p.
+    The target distribution is (1 - e) at the right token plus e / V everywhere, so the
+    loss of a token is -(1 - e) log p(right) - e mean over V of log p.
 
     Args:
       prediction: of B targets.
@@ -72,9 +75,11 @@ def _generated_scores(logits: Any, targets: Any) -> Scores:
 def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> Scores:
     """Of the mixture that `pointer.mix` describes.
 
-    The mixture differs from p_gen P_vocab only at the tokens of the source, so that is where log P is worked out:
+    The mixture differs from p_gen P_vocab only at the tokens of the source, so that is
+    where log P is worked out:
 
-        mean over V of log P = log p_gen + mean over V of log P_vocab + 1/V sum over the source's tokens of log P - log(p_gen P_vocab)
+        mean over V of log P = log p_gen + mean over V of log P_vocab + 1/V sum over the
+        source's tokens of log P - log(p_gen P_vocab)
 
     Args:
       logits: float32 [B, T, V] of the generator.
@@ -85,7 +90,8 @@ def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> Scores:
     read = _read_logits(logits, targets, source)
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
     is_right = ops.equal(targets[..., None], source[:, None])  # [B, T, S]
-    # A token has the mass of all positions that hold it, and is counted at the first of them.
+    # A token has the mass of all positions that hold it, and is counted at the first of
+    # them.
     is_first = ops.equal(
         ops.argmax(is_same, axis=-1), ops.arange(ops.shape(source)[1], dtype="int32")
     )  # [B, S]
@@ -136,9 +142,11 @@ class LogitsRead(NamedTuple):
 
 
 def _read_logits(logits: Any, targets: Any, source: Any) -> LogitsRead:
-    """Reads logits [B, T, V] at targets, int32 [B, T], and at a source, int32 [B, S] or None, in few passes over the vocabulary.
+    """Reads logits [B, T, V] at targets, int32 [B, T], and at a source, int32 [B, S] or
+    None, in few passes over the vocabulary.
 
-    Backwards too: a gradient written down for each part would fill an array of [B, T, V] for each, most of them with zeros.
+    Backwards too: a gradient written down for each part would fill an array of [B, T,
+        V] for each, most of them with zeros.
     """
     targets = targets[..., None]
     largest, likeliest = (

@@ -1,8 +1,10 @@
-"""Mixtures of record sets: how many documents an epoch takes from each set, which, and whose turn it is.
+"""Mixtures of record sets: how many documents an epoch takes from each set, which, and
+whose turn it is.
 
-Each set is read round and round; an epoch goes on where the one before stopped, so that all documents of a set come equally often. An epoch
-takes as many documents as all sets have together, a share of them from each that is its weight over the sum of the weights; what is less
-than a document is left to later epochs.
+Each set is read round and round; an epoch goes on where the one before stopped, so that
+all documents of a set come equally often. An epoch takes as many documents as all sets
+have together, a share of them from each that is its weight over the sum of the weights;
+what is less than a document is left to later epochs.
 
     sets of 6 and 2 documents, weights 1 and 1     epoch 0     epoch 1     epoch 2
     documents of the first                         0 1 2 3     4 5|0 1     2 3 4 5        | begins another pass, in another order of files
@@ -25,7 +27,8 @@ class Part(NamedTuple):
     """One record set of a mixture.
 
     Attributes:
-      shards: how many files it has; in the list of all they stand behind those of the parts before it.
+      shards: how many files it has; in the list of all they stand behind those of the
+          parts before it.
       records: how many documents they hold.
       weight: its share of the documents is this over the sum of all weights.
     """
@@ -62,7 +65,9 @@ def check_mixture(infos: Sequence[DatasetInfo], folders: Sequence[str]) -> None:
 
 
 def epoch_span(parts: Sequence[Part], number: int, epoch: int) -> tuple[int, int]:
-    """The documents of a part that an epoch takes, counted on from pass to pass: the first and the one behind the last."""
+    """The documents of a part that an epoch takes, counted on from pass to pass: the
+    first and the one behind the last.
+    """
     documents = sum(part.records for part in parts)
     weights = [
         fractions.Fraction(str(part.weight)) for part in parts
@@ -75,6 +80,8 @@ def epoch_span(parts: Sequence[Part], number: int, epoch: int) -> tuple[int, int
 
 
 def turns(counts: Sequence[int]) -> np.ndarray:
-    """The part that each document of an epoch comes from, int64 [sum of counts], each part's evenly spread; `counts` are theirs."""
+    """The part that each document of an epoch comes from, int64 [sum of counts], each
+    part's evenly spread; `counts` are theirs.
+    """
     places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
     return np.repeat(np.arange(len(counts)), counts)[np.argsort(places, kind="stable")]

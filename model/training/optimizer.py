@@ -1,4 +1,6 @@
-"""The optimizer: Adam, with one schedule for all weights or one for the encoder and one for the rest."""
+"""The optimizer: Adam, with one schedule for all weights or one for the encoder and one
+for the rest.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,12 +21,14 @@ _SETTINGS = {
 def make_optimizer(
     training: TrainingConfig, width: int, *, encoder: Iterable[Any] = ()
 ) -> keras.optimizers.Optimizer:
-    """Adam with the betas and the schedule of Vaswani et al. 2017, section 5.3; float16 adds dynamic loss scaling.
+    """Adam with the betas and the schedule of Vaswani et al. 2017, section 5.3; float16
+    adds dynamic loss scaling.
 
     Args:
       training: rates and warm-ups.
       width: D, of which the rate depends that none is given for.
-      encoder: the weights that have the encoder's rate and warm-up, where these are others.
+      encoder: the weights that have the encoder's rate and warm-up, where these are
+          others.
     """
     peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
     schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
@@ -40,7 +44,8 @@ def make_optimizer(
             encoder_paths=[weight.path for weight in encoder],
             **_SETTINGS,
         )
-    # The loss is a sum over some thousand tokens, so the scale starts at a thousandth of the usual 2^15.
+    # The loss is a sum over some thousand tokens, so the scale starts at a thousandth
+    # of the usual 2^15.
     return (
         keras.optimizers.LossScaleOptimizer(adam, initial_scale=2.0**5)
         if training.precision == "mixed_float16"
@@ -49,10 +54,12 @@ def make_optimizer(
 
 
 class TwoRateAdam(keras.optimizers.Adam):
-    """Two Adams in one, for weights that are trained already and weights that are new (Liu and Lapata 2019, section 3.3).
+    """Two Adams in one, for weights that are trained already and weights that are new
+    (Liu and Lapata 2019, section 3.3).
 
-    The moments of Adam belong to a single weight and its update is a multiple of the learning rate, so a rate for each group is all
-    that two optimizers with the same betas would do.
+    The moments of Adam belong to a single weight and its update is a multiple of the
+    learning rate, so a rate for each group is all that two optimizers with the same
+    betas would do.
     """
 
     def __init__(
@@ -70,7 +77,9 @@ class TwoRateAdam(keras.optimizers.Adam):
         )
 
     def build(self, variables: Any) -> None:
-        """Makes the moments, and remembers which weights are the encoder's: a step on TensorFlow does not see their paths."""
+        """Makes the moments, and remembers which weights are the encoder's: a step on
+        TensorFlow does not see their paths.
+        """
         super().build(variables)
         self._of_encoder = frozenset(
             self._get_variable_index(one)

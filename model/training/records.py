@@ -12,7 +12,8 @@ from precis.model.training.mixture import Part, check_mixture
 
 
 class RecordSets(NamedTuple):
-    """Record sets whose token ids mean the same; the first is the one that is validated on.
+    """Record sets whose token ids mean the same; the first is the one that is validated
+    on.
 
     Attributes:
       folders: what `precis prepare` wrote.
@@ -52,7 +53,9 @@ class RecordSets(NamedTuple):
         ]
 
     def shards(self, *, staging: str) -> list[str]:
-        """The local paths of all training shards, checked; the arguments and errors are those of `check_shards`."""
+        """The local paths of all training shards, checked; the arguments and errors are
+        those of `check_shards`.
+        """
         pairs = enumerate(zip(self.folders, self.infos, strict=True))
         return [
             path
@@ -72,7 +75,8 @@ def open_records(folders: Sequence[str], weights: Sequence[float] = ()) -> Recor
 
     Args:
       folders: what `precis prepare` wrote.
-      weights: the proportions of their documents; without them, each set counts by its size.
+      weights: the proportions of their documents; without them, each set counts by its
+          size.
 
     Raises:
       UsageError: a folder holds no records, or the sets cannot be mixed.

@@ -7,10 +7,11 @@ from keras import ops
 
 
 class WarmupInverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to the peak for the warm-up steps, then falls with the inverse square root of the step.
+    """Rises linearly to the peak for the warm-up steps, then falls with the inverse
+    square root of the step.
 
-    rate(step) = peak * min(step / warmup, sqrt(warmup / step)), steps counted from 1. With peak = D^-0.5 warmup^-0.5 it is equation 3 of
-    Vaswani et al. 2017.
+    rate(step) = peak * min(step / warmup, sqrt(warmup / step)), steps counted from 1.
+    With peak = D^-0.5 warmup^-0.5 it is equation 3 of Vaswani et al. 2017.
     """
 
     def __init__(self, *, peak: float, warmup_steps: int) -> None:

@@ -1,4 +1,6 @@
-"""Where a training begins: with random weights, with those of a bundle, or with a trained encoder below a new decoder."""
+"""Where a training begins: with random weights, with those of a bundle, or with a
+trained encoder below a new decoder.
+"""
 
 import dataclasses
 import sys
@@ -29,8 +31,10 @@ class Start:
     """What a training begins with.
 
     Attributes:
-      weights: initial values by path, without the network's name; the others are random.
-      word_vectors: a file of vectors for the embeddings of tokens that are words, or nothing.
+      weights: initial values by path, without the network's name; the others are
+          random.
+      word_vectors: a file of vectors for the embeddings of tokens that are words, or
+          nothing.
       special, decoding: those of an imported network that is trained on.
       identity: what the weights came from, for the fingerprint and the manifest.
     """
@@ -53,7 +57,8 @@ def start_from_bundle(
       **changes: fields of the network's configuration that are to be others.
 
     Raises:
-      UsageError: no bundle of a network that writes, another vocabulary, a change that the network does not allow.
+      UsageError: no bundle of a network that writes, another vocabulary, a change that
+          the network does not allow.
       DataError: a damaged bundle.
     """
     contents = open_bundle(folder)

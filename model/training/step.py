@@ -1,4 +1,6 @@
-"""One optimizer step, compiled, on however many replicas: the result is that of one device with the whole batch."""
+"""One optimizer step, compiled, on however many replicas: the result is that of one
+device with the whole batch.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -38,10 +40,12 @@ def make_train_step(
     pad_id: int,
     batch_spec: Any,
 ) -> Callable[[Any], StepReport]:
-    """A compiled function from a distributed batch to a report; it updates the network and the optimizer.
+    """A compiled function from a distributed batch to a report; it updates the network
+    and the optimizer.
 
-    Gradients are summed over pieces and replicas, divided by the number of target tokens in the whole batch, and only then clipped, so that
-    neither the number of devices nor the number of pieces changes the step.
+    Gradients are summed over pieces and replicas, divided by the number of target
+    tokens in the whole batch, and only then clipped, so that neither the number of
+    devices nor the number of pieces changes the step.
     """
 
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
@@ -109,7 +113,9 @@ def make_train_step(
 def _over_pieces(
     piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Generator
 ) -> tuple[list[tf.Tensor], Sums]:
-    """The sums of all pieces of a batch, worked one after the other, so that only one piece's activations are in memory."""
+    """The sums of all pieces of a batch, worked one after the other, so that only one
+    piece's activations are in memory.
+    """
     cut = {
         name: tf.reshape(
             rows,

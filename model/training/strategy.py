@@ -12,8 +12,10 @@ from precis.model.errors import UsageError
 def make_strategy(name: str) -> tf.distribute.Strategy:
     """The distribution strategy of a name: auto, one, mirrored, multiworker or tpu.
 
-    `auto` takes a TPU if one is attached, else all GPUs, else this processor. `mirrored` uses all GPUs, or all logical CPU devices where
-    there is no GPU. `multiworker` reads the cluster from TF_CONFIG. `tpu` reads the address from TPU_NAME.
+    `auto` takes a TPU if one is attached, else all GPUs, else this processor.
+    `mirrored` uses all GPUs, or all logical CPU devices where there is no GPU.
+    `multiworker` reads the cluster from TF_CONFIG. `tpu` reads the address from
+    TPU_NAME.
 
     Raises:
       UsageError: the devices or the cluster are not there.
@@ -78,7 +80,9 @@ def _tpu_strategy() -> tf.distribute.Strategy:
 
 
 def _check_address(address: str) -> None:
-    """Raises OSError or ValueError where no machine answers: TensorFlow would try for ever."""
+    """Raises OSError or ValueError where no machine answers: TensorFlow would try for
+    ever.
+    """
     if address.startswith("grpc://"):
         host, _, port = address.removeprefix("grpc://").rpartition(":")
         socket.create_connection((host, int(port)), timeout=20).close()

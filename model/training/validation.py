@@ -1,4 +1,6 @@
-"""How good a network in training is: the loss and the ROUGE of its summaries on held-out documents."""
+"""How good a network in training is: the loss and the ROUGE of its summaries on
+held-out documents.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +15,9 @@ from precis.model.training.loss import Sums, smoothed_cross_entropy
 
 
 class Validation(NamedTuple):
-    """Figures of one validation: mean loss a token without smoothing, share of tokens right, F1 scores from 0 to 1."""
+    """Figures of one validation: mean loss a token without smoothing, share of tokens
+    right, F1 scores from 0 to 1.
+    """
 
     loss: float
     accuracy: float
@@ -31,7 +35,9 @@ class Validation(NamedTuple):
 
 
 class Validator:
-    """Scores a network on the first documents of a split; reads them once and compiles once."""
+    """Scores a network on the first documents of a split; reads them once and compiles
+    once.
+    """
 
     def __init__(
         self,

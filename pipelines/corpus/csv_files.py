@@ -1,4 +1,6 @@
-"""`csv:GLOB`: comma-separated files with a header row, plain or gzip; large plain files are cut where a row begins."""
+"""`csv:GLOB`: comma-separated files with a header row, plain or gzip; large plain files
+are cut where a row begins.
+"""
 
 import csv
 import threading
@@ -17,7 +19,8 @@ from precis.pipelines.corpus.lines import (
 from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
 
-# The csv module's limit on a field belongs to the whole process; whoever holds the lock has raised it.
+# The csv module's limit on a field belongs to the whole process; whoever holds the lock
+# has raised it.
 _FIELD_LIMIT_LOCK = threading.Lock()
 
 
@@ -26,7 +29,8 @@ class Row(NamedTuple):
 
     Attributes:
       start: position of its first byte in the (uncompressed) file.
-      cells: its cells, each byte a character (latin-1), so that broken UTF-8 in one cell harms no other.
+      cells: its cells, each byte a character (latin-1), so that broken UTF-8 in one
+          cell harms no other.
       raw: its bytes, line breaks included.
       problem, detail: why it is no row; "" where it is one.
     """
@@ -41,7 +45,8 @@ class Row(NamedTuple):
 def list_tasks(
     pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
 ) -> list[Task]:
-    """Whole files, and ranges of rows of plain files larger than `task_bytes`; those are read through once to find where rows begin.
+    """Whole files, and ranges of rows of plain files larger than `task_bytes`; those
+    are read through once to find where rows begin.
 
     Raises:
       UsageError: no file matches, or the first header lacks a field of `needed`.
@@ -74,7 +79,9 @@ def list_tasks(
 
 
 def _row_starts(file: SourceFile, task_bytes: int) -> list[int]:
-    """Where the tasks of a file begin: 0, and the first row at or after each multiple of the task's size."""
+    """Where the tasks of a file begin: 0, and the first row at or after each multiple
+    of the task's size.
+    """
     starts = [0]
     wanted = cut_range(file.size_bytes, -(-file.size_bytes // task_bytes))[1:-1]
     for row in _rows(file.path):
@@ -148,7 +155,9 @@ def _decode(cell: str) -> str:
 
 
 class _Feed:
-    """Hands lines to the csv module and remembers those of the row at hand, which may span several."""
+    """Hands lines to the csv module and remembers those of the row at hand, which may
+    span several.
+    """
 
     def __init__(self, lines: Iterator[Line]) -> None:
         self.lines = lines
@@ -170,7 +179,9 @@ class _Feed:
 
 
 def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[Row]:
-    """The rows that begin in [start, stop); both are beginnings of rows. After a problem the next line begins a row."""
+    """The rows that begin in [start, stop); both are beginnings of rows. After a
+    problem the next line begins a row.
+    """
     feed = _Feed(read_lines(path, start, stop))
     reader = csv.reader(feed)
     while not feed.has_ended:
@@ -189,7 +200,8 @@ def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[Row]:
         if not feed.taken:
             return
         if feed.has_ended:
-            # The reader asks for a line that is not there only when it stands inside quotes.
+            # The reader asks for a line that is not there only when it stands inside
+            # quotes.
             problem, detail = "invalid_csv", "the file ends inside a quoted cell"
         raw = b"".join(line.text for line in feed.taken)
         yield Row(feed.taken[0].start, cells, raw, problem, detail)

@@ -1,11 +1,15 @@
-"""What moves through the pipelines: tasks, documents, and records that could not be read."""
+"""What moves through the pipelines: tasks, documents, and records that could not be
+read.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Fields(NamedTuple):
-    """Names of the fields of a record in the user's own files; empty means that there is none."""
+    """Names of the fields of a record in the user's own files; empty means that there
+    is none.
+    """
 
     article: str = "article"
     highlights: str = "highlights"
@@ -20,11 +24,14 @@ class Task(NamedTuple):
       number: position among the tasks of the corpus; names the output.
       scheme: the source's scheme, as in `jsonl`.
       paths: the files read, in order. Empty for the built-in corpus.
-      start, stop: the half-open range within the corpus or file; its unit (byte, record, row group) is the scheme's.
-          stop is -1 where the range goes to the end.
-      split: the split that all documents of the task belong to, or "" where the document or the hash of its id decides.
+      start, stop: the half-open range within the corpus or file; its unit (byte,
+          record, row group) is the scheme's. stop is -1 where the range goes to the
+          end.
+      split: the split that all documents of the task belong to, or "" where the
+          document or the hash of its id decides.
       fields: names of the record's fields.
-      version: what changes when the content of the files does (sizes and times, etags), for the job's fingerprint.
+      version: what changes when the content of the files does (sizes and times, etags),
+          for the job's fingerprint.
       size_bytes: about how much there is to read, for progress.
     """
 
@@ -44,7 +51,8 @@ class Document(NamedTuple):
 
     Attributes:
       document_id: the source's own id, or the sha256 of the normalised article.
-      split: train, validation, test, any other name the source uses, or "" where the source has no splits.
+      split: train, validation, test, any other name the source uses, or "" where the
+          source has no splits.
       article: the text as it was read.
       highlights: the reference summary, one sentence a line; None where there is none.
       metadata: further columns of the record, as strings.
@@ -61,11 +69,14 @@ class Unreadable(NamedTuple):
     """A record of a source that is no document.
 
     Attributes:
-      location: where it stands, as `file:byte 1234` or `file:row 12`; enough to find it again.
-      reason: a short constant name such as `invalid_json`; dead letters are counted by it.
+      location: where it stands, as `file:byte 1234` or `file:row 12`; enough to find it
+          again.
+      reason: a short constant name such as `invalid_json`; dead letters are counted by
+          it.
       detail: one line that says what was wrong, without the document's text.
       raw: the record's bytes, cut at 64 KiB.
-      records: how many records are lost here; more than one where a file is damaged from some place on.
+      records: how many records are lost here; more than one where a file is damaged
+          from some place on.
     """
 
     location: str

@@ -1,4 +1,6 @@
-"""`jsonl:GLOB`: one JSON object a line, plain or gzip; large files are cut by byte range."""
+"""`jsonl:GLOB`: one JSON object a line, plain or gzip; large files are cut by byte
+range.
+"""
 
 import itertools
 import json
@@ -21,7 +23,8 @@ _CHECKED_LINES = 20
 def list_tasks(
     pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
 ) -> list[Task]:
-    """Byte ranges of the files, each about `task_bytes` long; ranges of a compressed file count its uncompressed bytes.
+    """Byte ranges of the files, each about `task_bytes` long; ranges of a compressed
+    file count its uncompressed bytes.
 
     Raises:
       UsageError: no file matches, or the first records lack a field of `needed`.
@@ -35,7 +38,8 @@ def list_tasks(
             if is_gzip(file.path)
             else _plain_edges(file, task_bytes)
         )
-        # The compressed size is a guess from the gzip trailer, so the last range is open.
+        # The compressed size is a guess from the gzip trailer, so the last range is
+        # open.
         stops = [*edges[1:-1], -1]
         for start, stop in zip(edges[:-1], stops, strict=True):
             size = file.size_bytes // len(stops)
@@ -62,14 +66,17 @@ def _gzip_edges(file: SourceFile, task_bytes: int) -> list[int]:
     with files.open_read(file.path) as opened:
         opened.seek(max(file.size_bytes - 4, 0))
         size = int.from_bytes(opened.read(4), "little")
-    # The trailer counts modulo 4 GiB and only the last member of a file; text shrinks to about a third.
+    # The trailer counts modulo 4 GiB and only the last member of a file; text shrinks
+    # to about a third.
     if size < file.size_bytes:
         size = 3 * file.size_bytes
     return cut_range(size, min(_MAX_GZIP_TASKS, -(-size // task_bytes)))
 
 
 def _check_first_records(found: list[SourceFile], needed: tuple[str, ...]) -> None:
-    """A field counts as there when any of the first records has it; a file that begins with broken lines is left to the dead letters."""
+    """A field counts as there when any of the first records has it; a file that begins
+    with broken lines is left to the dead letters.
+    """
     for file in found:
         lines = (line for line in read_lines(file.path) if not line.text.isspace())
         parsed = [
@@ -107,7 +114,8 @@ def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:
     try:
         record = orjson.loads(line.text)
     except orjson.JSONDecodeError:
-        # Python writes NaN and Infinity, which orjson refuses: the slow reader has the last word.
+        # Python writes NaN and Infinity, which orjson refuses: the slow reader has the
+        # last word.
         try:
             record = json.loads(line.text.decode())
             json.dumps(record, ensure_ascii=False).encode()

@@ -1,4 +1,6 @@
-"""Reads the lines of a byte range of a large text file, plain or gzip, in bounded memory."""
+"""Reads the lines of a byte range of a large text file, plain or gzip, in bounded
+memory.
+"""
 
 import gzip
 import zlib
@@ -40,14 +42,17 @@ def is_gzip(path: str) -> bool:
 
 
 def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
-    """The lines whose first byte lies in [start, stop), so that ranges which touch share no line and lose none.
+    """The lines whose first byte lies in [start, stop), so that ranges which touch
+    share no line and lose none.
 
         bytes   0123 4567 89
         lines   abc⏎ def⏎ gh        range [2, 5) reads `def`, range [0, 4) reads `abc`, range [5, -1) reads `gh`
 
-    A byte order mark at the beginning of the file is dropped. `stop` of -1 means the end of the file.
+    A byte order mark at the beginning of the file is dropped. `stop` of -1 means the
+    end of the file.
     """
-    # Reading begins one byte early: the line break before `start` tells that a line starts there.
+    # Reading begins one byte early: the line break before `start` tells that a line
+    # starts there.
     begin = max(start - 1, 0)
     blocks = _gzip_blocks(path, begin) if is_gzip(path) else _plain_blocks(path, begin)
     for line in _split_lines(blocks, begin):
@@ -68,12 +73,15 @@ def _plain_blocks(path: str, begin: int) -> Iterator[bytes]:
 
 
 def _gzip_blocks(path: str, begin: int) -> Iterator[bytes]:
-    """Decompresses from the beginning whatever `begin` is; blocks are cut alike for every range, so that all see damage alike."""
+    """Decompresses from the beginning whatever `begin` is; blocks are cut alike for
+    every range, so that all see damage alike.
+    """
     with files.open_read(path) as compressed, gzip.GzipFile(fileobj=compressed) as file:
         position = 0
         while True:
             try:
-                # Not `read`: it gathers until the block is full, and damage would cost what it gathered.
+                # Not `read`: it gathers until the block is full, and damage would cost
+                # what it gathered.
                 block = file.read1(_BLOCK_BYTES)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise _BrokenGzip(str(error)) from error

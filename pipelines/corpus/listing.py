@@ -8,7 +8,8 @@ from precis.model import files
 from precis.model.errors import UsageError
 
 _MAGIC = "*?[{"
-# What tells one content from another, the surest first; each file system offers some of them.
+# What tells one content from another, the surest first; each file system offers some of
+# them.
 _STAMPS = ("etag", "ETag", "generation", "mtime", "updated", "LastModified", "created")
 
 
@@ -90,7 +91,8 @@ def _source_files(
 
 
 def fixed_root(pattern: str) -> str:
-    """The folder part of a glob that comes before its first wildcard, without the last slash.
+    """The folder part of a glob that comes before its first wildcard, without the last
+    slash.
 
     news/2024-*/*.txt  ->  news        gs://bucket/*.txt  ->  gs://bucket        *.txt  ->  (empty)
     """

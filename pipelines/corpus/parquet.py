@@ -1,4 +1,6 @@
-"""`parquet:GLOB`: Parquet files, cut by row group; only the columns that are needed are read."""
+"""`parquet:GLOB`: Parquet files, cut by row group; only the columns that are needed are
+read.
+"""
 
 import json
 from collections.abc import Iterator
@@ -67,7 +69,9 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
 
 
 def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
-    """Ranges of neighbours whose sizes add up to at most `task_bytes`, or of one that is larger."""
+    """Ranges of neighbours whose sizes add up to at most `task_bytes`, or of one that
+    is larger.
+    """
     start = total = 0
     for index, size in enumerate(sizes):
         if index > start and total + size > task_bytes:
@@ -79,7 +83,9 @@ def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. A row group that cannot be decoded costs what it holds beyond that point, and no other."""
+    """The documents of a task. A row group that cannot be decoded costs what it holds
+    beyond that point, and no other.
+    """
     (path,) = task.paths
     with files.open_read(path) as opened:
         parquet = pq.ParquetFile(opened)
@@ -96,7 +102,8 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
                     yield from _documents(batch, task.fields, path=path, first_row=row)
                     row += batch.num_rows
             except OSError as error:
-                # Damaged pages come as an OSError (ArrowInvalid is none) without a number; a failing disk or network has one.
+                # Damaged pages come as an OSError (ArrowInvalid is none) without a
+                # number; a failing disk or network has one.
                 if type(error) is not OSError or error.errno is not None:
                     raise
                 yield _lost_rows(path, row, next_group_row, error)

@@ -1,4 +1,6 @@
-"""From a record of the user's files to a document: field names checked before the work, values during it."""
+"""From a record of the user's files to a document: field names checked before the work,
+values during it.
+"""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -34,9 +36,11 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
 def to_document(
     record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes
 ) -> Document | Unreadable:
-    """Picks a document out of a record; its id and split stay empty where the record has none.
+    """Picks a document out of a record; its id and split stay empty where the record
+    has none.
 
-    The article must be a string. Highlights may be absent or null; an id may be a string or an integer.
+    The article must be a string. Highlights may be absent or null; an id may be a
+    string or an integer.
     """
     article = record.get(fields.article)
     if article is None:

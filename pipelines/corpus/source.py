@@ -14,7 +14,8 @@ SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
 _HASH_SPLITS = ("train", "validation", "test")
 _SPLIT_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")
-# A built-in document counts as this much, so that by default a task has a thousand: the small corpus is there for small machines.
+# A built-in document counts as this much, so that by default a task has a thousand: the
+# small corpus is there for small machines.
 _SAMPLE_DOCUMENT_BYTES = 16 << 10
 
 
@@ -27,7 +28,8 @@ class CorpusOptions:
         "the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a file), stories:DIR (raw CNN/DailyMail), "
         "tfds:NAME[:SPLIT] or sample:[COUNT]; a GLOB may be local or gs://"
     )
-    # The field names of jsonl, csv, parquet and tfds records; None where the user named none.
+    # The field names of jsonl, csv, parquet and tfds records; None where the user named
+    # none.
     article_field: str = flag("article", "field that holds the text")
     highlights_field: str | None = flag(
         None,
@@ -174,7 +176,8 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
     return [task._replace(number=number) for number, task in enumerate(tasks)]
 
 
-# The modules of the schemes are imported where they are needed: pyarrow and TFDS are not there for every corpus.
+# The modules of the schemes are imported where they are needed: pyarrow and TFDS are
+# not there for every corpus.
 def _list_tasks(
     scheme: str,
     where: str,
@@ -234,9 +237,11 @@ def _list_tasks(
 
 
 def read_task(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
-    """The documents of a task, each with an id and a split, and what stands between them and is none.
+    """The documents of a task, each with an id and a split, and what stands between
+    them and is none.
 
-    With `options.split` only the documents of that split come out; an unreadable record belongs to no split and always does.
+    With `options.split` only the documents of that split come out; an unreadable record
+    belongs to no split and always does.
     """
     for record in _read(task, options):
         if isinstance(record, Unreadable):
@@ -283,7 +288,9 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]
 
 
 def split_of(document_id: str, options: CorpusOptions) -> str:
-    """The split that the hash of a document's id falls into: the same on every machine and in every run."""
+    """The split that the hash of a document's id falls into: the same on every machine
+    and in every run.
+    """
     digest = hashlib.sha256(f"{options.seed}:{document_id}".encode()).digest()
     place = int.from_bytes(digest[:8], "big") / 2**64
     if place < options.validation_share:

@@ -1,4 +1,6 @@
-"""`stories:DIR`: raw CNN/DailyMail `.story` files, cleaned as TensorFlow Datasets cleans them, so that both routes give one text."""
+"""`stories:DIR`: raw CNN/DailyMail `.story` files, cleaned as TensorFlow Datasets
+cleans them, so that both routes give one text.
+"""
 
 import posixpath
 from collections.abc import Iterator
@@ -15,7 +17,8 @@ from precis.pipelines.corpus.text_files import read_text
 
 _SUFFIX = ".story"
 _MARK = "@highlight"
-# A line that ends in one of these needs no full stop; the last two are the closing curly quotes.
+# A line that ends in one of these needs no full stop; the last two are the closing
+# curly quotes.
 _SENTENCE_ENDS = (".", "!", "?", "'", "`", '"', ")", "\u2019", "\u201d")
 
 
@@ -75,12 +78,14 @@ def parse_story(text: str) -> tuple[str, str | None]:
 
         Man bites dog
 
-    Every line gets a full stop unless it ends a sentence. Lines of the article are joined by spaces, highlights stay lines.
+    Every line gets a full stop unless it ends a sentence. Lines of the article are
+    joined by spaces, highlights stay lines.
     """
     article: list[str] = []
     highlights: list[str] = []
     is_highlight = False
-    # Carriage returns vanish wherever they stand, as they do in the reader that TFDS uses.
+    # Carriage returns vanish wherever they stand, as they do in the reader that TFDS
+    # uses.
     for line in text.replace("\r", "").split("\n"):
         line = line.strip()
         if line.startswith(_MARK):

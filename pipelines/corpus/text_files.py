@@ -65,7 +65,8 @@ def read_text(path: str) -> str | Unreadable:
 
 
 def document_id(path: str, pattern: str) -> str:
-    """The path below the pattern's fixed part, without the extension where the pattern names one; so no two files share an id.
+    """The path below the pattern's fixed part, without the extension where the pattern
+    names one; so no two files share an id.
 
     news/*/*.txt   news/2024/storm.txt  ->  2024/storm
     news/*/*       news/2024/storm.txt  ->  2024/storm.txt

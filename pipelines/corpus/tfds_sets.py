@@ -1,4 +1,5 @@
-"""`tfds:NAME[:SPLIT]`: data sets that TensorFlow Datasets has prepared, read without importing TensorFlow.
+"""`tfds:NAME[:SPLIT]`: data sets that TensorFlow Datasets has prepared, read without
+importing TensorFlow.
 
 TFDS itself is asked only where the files are and how an example is laid out.
 """
@@ -43,7 +44,8 @@ def list_tasks(
     data_dir: str,
     task_bytes: int,
 ) -> list[Task]:
-    """Ranges of records of the shards, about `task_bytes` each. A data set that is not there is downloaded.
+    """Ranges of records of the shards, about `task_bytes` each. A data set that is not
+    there is downloaded.
 
     Args:
       where: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
@@ -54,7 +56,8 @@ def list_tasks(
       task_bytes: about the size of a task.
 
     Raises:
-      UsageError: the data set, the split or a feature is not there, or the files have a format other than TFRecord.
+      UsageError: the data set, the split or a feature is not there, or the files have a
+          format other than TFRecord.
     """
     name, _, named_split = where.partition(":")
     if split and named_split and split != named_split:
@@ -114,7 +117,9 @@ def _shard_tasks(
 
 
 def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. Damage costs the records of the shard from there on; each task tells those that it lost."""
+    """The documents of a task. Damage costs the records of the shard from there on;
+    each task tells those that it lost.
+    """
     (path,) = task.paths
     features = tfds.core.features.FeaturesDict.from_config(path.rpartition("/")[0])
     with files.open_read(path) as file:
@@ -222,11 +227,13 @@ def _unreachable(url: str) -> str:
 
 
 def prepare_from_stories(stories_dir: str, urls_dir: str, data_dir: str) -> str:
-    """Prepares cnn_dailymail from raw stories by TFDS's own builder, where it is not prepared yet.
+    """Prepares cnn_dailymail from raw stories by TFDS's own builder, where it is not
+    prepared yet.
 
     Args:
       stories_dir: holds `cnn/stories` and `dailymail/stories`.
-      urls_dir: holds `all_train.txt`, `all_val.txt` and `all_test.txt`; the sha1 of a URL is the name of its story.
+      urls_dir: holds `all_train.txt`, `all_val.txt` and `all_test.txt`; the sha1 of a
+          URL is the name of its story.
       data_dir: where TFDS keeps its data sets; "" for its default.
 
     Returns:

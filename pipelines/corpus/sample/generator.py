@@ -1,4 +1,6 @@
-"""The documents of the built-in corpus: hand-written ones first, generated ones after them, each a function of its index alone."""
+"""The documents of the built-in corpus: hand-written ones first, generated ones after
+them, each a function of its index alone.
+"""
 
 import functools
 import hashlib
@@ -17,7 +19,8 @@ from precis.pipelines.corpus.sample import (
 from precis.pipelines.corpus.sample.names import Draw
 from precis.pipelines.corpus.sample.story import compose
 
-# Changes whenever any document does, so that work done with the old ones is not taken up again.
+# Changes whenever any document does, so that work done with the old ones is not taken
+# up again.
 VERSION = "1"
 
 KINDS = (
@@ -78,7 +81,9 @@ def _named(index: int, article: str, highlights: str, kind: str) -> Document:
 
 
 def split_of(document_id: str) -> str:
-    """The split of a document: 90 per cent train, 5 validation, 5 test, by the hash of its id."""
+    """The split of a document: 90 per cent train, 5 validation, 5 test, by the hash of
+    its id.
+    """
     bucket = (
         int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8], "big") % 100
     )

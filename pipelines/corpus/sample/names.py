@@ -53,7 +53,8 @@ _SMALL = _words("two three four five six seven eight nine")
 class Draw:
     """A stream of random choices for one document.
 
-    Only `random.Random.random` is used, because it alone is promised to give the same numbers in every version of Python.
+    Only `random.Random.random` is used, because it alone is promised to give the same
+    numbers in every version of Python.
     """
 
     def __init__(self, seed: str) -> None:

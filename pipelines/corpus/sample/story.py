@@ -10,8 +10,10 @@ class Story(NamedTuple):
 
     Attributes:
       openings: first sentences that set the scene; one is used.
-      leads: sentences near the top that tell some of the facts and some other names; one is used.
-      facts: what the summary needs, each in several wordings; all facts are told, in one wording each, in any order.
+      leads: sentences near the top that tell some of the facts and some other names;
+          one is used.
+      facts: what the summary needs, each in several wordings; all facts are told, in
+          one wording each, in any order.
       asides: sentences about other people, places and figures; some are used.
       endings: last sentences; one is used or none.
       highlights: the summary, two sentences.
@@ -25,7 +27,8 @@ class Story(NamedTuple):
     highlights: tuple[str, str]
 
 
-# Orders of an article, by the number of facts: o opening, l lead, f fact, a aside, e ending, | a new paragraph.
+# Orders of an article, by the number of facts: o opening, l lead, f fact, a aside, e
+# ending, | a new paragraph.
 PLANS = {
     2: (
         "ola|afa|faa|e",
