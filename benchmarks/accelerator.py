@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
-from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.network.build import build_network
 from precis.model.network.config import named_network
+from precis.model.search.beam import beam_search
+from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.training.config import TrainingConfig
 from precis.model.training.loss import smoothed_cross_entropy
 from precis.model.training.optimizer import make_optimizer
@@ -156,12 +156,12 @@ def search_seconds(
 ) -> list[float]:
     """The seconds of searches of one batch for summaries of exactly `target_tokens`."""
     length = args.target_tokens
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=args.beam_width,
         max_summary_tokens=length,
         min_summary_tokens=length - 1,
     )
-    special = DecodingTokens(
+    special = SpecialTokens(
         start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START)
     )
 

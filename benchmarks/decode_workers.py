@@ -141,12 +141,12 @@ def precis_engine(job: Job) -> Decode:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
-    from precis.model.decoding.config import DecodingConfig, DecodingTokens
-    from precis.model.decoding.searcher import Searcher
-    from precis.model.foreign.checkpoint import load_checkpoint
+    from precis.model.bundle.converters.checkpoint import load_checkpoint
+    from precis.model.inference.searcher import Searcher
+    from precis.model.search.config import SearchConfig, SpecialTokens
 
     length = SIZES[job.size].new_tokens
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=BEAM_WIDTH,
         min_summary_tokens=length - 1,
         max_summary_tokens=length,
@@ -155,7 +155,7 @@ def precis_engine(job: Job) -> Decode:
         unfinished="compete",
         early_stopping="bound",
     )
-    special = DecodingTokens(
+    special = SpecialTokens(
         start_id=START, end_id=END, pad_id=PAD, suppressed=(END,)
     )  # every summary has all its tokens
     network = load_checkpoint(

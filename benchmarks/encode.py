@@ -26,15 +26,18 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from precis.model import files, record
-from precis.model.text import normalise
-from precis.model.tokenizer import JOINER, Tokenizer, make_spaces_visible
-from precis.model.vocabulary import count_words, learn
+from precis.model import files
+from precis.model.records.example import Example, serialise
+from precis.model.records.tfrecord import frame
+from precis.model.text.normalization import normalise
+from precis.model.tokenization.folder import TOKENIZER_FOLDER
+from precis.model.tokenization.vocabulary import count_words, learn
+from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.options import PrepareOptions
 from precis.pipelines.prepare import EncodeTask
-from precis.pipelines.scan import scan_path
 from precis.pipelines.tasks import TASKS_FOLDER, Job
+from precis.pipelines.vocabulary_pass import scan_path
 
 _ARTICLE_WORDS, _HIGHLIGHTS_WORDS, _DIFFERENT_WORDS = 700, 50, 30_000
 _MAX_SOURCE_TOKENS, _MAX_TARGET_TOKENS = 512, 64
@@ -174,7 +177,7 @@ def normalise_rows(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> list[record.Example]:
+def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> list[Example]:
     """Encodes both texts, a batch at a time, and cuts them."""
     examples = []
     for start in range(0, len(rows), _BATCH):
@@ -186,16 +189,14 @@ def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> list[record.Exampl
             batch, tokens[: len(batch)], tokens[len(batch) :], strict=True
         ):
             cut = source[:_MAX_SOURCE_TOKENS], target[:_MAX_TARGET_TOKENS]
-            examples.append(
-                record.Example(row.document_id, *cut, len(source), row.highlights)
-            )
+            examples.append(Example(row.document_id, *cut, len(source), row.highlights))
     return examples
 
 
-def write(examples: Sequence[record.Example], path: str) -> None:
+def write(examples: Sequence[Example], path: str) -> None:
     """Serialises, frames and writes."""
     with open(path, "wb") as file:
-        file.writelines(record.frame(record.serialise(example)) for example in examples)
+        file.writelines(frame(serialise(example)) for example in examples)
 
 
 def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], Any]:
@@ -210,7 +211,7 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     )
     job = Job(output, "0" * 64, "0" * 16, datetime.datetime.now(datetime.UTC), 1)
     (task,) = list_tasks(corpus)
-    tokenizer.save(files.join(output, record.TOKENIZER_FOLDER))
+    tokenizer.save(files.join(output, TOKENIZER_FOLDER))
     files.write_json(scan_path(job), {"duplicates": {}})
     worker = EncodeTask(corpus, options, job)
     worker.setup()

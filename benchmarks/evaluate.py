@@ -23,11 +23,11 @@ from typing import Any
 import pyarrow as pa
 
 from precis.model import rouge
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.evaluate import evaluate
 from precis.pipelines.schema import SUMMARY_SCHEMA, write_parquet
-from precis.pipelines.score import NEEDED_COLUMNS, extractive_summaries
+from precis.pipelines.scoring import NEEDED_COLUMNS, extractive_summaries
 
 SENTENCES, ROWS_A_GROUP = 3, 512
 

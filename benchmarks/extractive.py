@@ -28,7 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.selection import select
-from precis.model.text import sentences, words
+from precis.model.text.sentences import sentences
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.text import sentences, words
+from precis.model.text.sentences import sentences
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700

@@ -16,14 +16,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from precis.model.bundle import save_bundle
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.pool import Search, count_processes
+from precis.model.bundle.network_bundle import save_bundle
+from precis.model.inference.worker_pool import Search, count_processes
 from precis.model.network.config import named_network
-from precis.model.quiet import import_tensorflow
-from precis.model.text import body
-from precis.model.tokenizer import Tokenizer
-from precis.model.vocabulary import count_words, learn
+from precis.model.search.config import SearchConfig
+from precis.model.tensorflow_import import import_tensorflow
+from precis.model.text.boilerplate import body
+from precis.model.tokenization.vocabulary import count_words, learn
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
 
 VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = (
@@ -89,7 +89,7 @@ def random_bundle(folder: str, network: str) -> Search:
         folder,
         model_id,
         "float32",
-        DecodingConfig(max_summary_tokens=MAX_SUMMARY_TOKENS),
+        SearchConfig(max_summary_tokens=MAX_SUMMARY_TOKENS),
     )
 
 
@@ -97,8 +97,8 @@ def job_seconds(search: Search, documents: int, processes: int, output: str) -> 
     """Seconds of the whole job, from the first batch that was searched to the end: what
     comes before is the start of the processes.
     """
-    from precis.model.decoding.bulk import Window
-    from precis.model.decoding.summarizer import Summary
+    from precis.model.inference.bulk import Window
+    from precis.model.inference.summarizer import Summary
     from precis.pipelines.summarize import summarize
 
     begun: list[float] = []
@@ -130,7 +130,7 @@ def search_seconds(search: Search, documents: int, processes: int) -> float:
     """Seconds of searching the same token ids, from the first batch that was searched
     to the last, with all batches given at once.
     """
-    from precis.model.decoding.bulk import BulkSummarizer
+    from precis.model.inference.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
     sources = bulk.tokenizer.encode(

@@ -19,10 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from precis.model.extractive.stopwords import STOP_WORDS
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
-from precis.model.text import Sentence, sentences
+from precis.model.text.sentences import Sentence, sentences
+from precis.model.text.stop_words import STOP_WORDS
 from precis.pipelines.corpus.document import Document
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 

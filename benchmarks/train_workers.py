@@ -102,8 +102,8 @@ def precis_training(job: Job) -> Training:
     from precis.model.network.config import named_network
     from precis.model.training.config import TrainingConfig
     from precis.model.training.optimizer import make_optimizer
-    from precis.model.training.step import make_train_step
     from precis.model.training.strategy import make_strategy
+    from precis.model.training.train_step import make_train_step
 
     training = TrainingConfig(
         label_smoothing=LABEL_SMOOTHING,

@@ -1,7 +1,16 @@
-"""What is true without Beam: text, tokens, records, networks, search, training,
-extractive methods, quality.
+"""Everything that is true without Beam, in layers; imports go downwards only.
 
-Read in this order: text, tokenizer, record, config, network, decoding, training,
-    bundle. Nothing here imports `pipelines` or Apache
-Beam. docs/ARCHITECTURE.md has the floor plan.
+training      batches, loss, schedule, optimizer, strategy, checkpoints, loop
+inference     batches, worker processes, summarizer, sentence scorer, export
+keyphrases    candidates, features, classifier
+bundle        a trained model as a folder; converters from other projects
+search        greedy and beam search, constraints, scores
+network       layers, attention, KV cache, the networks
+records       training examples, TFRecord framing, dataset.json
+quality       how far a summary can be trusted, and which text is shown
+extractive    terms, scoring methods, selection, oracle labels
+tokenization  WordPiece, imported tokenizers, vocabulary learning
+rouge         ROUGE scores; bootstrap, their intervals
+text          normalization, boilerplate, sentences, words, stems
+backend, config, files, errors, tensorflow_import
 """

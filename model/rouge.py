@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from precis.model.porter import stem
+from precis.model.text.porter import stem
 
 MEASURES = {
     "rouge1": "ROUGE-1",

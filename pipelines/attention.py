@@ -1,15 +1,21 @@
 """`precis attention`: bundle + text -> a picture of what the network reads. Thin: the
-work is in `model.attention` and `model.heat_map`.
+work is in `precis.model.inference.attention` and `precis.model.inference.heat_map`.
 """
 
 import os
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
-from precis.model.decoding.config import check_coverage
+from precis.model.bundle.network_bundle import (
+    check_prefix,
+    load_bundle,
+    open_bundle,
+    read_decoding,
+)
 from precis.model.errors import DataError, UsageError
-from precis.model.text import body, normalise
+from precis.model.search.config import check_coverage
+from precis.model.text.boilerplate import body
+from precis.model.text.normalization import normalise
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options import ATTENTION
 
@@ -18,7 +24,7 @@ def attention(**flags: Any) -> str:
     """Draws the attention weights of one document.
 
     Args:
-      **flags: the fields of `AttentionOptions` and `DecodingConfig`.
+      **flags: the fields of `AttentionOptions` and `SearchConfig`.
 
     Returns:
       The path of the picture.
@@ -43,8 +49,8 @@ def attention(**flags: Any) -> str:
     summary = (
         normalise(_read(options.summary, "--summary")) if options.summary else None
     )
-    from precis.model.attention import read_attention
-    from precis.model.heat_map import draw
+    from precis.model.inference.attention import read_attention
+    from precis.model.inference.heat_map import draw
 
     seen = read_attention(
         load_bundle(options.bundle),

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from precis.model.errors import PrecisError
-from precis.model.quiet import import_tensorflow
+from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines import options
 from precis.pipelines.flags import add_flags
 
@@ -163,7 +163,7 @@ def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
             f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}"
         )
     elif name == "summarize":
-        from precis.model.decoding.figures import in_one_line
+        from precis.model.inference.search_cost import in_one_line
         from precis.pipelines.summarize import summarize
 
         manifest = summarize(beam_args=beam_args, **values)

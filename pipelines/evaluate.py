@@ -23,6 +23,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import (
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from precis.pipelines.evaluation_table import (
     as_markdown,
     as_text,
@@ -31,7 +32,7 @@ from precis.pipelines.evaluation_table import (
 )
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import EVALUATE, EvaluateOptions
-from precis.pipelines.rows import (
+from precis.pipelines.row_ranges import (
     RowRange,
     has_reference,
     is_pattern,
@@ -39,8 +40,7 @@ from precis.pipelines.rows import (
     parquet_files,
     read_rows,
 )
-from precis.pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
-from precis.pipelines.score import (
+from precis.pipelines.scoring import (
     ABSTRACTIVE,
     NEEDED_COLUMNS,
     REFERENCE,

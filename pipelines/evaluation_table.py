@@ -9,7 +9,7 @@ import numpy as np
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
-from precis.pipelines.score import (
+from precis.pipelines.scoring import (
     ABSTRACTIVE,
     KEYPHRASE_COUNTS,
     SUMMARY,

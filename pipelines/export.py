@@ -1,5 +1,5 @@
 """`precis export`: bundle -> TensorFlow SavedModel. Thin: the work is in
-`model.export`, and no part of it needs Beam.
+`precis.model.inference.export`, and no part of it needs Beam.
 """
 
 import contextlib
@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle import check_prefix, load_bundle, open_bundle, read_decoding
-from precis.model.decoding.config import DecodingConfig, check_coverage
+from precis.model.bundle.network_bundle import (
+    check_prefix,
+    load_bundle,
+    open_bundle,
+    read_decoding,
+)
 from precis.model.errors import JobError, UsageError
+from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options import EXPORT, ExportOptions, decode_id
 
@@ -42,7 +47,7 @@ def export(**flags: Any) -> dict[str, Any]:
     """Writes a bundle as a SavedModel that needs nothing of precis.
 
     Args:
-      **flags: the fields of `ExportOptions` and `DecodingConfig`.
+      **flags: the fields of `ExportOptions` and `SearchConfig`.
 
     Returns:
       The content of manifest.json.
@@ -54,7 +59,7 @@ def export(**flags: Any) -> dict[str, Any]:
     """
     own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     options, decoding = read_flags(EXPORT, {**own, **flags})
-    from precis.model.export import tokenizer_with_graph
+    from precis.model.inference.export import tokenizer_with_graph
 
     contents = open_bundle(options.bundle)
     tokenizer_with_graph(contents.tokenizer)
@@ -107,11 +112,11 @@ def _holds(path: str, sha256: str) -> bool:
 
 
 def _write(
-    options: ExportOptions, decoding: DecodingConfig, description: dict[str, Any]
+    options: ExportOptions, decoding: SearchConfig, description: dict[str, Any]
 ) -> dict[str, Any]:
     import tensorflow as tf
 
-    from precis.model.export import SummarizingModule, save_graph
+    from precis.model.inference.export import SummarizingModule, save_graph
 
     module = SummarizingModule(
         load_bundle(options.bundle, precision=options.precision),

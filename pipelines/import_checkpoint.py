@@ -1,4 +1,4 @@
-"""`precis import`: checkpoint -> bundle. Thin: the work is in `model.foreign`, and no
+"""`precis import`: checkpoint -> bundle. Thin: the work is in `precis.model.bundle.converters`, and no
 part of it needs Beam.
 """
 
@@ -7,10 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle import save_bundle
-from precis.model.encoder_bundle import save_encoder_bundle
-from precis.model.errors import UsageError
-from precis.model.foreign.checkpoint import (
+from precis.model.bundle.converters.checkpoint import (
     CONFIG_FILE,
     ENCODERS,
     GENERATION_FILE,
@@ -18,8 +15,11 @@ from precis.model.foreign.checkpoint import (
     load_encoder,
     read_settings,
 )
-from precis.model.foreign.tensors import weight_files
-from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
+from precis.model.bundle.converters.tensors import weight_files
+from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.network_bundle import save_bundle
+from precis.model.errors import UsageError
+from precis.model.tokenization.imported import read_tokenizer, tokenizer_files
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options import IMPORT
 

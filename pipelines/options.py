@@ -6,14 +6,14 @@ import dataclasses
 
 from precis.model import files
 from precis.model.config import PRECISIONS, flag, required
-from precis.model.decoding.config import DecodingConfig
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.gate import GateConfig
 from precis.model.network.config import ARCHITECTURES, ATTENTIONS, CELLS, SIZES
+from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import QualityConfig
-from precis.model.text import one_line
-from precis.model.tokenizer import RESERVED_TOKENS
+from precis.model.search.config import SearchConfig
+from precis.model.text.normalization import one_line
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.recipes import RECIPES
@@ -23,7 +23,7 @@ TASKS = ("abstractive", "extractive", "keyphrases")
 BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network
 
 
-def decode_id(decoding: DecodingConfig, precision: str) -> str:
+def decode_id(decoding: SearchConfig, precision: str) -> str:
     """Names a search in every row it writes and in every graph that was exported with
     it: 16 hexadecimal digits.
     """
@@ -474,9 +474,9 @@ SUMMARIZE = (
     SelectionConfig,
     QualityConfig,
     GateConfig,
-    DecodingConfig,
+    SearchConfig,
     FailureOptions,
 )
-EXPORT = (ExportOptions, DecodingConfig)
-ATTENTION = (AttentionOptions, DecodingConfig)
+EXPORT = (ExportOptions, SearchConfig)
+ATTENTION = (AttentionOptions, SearchConfig)
 EVALUATE = (EvaluateOptions,)

@@ -18,13 +18,29 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from precis.model import files, record
+from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.quiet import import_tensorflow
-from precis.model.record import DatasetInfo, Example, LabelledSentences, Shard
-from precis.model.tokenizer import SETTINGS_FILE
-from precis.model.tokenizers import (
+from precis.model.records.dataset import (
+    DATASET_FILE,
+    FORMAT_VERSION,
+    DatasetInfo,
+    Lengths,
+    Shard,
+    load_dataset,
+    shard_name,
+    summarise_lengths,
+)
+from precis.model.records.example import (
+    FEATURES,
+    ORACLE_FEATURES,
+    Example,
+    LabelledSentences,
+    serialise,
+)
+from precis.model.records.tfrecord import frame
+from precis.model.tensorflow_import import import_tensorflow
+from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     encode_targets,
@@ -32,10 +48,12 @@ from precis.model.tokenizers import (
     load_tokenizer,
     load_tokenizers,
 )
+from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines import progress, tasks
+from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.document import Document, Task, Unreadable
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
-from precis.pipelines.failures import (
+from precis.pipelines.dead_letters import (
     DeadLetter,
     check_failures,
     count_reasons,
@@ -43,10 +61,15 @@ from precis.pipelines.failures import (
 )
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import PREPARE, FailureOptions, PrepareOptions
-from precis.pipelines.runner import pipeline_options, run_pipeline
-from precis.pipelines.scan import Pair, Skipped, build_scan, read_pair, scan_path
 from precis.pipelines.targets import sentence_texts
 from precis.pipelines.tasks import Job
+from precis.pipelines.vocabulary_pass import (
+    Pair,
+    Skipped,
+    build_scan,
+    read_pair,
+    scan_path,
+)
 
 MAX_SPLITS = (
     64  # each is an open file; more than a few are a --split_field that names no splits
@@ -95,7 +118,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
         run_pipeline(pipeline, label="encode", size=size)
         _check(job, failures)
         tasks.finish_job(job)
-    return record.load_dataset(options.output)
+    return load_dataset(options.output)
 
 
 def _find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
@@ -143,7 +166,7 @@ def _inputs(
     settings = {**dataclasses.asdict(options), **fingerprints}
     del settings["output"]
     return {
-        "format": record.FORMAT_VERSION,
+        "format": FORMAT_VERSION,
         "corpus": dataclasses.asdict(corpus),
         "tasks": tasks.describe_tasks(found),
         "options": settings,
@@ -286,11 +309,9 @@ class ShardWriter(contextlib.ExitStack):
                 raise DataError(
                     f"the corpus has more than {MAX_SPLITS} splits, {split!r} among them; check --split_field"
                 )
-            path = files.join(
-                self._output, record.shard_name(split, self._index, self._count)
-            )
+            path = files.join(self._output, shard_name(split, self._index, self._count))
             self._files[split] = self.enter_context(files.write_aside(path))
-        self._files[split].write(record.frame(record.serialise(example)))
+        self._files[split].write(frame(serialise(example)))
         self._records[split] += 1
         self.source_lengths[example.source_tokens] += 1
         self.target_lengths[target_tokens] += 1
@@ -304,7 +325,7 @@ class ShardWriter(contextlib.ExitStack):
     def described(self) -> list[dict[str, Any]]:
         """The file of each split as it is published; to be asked after the block."""
         names = {
-            split: record.shard_name(split, self._index, self._count)
+            split: shard_name(split, self._index, self._count)
             for split in sorted(self._files)
         }
         return [
@@ -338,8 +359,7 @@ def publish_dataset(
             )
             splits.setdefault(file["split"], []).append(shard)
     info = DatasetInfo(
-        features=record.FEATURES
-        | (record.ORACLE_FEATURES if options.oracle_sentences else {}),
+        features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
         splits={split: tuple(shards) for split, shards in sorted(splits.items())},
         source_lengths=_lengths(receipts, "source_lengths"),
         target_lengths=_lengths(receipts, "target_lengths"),
@@ -354,21 +374,19 @@ def publish_dataset(
         source_tokenizer_fingerprint=scan["source_tokenizer_fingerprint"],
         fingerprint=job.fingerprint,
     )
-    files.write_json(files.join(options.output, record.DATASET_FILE), info.to_json())
+    files.write_json(files.join(options.output, DATASET_FILE), info.to_json())
 
 
-def _lengths(receipts: list[dict[str, Any]], name: str) -> record.Lengths:
+def _lengths(receipts: list[dict[str, Any]], name: str) -> Lengths:
     total: Counter[int] = Counter()
     for receipt in receipts:
         total.update({int(length): count for length, count in receipt[name].items()})
-    return record.summarise_lengths(total)
+    return summarise_lengths(total)
 
 
 def _check(job: Job, failures: FailureOptions) -> None:
     """Raises DataError where too much failed or nothing was written."""
-    info = DatasetInfo.from_json(
-        files.read_json(files.join(job.output, record.DATASET_FILE))
-    )
+    info = DatasetInfo.from_json(files.read_json(files.join(job.output, DATASET_FILE)))
     where = files.join(job.output, tasks.DEAD_LETTERS_FOLDER)
     check_failures(
         info.counts,

@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model import files
-from precis.model.bundle import (
+from precis.model.bundle.network_bundle import (
     EXTRACTIVE,
     KEYPHRASES,
     check_prefix,
@@ -27,19 +27,19 @@ from precis.model.bundle import (
     read_decoding,
     read_manifest,
 )
-from precis.model.decoding.config import DecodingConfig, check_coverage
-from precis.model.decoding.figures import Figures, describe
-from precis.model.decoding.pool import refuse_within_import
 from precis.model.errors import DataError
-from precis.model.quiet import import_tensorflow
+from precis.model.inference.search_cost import Figures, describe
+from precis.model.inference.worker_pool import refuse_within_import
+from precis.model.search.config import SearchConfig, check_coverage
+from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines import tasks
+from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from precis.pipelines.corpus.document import Task
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.extracts import check_methods
-from precis.pipelines.failures import check_failures
+from precis.pipelines.dead_letters import check_failures
+from precis.pipelines.extractive_summaries import check_methods
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import SUMMARIZE, SummarizeOptions, decode_id
-from precis.pipelines.runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummarizeTask
 from precis.pipelines.summary_rows import Settings
@@ -127,7 +127,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 
 
 def _model_ids(
-    options: SummarizeOptions, decoding: DecodingConfig
+    options: SummarizeOptions, decoding: SearchConfig
 ) -> dict[str, str | None]:
     """What names each model and the search; None for a model that is not used."""
     return {

@@ -14,14 +14,14 @@ import pyarrow as pa
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
-from precis.model.decoding.figures import Figures
-from precis.model.decoding.pool import Search, count_processes
 from precis.model.errors import DataError
-from precis.model.text import body
+from precis.model.inference.search_cost import Figures
+from precis.model.inference.worker_pool import Search, count_processes
+from precis.model.text.boilerplate import body
 from precis.pipelines import progress, tasks
 from precis.pipelines.corpus.document import Task, Unreadable
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.failures import DeadLetter, count_reasons, unreadable_letter
+from precis.pipelines.dead_letters import DeadLetter, count_reasons, unreadable_letter
 from precis.pipelines.schema import (
     SCHEMA_VERSION,
     SUMMARY_SCHEMA,
@@ -41,7 +41,7 @@ from precis.pipelines.summary_rows import (
 from precis.pipelines.tasks import Job
 
 if TYPE_CHECKING:
-    from precis.model.decoding.bulk import BulkSummarizer, Window
+    from precis.model.inference.bulk import BulkSummarizer, Window
 
 SUMMARIES_FOLDER = "summaries"
 
@@ -84,7 +84,7 @@ class SummarizeTask(beam.DoFn):
             self._bulk = None
 
     def _open_bulk(self) -> "BulkSummarizer":
-        from precis.model.decoding.bulk import BulkSummarizer
+        from precis.model.inference.bulk import BulkSummarizer
 
         options = self._settings.options
         search = Search(
@@ -100,7 +100,7 @@ class SummarizeTask(beam.DoFn):
     def _open_models(self) -> Models:
         options, neural, keyphrases = self._settings.options, None, None
         if options.extractive_bundle:
-            from precis.model.extractive.neural import load_scorer
+            from precis.model.inference.sentence_scorer import load_scorer
 
             neural = load_scorer(options.extractive_bundle)
             _check_unchanged(

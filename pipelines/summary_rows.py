@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from precis.model.decoding.config import DecodingConfig
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import Extract
-from precis.model.gate import (
+from precis.model.quality.fallback import (
     ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
@@ -24,15 +23,18 @@ from precis.model.gate import (
 )
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
-from precis.model.text import Sentence, content_sha256, sentences, words
+from precis.model.search.config import SearchConfig
+from precis.model.text.article import content_sha256
+from precis.model.text.sentences import Sentence, sentences
+from precis.model.text.words import words
 from precis.pipelines.corpus.document import Document
 from precis.pipelines.corpus.source import CorpusOptions
-from precis.pipelines.extracts import choose_sentences
+from precis.pipelines.extractive_summaries import choose_sentences
 from precis.pipelines.options import SummarizeOptions
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.decoding.summarizer import Summary
-    from precis.model.extractive.neural import NeuralScorer
+    from precis.model.inference.sentence_scorer import NeuralScorer
+    from precis.model.inference.summarizer import Summary
     from precis.model.keyphrases.classifier import KeyphraseModel
 
 # So many characters for each word that is wanted hold enough words, nearly always.
@@ -49,7 +51,7 @@ class Settings(NamedTuple):
     selection: SelectionConfig
     quality: QualityConfig
     gate: GateConfig
-    decoding: DecodingConfig
+    decoding: SearchConfig
     model: dict[str, str | None]
 
 

@@ -5,7 +5,8 @@ keyphrases, all of them from the reference.
 from collections.abc import Callable, Mapping
 
 from precis.model.keyphrases.references import reference_phrases
-from precis.model.text import one_line, sentences
+from precis.model.text.normalization import one_line
+from precis.model.text.sentences import sentences
 
 PHRASE_SEPARATOR = "; "
 

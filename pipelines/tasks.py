@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.document import Task
-from precis.pipelines.failures import DeadLetter
+from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
 
 TASKS_FOLDER, JOB_FILE, SUCCESS_FILE, DEAD_LETTERS_FOLDER = (
@@ -140,9 +140,9 @@ def _now() -> datetime.datetime:
 def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
     """What the result depends on in a list of tasks."""
     return [
-        [*task._replace(paths=list(task.paths), fields=list(task.fields))]
+        [*task._replace(paths=list(task.paths), fields=list(task.fields))]  # type: ignore[arg-type]
         for task in tasks
-    ]  # type: ignore[arg-type]
+    ]
 
 
 def run_task(

@@ -7,23 +7,24 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from precis.model import files, record
-from precis.model.bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
+from precis.model import files
+from precis.model.bundle.network_bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
 from precis.model.errors import UsageError
 from precis.model.network.config import NetworkConfig, named_network
-from precis.model.record import load_dataset
-from precis.model.tokenizer import Tokenizer
-from precis.model.tokenizers import Tokenizers
+from precis.model.records.dataset import load_dataset, require_oracle
+from precis.model.records.example import read_labelled
+from precis.model.tokenization.folder import Tokenizers
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training.config import TrainingConfig
-from precis.model.training.data import check_shards
-from precis.model.training.loop import TrainResult, train_network
-from precis.model.training.records import open_records
-from precis.model.training.start import (
+from precis.model.training.initialization import (
     Start,
     start_from_bundle,
     start_with_encoder,
     with_word_vectors,
 )
+from precis.model.training.input_batches import check_shards
+from precis.model.training.loop import TrainResult, train_network
+from precis.model.training.record_sets import open_records
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
@@ -170,7 +171,7 @@ def _begin(
 
 
 def _train_extractor(options: TrainOptions, training: Any) -> TrainResult:
-    from precis.model.training.extractive import train_extractor
+    from precis.model.training.extractor import train_extractor
 
     return train_extractor(options.records, options.output, training=training)
 
@@ -179,13 +180,13 @@ def _train_keyphrases(options: TrainOptions) -> TrainResult:
     from precis.model.keyphrases.training import train_keyphrases
 
     info = load_dataset(options.records)
-    record.require_oracle(info, options.records)
+    require_oracle(info, options.records)
     with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
         shards = check_shards(options.records, info, "train", staging=staging)
         articles = (
             (row.sentences, row.highlights)
             for path in shards
-            for row in record.read_labelled(path)
+            for row in read_labelled(path)
         )
         model = train_keyphrases(
             articles, provenance={"records_fingerprint": info.fingerprint}

@@ -9,18 +9,22 @@ import pytest
 import summarize_runs
 from command_line import precis, write_jsonl
 
-from precis.model import files, record
-from precis.model.record import (
+from precis.model import files
+from precis.model.records.dataset import (
+    DATASET_FILE,
+    SUCCESS_FILE,
     DatasetInfo,
-    Example,
     Shard,
     load_dataset,
     shard_name,
     summarise_lengths,
 )
-from precis.model.text import normalise
-from precis.model.tokenizer import Tokenizer
-from precis.model.vocabulary import count_words, learn
+from precis.model.records.example import Example, serialise
+from precis.model.records.tfrecord import frame
+from precis.model.text.normalization import normalise
+from precis.model.tokenization.folder import TOKENIZER_FOLDER
+from precis.model.tokenization.vocabulary import count_words, learn
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
 MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
@@ -37,9 +41,7 @@ def write_records(
         shards = []
         for index, part in enumerate(parts):
             name = shard_name(split, index, len(parts))
-            content = b"".join(
-                record.frame(record.serialise(example)) for example in part
-            )
+            content = b"".join(frame(serialise(example)) for example in part)
             files.write_bytes(str(folder / name), content)
             shards.append(
                 Shard(
@@ -49,7 +51,7 @@ def write_records(
             sources.update(example.source_tokens for example in part)
             targets.update(len(example.target) for example in part)
         splits[split] = tuple(shards)
-    tokenizer.save(str(folder / record.TOKENIZER_FOLDER))
+    tokenizer.save(str(folder / TOKENIZER_FOLDER))
     written = sum(sources.values())
     info = DatasetInfo(
         splits=splits,
@@ -73,8 +75,8 @@ def write_records(
             }
         ),
     )
-    files.write_json(str(folder / record.DATASET_FILE), info.to_json())
-    files.write_bytes(str(folder / record.SUCCESS_FILE), b"")
+    files.write_json(str(folder / DATASET_FILE), info.to_json())
+    files.write_bytes(str(folder / SUCCESS_FILE), b"")
     return str(folder)
 
 

@@ -1,5 +1,5 @@
 """Beam search and greedy search written from their definition, in plain Python: what
-`model.decoding` is checked against.
+`precis.model.search` is checked against.
 
 No tensors and no sentinels: a forbidden continuation does not exist.
 """
@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.search.config import SearchConfig, SpecialTokens
 
 Tokens = tuple[int, ...]
 Logits = Callable[
@@ -27,7 +27,7 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
-class Found(NamedTuple):
+class Hypothesis(NamedTuple):
     """Ranked hypotheses; the steps until every group was done; how often equal
     candidates stood on both sides of a cut.
     """
@@ -42,7 +42,7 @@ class Live(NamedTuple):
     tokens: Tokens
 
 
-def penalty(length: int, config: DecodingConfig) -> float:
+def penalty(length: int, config: SearchConfig) -> float:
     """What the log-probability of `length` tokens, the end among them, is divided by."""
     base = {"none": 1.0, "average": float(length), "wu": (5 + length) / 6}[
         config.length_penalty_form
@@ -61,7 +61,7 @@ def ngrams(tokens: Tokens, order: int) -> list[Tokens]:
     return [tokens[i : i + order] for i in range(len(tokens) - order + 1)]
 
 
-def penalised(logit: float, log_prob: float, config: DecodingConfig) -> float:
+def penalised(logit: float, log_prob: float, config: SearchConfig) -> float:
     """The log-probability of a token that stands there already."""
     if config.repetition_penalty_form == "log_probs":
         return log_prob * config.repetition_penalty
@@ -76,8 +76,8 @@ def penalised(logit: float, log_prob: float, config: DecodingConfig) -> float:
 def next_log_probs(
     logits: Sequence[float],
     written: Tokens,
-    config: DecodingConfig,
-    special: DecodingTokens,
+    config: SearchConfig,
+    special: SpecialTokens,
 ) -> dict[int, float]:
     """The tokens that may follow the start token and those written, with their
     log-probabilities.
@@ -109,7 +109,7 @@ def next_log_probs(
 class Group:
     """One beam of k hypotheses; a search with G groups has G of them."""
 
-    def __init__(self, config: DecodingConfig) -> None:
+    def __init__(self, config: SearchConfig) -> None:
         self.width = config.beam_width // config.beam_groups
         self.live = [Live(0.0, ())]
         self.finished: list[Hypothesis] = []
@@ -119,8 +119,8 @@ class Group:
         self,
         logits_after: Logits,
         lowered: Callable[[int], float],
-        config: DecodingConfig,
-        special: DecodingTokens,
+        config: SearchConfig,
+        special: SpecialTokens,
     ) -> tuple[list[tuple[float, int, int]], bool]:
         """The 2k best (log-probability, token, place of the parent), and whether equals
         stand around the k-th or the 2k-th place.
@@ -144,8 +144,8 @@ class Group:
         self,
         candidates: list[tuple[float, int, int]],
         bonus: Callable[[Tokens], float],
-        config: DecodingConfig,
-        special: DecodingTokens,
+        config: SearchConfig,
+        special: SpecialTokens,
     ) -> None:
         """Ends and extends hypotheses; a group that is done goes on writing, but what
         it ends no longer counts.
@@ -170,7 +170,7 @@ class Group:
         )  # a stable sort: of equals the older is first
         del self.finished[self.width :]
 
-    def is_decided(self, written: int, config: DecodingConfig) -> bool:
+    def is_decided(self, written: int, config: SearchConfig) -> bool:
         if len(self.finished) < self.width:
             return False
         if config.early_stopping == "first_k" or not self.live:
@@ -185,11 +185,11 @@ class Group:
 def beam_search(
     logits_after: Logits,
     *,
-    config: DecodingConfig,
-    special: DecodingTokens,
+    config: SearchConfig,
+    special: SpecialTokens,
     coverage: Callable[[Tokens], float] | None = None,
     stops: bool = True,
-) -> Found:
+) -> Hypothesis:
     """The best hypotheses of one document, at most as many as the beam is wide; fewer
     where nothing else can be written.
 
@@ -241,11 +241,11 @@ def beam_search(
         for part in (finished, unfinished)
         for hypothesis in sorted(part, key=lambda found: -found.score)
     ]
-    return Found(by_score[: config.beam_width], written, ties)
+    return Hypothesis(by_score[: config.beam_width], written, ties)
 
 
 def greedy_search(
-    logits_after: Logits, *, config: DecodingConfig, special: DecodingTokens
+    logits_after: Logits, *, config: SearchConfig, special: SpecialTokens
 ) -> Hypothesis | None:
     """The one hypothesis of the most likely token at every step, the smaller of equals;
     None where a step allows no token.
@@ -269,8 +269,8 @@ def greedy_search(
 def all_hypotheses(
     logits_after: Logits,
     *,
-    config: DecodingConfig,
-    special: DecodingTokens,
+    config: SearchConfig,
+    special: SpecialTokens,
     coverage: Callable[[Tokens], float] | None = None,
 ) -> list[Hypothesis]:
     """Every hypothesis there is, by enumeration: finished ones by score, then

@@ -8,13 +8,13 @@ import numpy as np
 from plain_network import scramble
 from small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
 
-from precis.model.encoder_bundle import EncoderBundle
+from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.extractive.features import COUNT
-from precis.model.foreign.tokenizer import read_tokenizer
 from precis.model.network.build import build_encoder, build_extractor
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
+from precis.model.tokenization.imported import read_tokenizer
 
 WIDTH, TOKENS = 8, 24
 

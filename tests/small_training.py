@@ -11,9 +11,9 @@ import pytest
 
 from precis.model.network.config import TransformerConfig
 from precis.model.training.config import TrainingConfig
+from precis.model.training.initialization import Start
 from precis.model.training.loop import Interrupted, Trainer, TrainResult, train_network
-from precis.model.training.records import open_records
-from precis.model.training.start import Start
+from precis.model.training.record_sets import open_records
 from precis.model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parent.parent

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from precis.model.bundle import save_bundle
+from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
-from precis.model.text import body, content_sha256, normalise
-from precis.model.tokenizer import Tokenizer
-from precis.model.vocabulary import count_words, learn
+from precis.model.text.article import content_sha256
+from precis.model.text.boilerplate import body
+from precis.model.text.normalization import normalise
+from precis.model.tokenization.vocabulary import count_words, learn
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
@@ -82,8 +84,8 @@ def learn_tokenizer():
 def save_network(folder, tokenizer):
     """Writes a bundle with a network of one layer that has learned nothing."""
     from precis.model.network.build import (
-        build_network,
-    )  # TensorFlow takes seconds: not for every test that reads this file.
+        build_network,  # TensorFlow takes seconds: not for every test that reads this file.
+    )
 
     shape = {
         "encoder_layers": 1,

@@ -16,14 +16,14 @@ import pytest
 import tensorflow as tf
 from keras import ops, tree
 
-from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import (
+from precis.model.backend import with_unknown_size
+from precis.model.search.beam import beam_search
+from precis.model.search.config import (
     EARLY_STOPPING,
     LENGTH_PENALTIES,
-    DecodingConfig,
-    DecodingTokens,
+    SearchConfig,
+    SpecialTokens,
 )
-from precis.model.network.backend import forget_size
 from tests import plain_search
 
 PRINTS = 7
@@ -35,7 +35,7 @@ Tables = tuple[Any, Any]
 # Special tokens as networks have them: start is padding, all differ, start is the end,
 # padding is the end.
 SCHEMES = tuple(
-    DecodingTokens(start_id=start, end_id=end, pad_id=pad, suppressed=suppressed)
+    SpecialTokens(start_id=start, end_id=end, pad_id=pad, suppressed=suppressed)
     for start, end, pad, suppressed in (
         (0, 1, 0, (0,)),
         (2, 1, 0, ()),
@@ -74,7 +74,9 @@ class TableNetwork:
         coverage = (ops.zeros((batch, beams), "float32"),) if counts_coverage else ()
         return Cache(
             {
-                "past": forget_size(ops.zeros((batch, beams, length), "int32"), axis=2),
+                "past": with_unknown_size(
+                    ops.zeros((batch, beams, length), "int32"), axis=2
+                ),
                 "coverage": coverage,
             },
             memory,
@@ -189,7 +191,7 @@ def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
 
 def random_options(
     case: int, *, whole: bool = False
-) -> tuple[DecodingConfig, DecodingTokens, bool, int]:
+) -> tuple[SearchConfig, SpecialTokens, bool, int]:
     """A configuration, special tokens, whether coverage counts, and the size of the
     vocabulary; half of the options are off in each.
 
@@ -204,7 +206,7 @@ def random_options(
     size, length = int(rng.integers(3, 6)), int(rng.integers(1, 6))
     beams, groups = BEAMS[case % len(BEAMS)]
     form = LENGTH_PENALTIES[rng.integers(3)]
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=beams,
         beam_groups=groups,
         diversity_penalty=draw((0.5, 1.0, 2.0), 0.0),
@@ -239,8 +241,8 @@ def random_options(
 
 def search(
     tables: Tables,
-    config: DecodingConfig,
-    special: DecodingTokens,
+    config: SearchConfig,
+    special: SpecialTokens,
     *,
     covers: bool = False,
     network: TableNetwork | None = None,
@@ -258,7 +260,7 @@ def search(
 
 
 def compiled_search(
-    tables: Tables, config: DecodingConfig, special: DecodingTokens, **options: Any
+    tables: Tables, config: SearchConfig, special: SpecialTokens, **options: Any
 ) -> Any:
     """The same in one graph."""
     compiled = tf.function(
@@ -270,10 +272,10 @@ def compiled_search(
 def plain_search_of(
     tables: Tables,
     document: int,
-    config: DecodingConfig,
-    special: DecodingTokens,
+    config: SearchConfig,
+    special: SpecialTokens,
     **options: Any,
-) -> plain_search.Found:
+) -> plain_search.Hypothesis:
     covers = options.pop("covers", False)
     coverage = plain_coverage(special.start_id) if covers else None
     logits = plain_logits(tables, document, special.start_id)
@@ -286,7 +288,7 @@ def check(
     found: Any,
     expected: list[plain_search.Hypothesis],
     document: int,
-    special: DecodingTokens,
+    special: SpecialTokens,
     tolerance: float = 1e-4,
 ) -> None:
     """Row `document` of found hypotheses equals a list; places beyond the list hold

@@ -7,18 +7,18 @@ import pytest
 from command_line import precis
 from small_training import network_config
 
-from precis.model.attention import HeadWeights, read_attention
-from precis.model.bundle import Bundle, save_bundle
-from precis.model.decoding.config import DecodingConfig
+from precis.model.bundle.network_bundle import Bundle, save_bundle
 from precis.model.errors import UsageError
-from precis.model.heat_map import draw, most_read
+from precis.model.inference.attention import HeadWeights, read_attention
+from precis.model.inference.heat_map import draw, most_read
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
-from precis.model.tokenizers import load_tokenizers
+from precis.model.search.config import SearchConfig
+from precis.model.tokenization.folder import load_tokenizers
 from tests.plain_network import scramble
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
-SEARCH = DecodingConfig(beam_width=2, max_summary_tokens=7, min_summary_tokens=3)
+SEARCH = SearchConfig(beam_width=2, max_summary_tokens=7, min_summary_tokens=3)
 
 
 def make_bundle(records_folder, config) -> Bundle:

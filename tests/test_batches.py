@@ -2,14 +2,14 @@
 
 import pytest
 
-from precis.model.decoding.batches import (
-    Found,
-    Searched,
+from precis.model.inference.batches import (
+    Hypothesis,
+    SearchedBatch,
     batches_by_length,
     in_order,
     padded_length,
 )
-from precis.model.decoding.figures import Figures, describe, in_one_line
+from precis.model.inference.search_cost import Figures, describe, in_one_line
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,13 @@ def test_batches_hold_every_document_once_longest_first():
 
 def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
     found = [
-        [Found([7] * length, -1.0, -4.0, 1.0), Found([8] * 50, -2.0, -9.0, None)]
+        [
+            Hypothesis([7] * length, -1.0, -4.0, 1.0),
+            Hypothesis([8] * 50, -2.0, -9.0, None),
+        ]
         for length in lengths
     ]
-    return Searched(found, source_tokens, padded_tokens, started, ended)
+    return SearchedBatch(found, source_tokens, padded_tokens, started, ended)
 
 
 def test_hypotheses_come_back_in_the_order_of_the_documents():

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.search.config import SearchConfig, SpecialTokens
 from tests import plain_search
 from tests.table_network import (
     check,
@@ -92,7 +92,7 @@ def test_ties_in_many_configurations():
 
 def test_the_random_configurations_hold_every_option():
     configs = [random_options(case) for case in FAST]
-    for field in dataclasses.fields(DecodingConfig):
+    for field in dataclasses.fields(SearchConfig):
         if field.name != "n_best":
             assert len({getattr(config, field.name) for config, *_ in configs}) >= 2, (
                 field.name
@@ -103,8 +103,8 @@ def test_the_random_configurations_hold_every_option():
     assert any(special.start_id == special.end_id for _, special, *_ in configs)
 
 
-PLAIN = DecodingTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
-WIDE = DecodingConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
+PLAIN = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
+WIDE = SearchConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def texts(found):
 
 
 def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_once():
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=3, max_summary_tokens=1, no_repeat_ngram=0, unfinished="compete"
     )
     found = search(constant_tables([0.1, 0.2, 0.7], 1), config, PLAIN)
@@ -188,7 +188,7 @@ def test_groups_are_pushed_apart_and_ranked_together():
     """Three groups of one: each takes what is best once what the others took is lowered
     by ln 3 for each time.
     """
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=3,
         beam_groups=3,
         diversity_penalty=float(np.log(3)),
@@ -214,7 +214,7 @@ def test_groups_are_pushed_apart_and_ranked_together():
 
 def test_unfinished_ones_of_several_groups_are_ranked_to_the_last_digit():
     """Two groups write the same two tokens, of nearly the same probability."""
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=4, beam_groups=2, max_summary_tokens=1, no_repeat_ngram=0
     )
     special = dataclasses.replace(PLAIN, suppressed=(0, 1))
@@ -227,7 +227,7 @@ def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
     """The first group has one token to write, the second has it again: lowered once,
     not for the places that the first left empty.
     """
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=4,
         beam_groups=2,
         diversity_penalty=1.0,
@@ -246,7 +246,7 @@ def test_how_many_are_kept_changes_no_hypothesis():
     one, three = (
         search(
             tables,
-            DecodingConfig(beam_width=3, n_best=n_best, max_summary_tokens=4),
+            SearchConfig(beam_width=3, n_best=n_best, max_summary_tokens=4),
             PLAIN,
         )
         for n_best in (1, 3)

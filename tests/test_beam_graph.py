@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.decoding import beam
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.search import beam
+from precis.model.search.config import SearchConfig, SpecialTokens
 from tests.table_network import (
     TableNetwork,
     check,
@@ -19,7 +19,7 @@ from tests.table_network import (
     search,
 )
 
-SPECIAL = DecodingTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
+SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
 
 
 def ending_tables(documents, length, size, *, seed):
@@ -30,7 +30,7 @@ def ending_tables(documents, length, size, *, seed):
 
 
 STOPPING = [
-    DecodingConfig(
+    SearchConfig(
         beam_width=width,
         beam_groups=groups,
         max_summary_tokens=6,
@@ -95,7 +95,7 @@ def test_steps_by_hand(early, steps):
     table[0, 0, :, 1:] = np.log([0.3, 0.5, 0.2])
     for step, end in enumerate([0.6, 0.6, 0.99, 0.5, 0.5, 0.5, 0.5, 0.5], start=1):
         table[0, step, :, 1:3] = np.log([end, 1 - end])
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=2,
         max_summary_tokens=9,
         no_repeat_ngram=0,
@@ -121,7 +121,7 @@ def test_stopping_early_changes_nothing(width, form, alpha):
     """One document a call, so that each stops when it alone is decided; the plain
     search goes on to the last place.
     """
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=width,
         length_penalty=alpha,
         length_penalty_form=form,
@@ -151,13 +151,13 @@ def test_stopping_early_changes_nothing(width, form, alpha):
 @pytest.mark.parametrize(
     "config",
     [
-        DecodingConfig(
+        SearchConfig(
             beam_width=3,
             max_summary_tokens=6,
             no_repeat_ngram=2,
             early_stopping="bound",
         ),
-        DecodingConfig(
+        SearchConfig(
             beam_width=4,
             beam_groups=2,
             diversity_penalty=0.7,
@@ -202,7 +202,7 @@ def test_neighbours_change_nothing(config):
                 )
 
 
-EVERYTHING = DecodingConfig(
+EVERYTHING = SearchConfig(
     beam_width=4,
     beam_groups=2,
     diversity_penalty=0.4,
@@ -270,7 +270,7 @@ def test_documents_that_are_done_leave_between_segments(monkeypatch, early, grou
     end late in the middle of those that end early.
     """
     monkeypatch.setattr(beam, "SEGMENT", 2)
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=2,
         beam_groups=groups,
         diversity_penalty=0.5,
@@ -301,7 +301,7 @@ def test_documents_that_are_done_leave_between_segments(monkeypatch, early, grou
 
 def test_one_is_left_when_all_are_done_between_segments(monkeypatch):
     monkeypatch.setattr(beam, "SEGMENT", 2)
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=2, max_summary_tokens=6, no_repeat_ngram=0, early_stopping="first_k"
     )
     tables = np.zeros((3, 6, 4, 4), "float32"), np.zeros((3, 7, 4), "float32")
@@ -334,7 +334,7 @@ def test_sixty_tokens(early, order):
     """More than two segments of the real size; the end is made unlikely, so that
     documents are long.
     """
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=3,
         max_summary_tokens=60,
         no_repeat_ngram=order,

@@ -10,20 +10,18 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from precis.model.decoding import beam
-from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.greedy import greedy_search
 from precis.model.network.build import build_network
+from precis.model.search import beam
+from precis.model.search.beam import beam_search
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.greedy import greedy_search
 from tests import plain_network, plain_search
 from tests.small_network import config_of
 from tests.table_network import check
 from tests.walks import every_summary
 
 PAD, END, START = 0, 1, 2
-SPECIAL = DecodingTokens(
-    start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START)
-)
+SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
 SOURCE = np.array(
     [[3, 4, 3, 7, 8], [5, 1, 6, PAD, PAD], [2, 5, PAD, PAD, PAD]], "int32"
 )
@@ -82,7 +80,7 @@ def forced_logits(network, document):
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_scores_are_those_of_the_teacher_forced_call(network, width):
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=width,
         length_penalty=0.8,
         max_summary_tokens=5,
@@ -136,7 +134,7 @@ def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
     """
     monkeypatch.setattr(beam, "SEGMENT", segment)
     network = make(variant)
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=4,
         beam_groups=groups,
         diversity_penalty=0.3,
@@ -156,7 +154,7 @@ def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
 
 
 def test_greedy_search_by_the_definition(network):
-    config = DecodingConfig(max_summary_tokens=5, no_repeat_ngram=2)
+    config = SearchConfig(max_summary_tokens=5, no_repeat_ngram=2)
     found = search_network(network, SOURCE, config, greedy_search)
     compiled = tf.function(
         lambda source: search_network(network, source, config, greedy_search),
@@ -173,7 +171,7 @@ def test_greedy_search_by_the_definition(network):
 @pytest.mark.parametrize("search", [beam_search, greedy_search])
 def test_padding_of_the_source_and_neighbours_change_nothing(search):
     network = make("gelu_tanh")
-    config = DecodingConfig(beam_width=2, max_summary_tokens=5)
+    config = SearchConfig(beam_width=2, max_summary_tokens=5)
     if search is greedy_search:
         config = dataclasses.replace(config, beam_width=1)
     together = search_network(network, SOURCE, config, search)

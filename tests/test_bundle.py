@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precis.model.bundle import (
+from precis.model.bundle.network_bundle import (
     check_prefix,
     has_source_tokenizer,
     load_bundle,
@@ -25,11 +25,11 @@ from precis.model.bundle import (
     save_bundle,
     save_files,
 )
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
-from precis.model.tokenizer import Tokenizer
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.tokenization.wordpiece import Tokenizer
 from tests.small_network import COVERED, KINDS, config_of, network_of
 from tests.small_network import SOURCE as SMALL_SOURCE
 from tests.small_network import TARGET as SMALL_TARGET
@@ -225,10 +225,10 @@ def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_
 def test_an_imported_network_says_how_to_search_and_may_know_any_prefix(
     network, tokenizer, tmp_path
 ):
-    special = DecodingTokens(
+    special = SpecialTokens(
         start_id=2, end_id=1, pad_id=0, suppressed=(0, 5), prefix=(7,), last_id=1
     )
-    decoding = DecodingConfig(beam_width=5, length_penalty_form="average")
+    decoding = SearchConfig(beam_width=5, length_penalty_form="average")
     settings = {
         "decoding": decoding,
         "special": special,
@@ -351,7 +351,7 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(
 @pytest.mark.slow
 def test_a_bundle_loads_in_a_fresh_process(bundle, network, tmp_path):
     program = (
-        "import sys, numpy as np; from model.bundle import load_bundle; network = load_bundle(sys.argv[1]).network;"
+        "import sys, numpy as np; from precis.model.bundle.network_bundle import load_bundle; network = load_bundle(sys.argv[1]).network;"
         f"np.save(sys.argv[2], np.asarray(network(np.array({SOURCE.tolist()}, 'int32'), np.array({TARGET.tolist()}, 'int32'))))"
     )
     subprocess.run(

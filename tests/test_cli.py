@@ -9,7 +9,7 @@ import pytest
 from command_line import contents, exit_code, precis, said, write_jsonl
 
 from precis.model.errors import DataError, JobError, UsageError
-from precis.pipelines import runner
+from precis.pipelines import beam_runner
 from precis.pipelines.cli import COMMANDS
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
@@ -296,7 +296,7 @@ def test_what_a_task_raises_is_told_in_one_line(
     ],
 )
 def test_what_another_process_raised_is_read_from_its_traceback(message, expected):
-    found = runner._as_precis_error(RuntimeError(message))
+    found = beam_runner._as_precis_error(RuntimeError(message))
     assert (type(found), str(found)) == (type(expected), str(expected))
 
 
@@ -349,7 +349,7 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     import os
     import sys
 
-    from precis.model.quiet import import_tensorflow
+    from precis.model.tensorflow_import import import_tensorflow
 
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     imported = []
@@ -368,7 +368,7 @@ def test_a_job_that_does_not_end_done_has_failed(state):
     from types import SimpleNamespace
 
     from precis.model.errors import JobError
-    from precis.pipelines.runner import run_pipeline
+    from precis.pipelines.beam_runner import run_pipeline
 
     pipeline = SimpleNamespace(
         run=lambda: SimpleNamespace(wait_until_finish=lambda: state)

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens, check_coverage
 from precis.model.errors import UsageError
+from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ from precis.model.errors import UsageError
 )
 def test_decoding_refuses_what_contradicts_itself(settings, words):
     with pytest.raises(UsageError, match=words):
-        DecodingConfig(**settings)
+        SearchConfig(**settings)
 
 
 @pytest.mark.parametrize(
@@ -85,21 +85,21 @@ def test_decoding_refuses_what_contradicts_itself(settings, words):
     ],
 )
 def test_decoding_takes_what_lies_on_a_bound(settings):
-    config = DecodingConfig(**settings)
+    config = SearchConfig(**settings)
     assert {name: getattr(config, name) for name in settings} == settings
 
 
 def test_configurations_are_frozen():
     for config, name in (
-        (DecodingConfig(), "beam_width"),
-        (DecodingTokens(start_id=1, end_id=2, pad_id=0), "end_id"),
+        (SearchConfig(), "beam_width"),
+        (SpecialTokens(start_id=1, end_id=2, pad_id=0), "end_id"),
     ):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(config, name, 4)
 
 
 def test_a_coverage_penalty_needs_a_pointer_and_a_beam():
-    config = DecodingConfig(coverage_penalty=0.2)
+    config = SearchConfig(coverage_penalty=0.2)
     with pytest.raises(
         UsageError,
         match="weighs what the pointer has read of the source, and this network has no pointer; leave it at 0",
@@ -112,4 +112,4 @@ def test_a_coverage_penalty_needs_a_pointer_and_a_beam():
         check_coverage(dataclasses.replace(config, beam_width=1), has_pointer=True)
     check_coverage(config, has_pointer=True)
     for width in (1, 4):
-        check_coverage(DecodingConfig(beam_width=width), has_pointer=False)
+        check_coverage(SearchConfig(beam_width=width), has_pointer=False)

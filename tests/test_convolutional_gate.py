@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from precis.model.network.gate import ConvolutionalGate
+from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.layers import score_bias
 from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from precis.model import record
 from precis.model.errors import UsageError
+from precis.model.records.tfrecord import read_frames
 from precis.pipelines.corpus import tfds_sets
 from precis.pipelines.corpus.document import Document, Unreadable
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
@@ -160,7 +160,7 @@ def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
-        frames = list(record.read_frames(file))
+        frames = list(read_frames(file))
     content = bytearray(shard.read_bytes())
     content[sum(len(frame) + 16 for frame in frames[:5]) + 20] ^= (
         1  # inside the sixth record
@@ -192,8 +192,8 @@ def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
-        frames = list(record.read_frames(file))
-    shard.write_bytes(b"".join(record.frame(frame) for frame in frames[:-2]))
+        frames = list(read_frames(file))
+    shard.write_bytes(b"".join(frame(frame) for frame in frames[:-2]))
     _, found = _read("tfds:cnn_dailymail:train", data_dir=str(copy))
     assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [
         ("broken_shard", 2)

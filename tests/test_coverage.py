@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from precis.model.decoding import beam
-from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.greedy import greedy_search
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import coverage_loss, coverage_penalty
+from precis.model.search import beam
+from precis.model.search.beam import beam_search
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.greedy import greedy_search
 from tests import plain_search
 from tests.small_network import (
     COVERED,
@@ -31,7 +31,7 @@ from tests.walks import every_summary, random_walk, reorder
 START, END = 1, 2
 # Three tokens and the end: few enough that every summary can be listed.
 LIVE = (3, 7, 8)
-SPECIAL = DecodingTokens(
+SPECIAL = SpecialTokens(
     start_id=START,
     end_id=END,
     pad_id=PAD,
@@ -224,7 +224,7 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
     is that of all scores, coverage included.
     """
     network = network_of(variant)
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=40,
         max_summary_tokens=3,
         no_repeat_ngram=0,
@@ -268,7 +268,7 @@ def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
         "coverage_penalty": 0.5,
         "diversity_penalty": 0.2,
     }
-    config = DecodingConfig(beam_width=width, beam_groups=groups, **settings)
+    config = SearchConfig(beam_width=width, beam_groups=groups, **settings)
     found = (
         tf.function(lambda: search(network, config), autograph=False)()
         if width == 3
@@ -287,7 +287,7 @@ def test_greedy_search_of_a_network_that_was_trained_with_coverage(variant):
     """It counts though no penalty asks for it: the next token depends on it."""
     network, config = (
         network_of(variant),
-        DecodingConfig(beam_width=1, max_summary_tokens=5, no_repeat_ngram=0),
+        SearchConfig(beam_width=1, max_summary_tokens=5, no_repeat_ngram=0),
     )
     found = greedy_search(
         network, network.encode(DOCUMENTS), batch=3, config=config, special=SPECIAL

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from small_encoder_checkpoint import BERT, write_encoder, write_pieces
 
-from precis.model.bundle import save_bundle, save_files
-from precis.model.encoder_bundle import (
+from precis.model.bundle.converters.checkpoint import load_encoder
+from precis.model.bundle.encoder_bundle import (
     load_encoder_bundle,
     open_encoder,
     save_encoder_bundle,
 )
+from precis.model.bundle.network_bundle import save_bundle, save_files
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.checkpoint import load_encoder
-from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from precis.model.tokenizer import Tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.wordpiece import Tokenizer
 from tests.small_network import make_network, network_of
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
@@ -61,7 +61,9 @@ def test_an_encoder_comes_back(bundle):
     np.testing.assert_array_equal(
         np.asarray(found.encoder(IDS)), np.asarray(before(IDS))
     )
-    assert isinstance(found.tokenizer, ForeignTokenizer) and found.tokenizer.around == (
+    assert isinstance(
+        found.tokenizer, ImportedTokenizer
+    ) and found.tokenizer.around == (
         (3,),
         (4,),
     )

@@ -19,10 +19,10 @@ from bert_reference import CHECKPOINTS, TOKENIZERS
 from encoder_states import states_of
 from small_encoder_checkpoint import BERT, write_pieces
 
-from precis.model.encoder_bundle import load_encoder_bundle
-from precis.model.foreign.checkpoint import load_encoder
-from precis.model.foreign.tokenizer import read_tokenizer
-from precis.model.text import sentences
+from precis.model.bundle.converters.checkpoint import load_encoder
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.text.sentences import sentences
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
 

@@ -6,11 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 from summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 
-from precis.pipelines import rows as row_ranges
+from precis.pipelines import row_ranges as row_ranges
 from precis.pipelines.evaluate import evaluate
-from precis.pipelines.rows import RowRange, list_ranges, parquet_files, read_rows
+from precis.pipelines.row_ranges import RowRange, list_ranges, parquet_files, read_rows
 from precis.pipelines.schema import SCORES_SCHEMA
-from precis.pipelines.score import (
+from precis.pipelines.scoring import (
     extractive_summaries,
     keyphrase_f1,
     one_sentence_a_line,

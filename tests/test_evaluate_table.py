@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from precis.pipelines.evaluation_table import as_markdown, as_text, combine
-from precis.pipelines.score import RangeScores
+from precis.pipelines.scoring import RangeScores
 
 
 def part(number=0, *, scores, most_sentences=None, **settings):

@@ -18,17 +18,17 @@ import pytest
 import tensorflow as tf
 from command_line import contents, exit_code, precis, said, write_jsonl
 
-import precis.model.export
-from precis.model.bundle import load_bundle, save_bundle
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.summarizer import Summarizer
+import precis.model.inference.export
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import JobError, UsageError
-from precis.model.export import SummarizingModule, keep_distinct
+from precis.model.inference.export import SummarizingModule, keep_distinct
+from precis.model.inference.summarizer import Summarizer
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
-from precis.model.text import body
-from precis.model.tokenizer import Tokenizer
-from precis.model.vocabulary import count_words, learn
+from precis.model.search.config import SearchConfig
+from precis.model.text.boilerplate import body
+from precis.model.tokenization.vocabulary import count_words, learn
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.export import export
 from tests.plain_network import scramble
@@ -96,7 +96,7 @@ def graph(exported):
 def expected(bundle) -> list[list[tuple[str, float]]]:
     """What the bundle itself says of the articles."""
     loaded = load_bundle(bundle)
-    summarizer = Summarizer(loaded.network, loaded.tokenizer, DecodingConfig(**FLAGS))
+    summarizer = Summarizer(loaded.network, loaded.tokenizer, SearchConfig(**FLAGS))
     return summarizer.summarize(
         loaded.tokenizer.encode([body(article) for article in ARTICLES])
     )
@@ -170,7 +170,7 @@ def test_the_manifest_names_model_search_versions_and_files(bundle, exported):
         and manifest["versions"]["tensorflow"] == tf.__version__
     )
     assert (
-        manifest["decoding"] == dataclasses.asdict(DecodingConfig(**FLAGS))
+        manifest["decoding"] == dataclasses.asdict(SearchConfig(**FLAGS))
         and manifest["strip_boilerplate"] is True
     )
     held = {
@@ -215,7 +215,7 @@ def test_summaries_that_differ_in_white_space_only_are_one(bundle, monkeypatch):
     pieces = {piece: loaded.tokenizer.vocabulary.index(piece) for piece in ("▁a", "▁")}
     a, space, end = pieces["▁a"], pieces["▁"], loaded.tokenizer.end_id
     found = tf.constant([[[a, end, 0], [space, a, end], [a, a, end], [a, space, end]]])
-    module = SummarizingModule(loaded, DecodingConfig(beam_width=4, n_best=4))
+    module = SummarizingModule(loaded, SearchConfig(beam_width=4, n_best=4))
     searched = (
         found,
         tf.constant([[-1.0, -2.0, -3.0, -4.0]]),
@@ -261,7 +261,7 @@ def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
     summarizer = Summarizer(
         loaded.network,
         target,
-        DecodingConfig(**coverage),
+        SearchConfig(**coverage),
         None,
         loaded.source_tokenizer,
     )
@@ -273,7 +273,7 @@ def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
         found["scores"].numpy(),
         expected,
     )
-    plain = Summarizer(loaded.network, target, DecodingConfig(**coverage)).summarize(
+    plain = Summarizer(loaded.network, target, SearchConfig(**coverage)).summarize(
         target.encode([body(article) for article in ARTICLES])
     )
     assert [ranked[0] for ranked in plain] != [ranked[0] for ranked in expected]
@@ -304,7 +304,7 @@ def test_flags_reach_the_graph(bundle, tmp_path):
         [body(article, strip_boilerplate=False) for article in ARTICLES]
     )
     ranked = Summarizer(
-        loaded.network, loaded.tokenizer, DecodingConfig(**precis_flags)
+        loaded.network, loaded.tokenizer, SearchConfig(**precis_flags)
     ).summarize(bodies)
     assert [[text.decode() for text in row] for row in summaries] == [
         [one.text for one in summaries] for summaries in ranked
@@ -356,7 +356,7 @@ def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):
         raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
     (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
-    monkeypatch.setattr(precis.model.export, "save_graph", fail)
+    monkeypatch.setattr(precis.model.inference.export, "save_graph", fail)
     with pytest.raises(
         JobError,
         match="out could not be written: No space left on device; make room or name another --output",
@@ -367,7 +367,7 @@ def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):
 
 def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        precis.model.export,
+        precis.model.inference.export,
         "save_graph",
         lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"),
     )

@@ -28,10 +28,11 @@ from precis.model.extractive.methods import (
     sumbasic,
     textrank,
 )
-from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import NEVER_SPLIT
-from precis.model.text import sentences, words
+from precis.model.text.sentences import sentences
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 # Written for this test. Content words by stem: marta 3; bridge, flood, village, repair

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from precis.model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
-from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.porter import stem
-from precis.model.text import sentences, words
+from precis.model.text.porter import stem
+from precis.model.text.sentences import sentences
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 pytest.importorskip(

@@ -6,8 +6,8 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
-from precis.model.text import sentences
-from precis.pipelines.extracts import check_methods, choose_sentences
+from precis.model.text.sentences import sentences
+from precis.pipelines.extractive_summaries import check_methods, choose_sentences
 from precis.pipelines.options import SummarizeOptions
 
 ARTICLES = [

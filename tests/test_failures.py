@@ -4,7 +4,7 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.pipelines.corpus.document import Unreadable
-from precis.pipelines.failures import (
+from precis.pipelines.dead_letters import (
     DeadLetter,
     check_failures,
     count_reasons,

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from precis.model.config import flag, required
-from precis.model.decoding.config import DecodingConfig
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.gate import GateConfig
+from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import QualityConfig
+from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.cli import COMMANDS
 from precis.pipelines.corpus.source import CorpusOptions
@@ -403,7 +403,7 @@ def test_the_commands_take_the_options_of_their_jobs():
     )
     assert COMMANDS["summarize"].concerns == (
         *(CorpusOptions, SummarizeOptions, SelectionConfig, QualityConfig, GateConfig),
-        *(DecodingConfig, FailureOptions),
+        *(SearchConfig, FailureOptions),
     )
 
 

@@ -12,12 +12,12 @@ import safetensors
 import safetensors.numpy
 from small_checkpoint import GENERATION, SETTINGS, VOCABULARY, tensors, write_checkpoint
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.bundle.converters.bart import bart_config
+from precis.model.bundle.converters.checkpoint import load_checkpoint
+from precis.model.bundle.converters.generation import UNSUPPORTED, read_generation
+from precis.model.bundle.converters.tensors import read_tensors
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.bart import bart_config
-from precis.model.foreign.checkpoint import load_checkpoint
-from precis.model.foreign.generation import UNSUPPORTED, read_generation
-from precis.model.foreign.tensors import read_tensors
+from precis.model.search.config import SearchConfig, SpecialTokens
 
 # Where a few tensors belong, one of each kind: the weight, the tensor, and whether it
 # is stored the other way round.
@@ -446,7 +446,7 @@ def test_folders_that_are_no_checkpoint_are_refused(tmp_path):
 
 def test_generation_settings_are_those_of_the_checkpoint(checkpoint):
     found = load_checkpoint(checkpoint)
-    assert found.decoding == DecodingConfig(
+    assert found.decoding == SearchConfig(
         beam_width=3,
         length_penalty=2.0,
         length_penalty_form="average",
@@ -457,12 +457,12 @@ def test_generation_settings_are_those_of_the_checkpoint(checkpoint):
         early_stopping="first_k",
         unfinished="compete",
     )
-    assert found.special == DecodingTokens(
+    assert found.special == SpecialTokens(
         start_id=2, end_id=2, pad_id=1, prefix=(0,), last_id=2
     )
 
 
-PLAIN = DecodingConfig(
+PLAIN = SearchConfig(
     beam_width=1,
     length_penalty_form="average",
     max_summary_tokens=20,
@@ -540,7 +540,7 @@ def test_special_tokens_come_from_either_file():
     assert read_generation(
         SETTINGS,
         {"eos_token_id": [7], "suppress_tokens": [4, 9], "forced_eos_token_id": [8]},
-    )[1] == DecodingTokens(start_id=2, end_id=7, pad_id=1, suppressed=(4, 9), last_id=8)
+    )[1] == SpecialTokens(start_id=2, end_id=7, pad_id=1, suppressed=(4, 9), last_id=8)
     assert (
         read_generation({**SETTINGS, "decoder_start_token_id": None}, {})[1].start_id
         == 0

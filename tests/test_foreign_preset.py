@@ -22,15 +22,19 @@ from small_encoder_checkpoint import (
     write_encoder,
 )
 
-from precis.model.errors import DataError, UsageError
-from precis.model.foreign.checkpoint import ENCODERS, load_encoder, read_settings
-from precis.model.foreign.keras_preset import (
+from precis.model.bundle.converters.checkpoint import (
+    ENCODERS,
+    load_encoder,
+    read_settings,
+)
+from precis.model.bundle.converters.keras_preset import (
     preset_settings,
     preset_tensors,
-    preset_tokenizer_settings,
 )
-from precis.model.foreign.tensors import Tensor, read_tensors, weight_files
-from precis.model.foreign.tokenizer import read_tokenizer, tokenizer_files
+from precis.model.bundle.converters.tensors import Tensor, read_tensors, weight_files
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.definitions import preset_tokenizer_settings
+from precis.model.tokenization.imported import read_tokenizer, tokenizer_files
 
 SHAPE = {
     "vocabulary_size": VOCABULARY,

@@ -8,10 +8,10 @@ import pytest
 from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from precis.model.bundle import load_tokenizer
+from precis.model.bundle.network_bundle import load_tokenizer
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def folder(tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(folder) -> ForeignTokenizer:
+def tokenizer(folder) -> ImportedTokenizer:
     return read_tokenizer(folder, SETTINGS)
 
 
@@ -64,7 +64,7 @@ def test_a_text_of_a_tokenizer_of_our_own_is_cut_at_its_end(tmp_path):
 
 def test_nothing_stands_behind_a_text_where_the_definition_puts_nothing(folder):
     definition = json.loads(open(f"{folder}/tokenizer.json").read())
-    plain = ForeignTokenizer(json.dumps({**definition, "post_processor": None}))
+    plain = ImportedTokenizer(json.dumps({**definition, "post_processor": None}))
     (ids,) = plain.encode(["Rain fell on Monday"])
     assert plain.cut(ids, 2).tolist() == ids[:2].tolist()
 
@@ -193,7 +193,7 @@ def test_what_is_saved_comes_back(tokenizer, tmp_path):
     tokenizer.save(str(tmp_path))
     loaded = load_tokenizer(str(tmp_path))
     assert (
-        isinstance(loaded, ForeignTokenizer)
+        isinstance(loaded, ImportedTokenizer)
         and loaded.fingerprint == tokenizer.fingerprint
         and len(loaded.fingerprint) == 64
     )

@@ -22,11 +22,15 @@ from small_checkpoint import (
 from small_encoder_checkpoint import tensors as encoder_tensors
 from small_encoder_checkpoint import write_encoder
 
-from precis.model.decoding.searcher import Searcher
+from precis.model.bundle.converters.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    load_encoder,
+)
+from precis.model.bundle.converters.generation import read_generation
+from precis.model.bundle.converters.t5 import mt5_config, t5_config
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.checkpoint import Checkpoint, load_checkpoint, load_encoder
-from precis.model.foreign.generation import read_generation
-from precis.model.foreign.t5 import mt5_config, t5_config
+from precis.model.inference.searcher import Searcher
 
 SHARED, OUTPUT = "shared.weight", "lm_head.weight"
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias.weight"

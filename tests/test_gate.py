@@ -3,7 +3,7 @@
 import pytest
 
 from precis.model.errors import UsageError
-from precis.model.gate import GateConfig, Text, choose_summary
+from precis.model.quality.fallback import GateConfig, Text, choose_summary
 from precis.model.quality.flags import FLAGS
 
 SOURCE = Text("source", "All of it.", ["short_source"])

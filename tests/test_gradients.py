@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.network.backend import keep_mask
+from precis.model.backend import keep_mask
 from precis.model.network.gradients import attend, layer_norm
 
 DOCUMENTS, HEADS, STEPS, LENGTH, WIDTH = 3, 2, 4, 5, 6

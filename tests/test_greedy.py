@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.greedy import greedy_search
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.greedy import greedy_search
 from tests import plain_search
 from tests.table_network import (
     TableNetwork,
@@ -22,7 +22,7 @@ from tests.table_network import (
     whole_tables,
 )
 
-SPECIAL = DecodingTokens(start_id=1, end_id=2, pad_id=0, suppressed=(0, 1))
+SPECIAL = SpecialTokens(start_id=1, end_id=2, pad_id=0, suppressed=(0, 1))
 
 
 def search(tables, config, special, network=None):
@@ -77,7 +77,7 @@ def test_it_finds_what_the_definition_finds(whole):
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_documents_end_everywhere_and_nowhere(length):
-    config = DecodingConfig(max_summary_tokens=length, no_repeat_ngram=0)
+    config = SearchConfig(max_summary_tokens=length, no_repeat_ngram=0)
     tables = random_tables(40, length, 6, seed=length)
     found = search(tables, config, SPECIAL)
     lengths = set()
@@ -94,7 +94,7 @@ def test_by_hand():
     """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before
     three tokens.
     """
-    config = DecodingConfig(
+    config = SearchConfig(
         max_summary_tokens=6,
         min_summary_tokens=3,
         no_repeat_ngram=0,
@@ -122,13 +122,13 @@ def test_by_hand():
 )
 def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
     """The likeliest token is always 0: padding that is written, or the end, or both."""
-    config = DecodingConfig(
+    config = SearchConfig(
         max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average"
     )
     found = search(
         constant_tables([0.5, 0.3, 0.2], length),
         config,
-        DecodingTokens(start_id=1, end_id=end, pad_id=pad),
+        SpecialTokens(start_id=1, end_id=end, pad_id=pad),
     )
     assert np.asarray(found.tokens).tolist() == [[tokens]]
     assert float(found.scores[0, 0]) == pytest.approx(
@@ -140,7 +140,7 @@ def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
 def test_suppressed_tokens_are_never_written_however_likely():
     found = search(
         constant_tables([0.5, 0.3, 0.05, 0.1, 0.05], 4),
-        DecodingConfig(max_summary_tokens=4, no_repeat_ngram=0),
+        SearchConfig(max_summary_tokens=4, no_repeat_ngram=0),
         SPECIAL,
     )
     assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 3]]]
@@ -155,7 +155,7 @@ def test_it_stops_when_every_document_has_ended():
     tables = (table, np.zeros((2, 7, 6), "float32"))
     found = search(
         tables,
-        DecodingConfig(max_summary_tokens=6, no_repeat_ngram=0),
+        SearchConfig(max_summary_tokens=6, no_repeat_ngram=0),
         SPECIAL,
         network,
     )
@@ -168,7 +168,7 @@ def test_it_stops_when_every_document_has_ended():
 
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_one_graph_and_neighbours_change_nothing(jit_compile):
-    config = DecodingConfig(
+    config = SearchConfig(
         max_summary_tokens=6,
         no_repeat_ngram=2,
         repetition_penalty=1.3,

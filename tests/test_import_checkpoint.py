@@ -20,13 +20,13 @@ from small_checkpoint import (
 )
 from small_encoder_checkpoint import write_encoder, write_pieces
 
-from precis.model.bundle import load_bundle, read_decoding, read_manifest
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.searcher import Searcher
-from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, read_decoding, read_manifest
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.checkpoint import load_checkpoint, load_encoder
-from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.inference.searcher import Searcher
+from precis.model.search.config import SearchConfig
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.cli import main
 from precis.pipelines.import_checkpoint import import_checkpoint
 from precis.pipelines.options import SummarizeOptions
@@ -69,7 +69,7 @@ def run(folder: Path, **flags) -> tuple[list[dict], dict]:
     return rows, json.loads((folder / "manifest.json").read_text())
 
 
-def decode_id(bundle: Path, decoding: DecodingConfig) -> str | None:
+def decode_id(bundle: Path, decoding: SearchConfig) -> str | None:
     return _model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)[
         "decode_id"
     ]
@@ -85,7 +85,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
         loaded.network.config == imported.network.config
         and loaded.special == imported.special
     )
-    assert DecodingConfig(**read_decoding(str(bundle))) == imported.decoding
+    assert SearchConfig(**read_decoding(str(bundle))) == imported.decoding
     assert set(contents(bundle)) == {
         "config.json",
         "manifest.json",
@@ -161,13 +161,13 @@ def test_a_flag_comes_before_the_setting_of_the_bundle(bundle, corpus, tmp_path)
     rows, manifest = run(
         tmp_path / "run", corpus=corpus, bundle=bundle, n_best=2, max_summary_tokens=6
     )
-    asked = DecodingConfig(
+    asked = SearchConfig(
         **{**read_decoding(str(bundle)), "n_best": 2, "max_summary_tokens": 6}
     )
     assert (
         manifest["decode_id"]
         == decode_id(bundle, asked)
-        != decode_id(bundle, DecodingConfig(n_best=2, max_summary_tokens=6))
+        != decode_id(bundle, SearchConfig(n_best=2, max_summary_tokens=6))
     )
     assert asked.beam_width == 3 and max(len(row["abstractive"]) for row in rows) == 2
     own, _ = run(tmp_path / "own", corpus=corpus, bundle=bundle)

@@ -17,11 +17,11 @@ import pytest
 from import_reference import CHECKPOINTS, CUT, DOCUMENTS, TEXTS
 from small_checkpoint import SETTINGS
 
-from precis.model.decoding.searcher import Searcher
-from precis.model.foreign.checkpoint import Checkpoint, load_checkpoint
-from precis.model.foreign.generation import read_generation
-from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
+from precis.model.bundle.converters.generation import read_generation
+from precis.model.inference.searcher import Searcher
 from precis.model.network.transformer import Transformer
+from precis.model.tokenization.imported import read_tokenizer
 
 ABSENT = [
     name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.searcher import Searcher
+from precis.model.inference.searcher import Searcher
 from precis.model.network.build import build_network
 from precis.model.network.config import (
     DecoderOnlyConfig,
@@ -21,6 +20,7 @@ from precis.model.network.config import (
     TransformerConfig,
     architecture_of,
 )
+from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.training.loss import smoothed_cross_entropy
 from tests.plain_network import scramble
 
@@ -74,23 +74,21 @@ NETWORKS = {
     ),
 }
 # More than two segments of the search.
-DECODING = DecodingConfig(
+DECODING = SearchConfig(
     beam_width=3,
     max_summary_tokens=19,
     min_summary_tokens=4,
     n_best=2,
     no_repeat_ngram=2,
 )
-SPECIAL = DecodingTokens(
-    start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START)
-)
+SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
 
 ON_JAX = """
 import json, sys
 sys.modules["tensorflow"] = None  # an import of it fails
 import jax, keras, numpy as np
-from precis.model.decoding.beam import beam_search
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
+from precis.model.search.beam import beam_search
+from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.network.build import build_network
 from precis.model.network.config import read_config
 from precis.model.training.loss import smoothed_cross_entropy
@@ -102,7 +100,7 @@ network = build_network(read_config(settings["architecture"], settings["network"
 for weight in network.weights:
     weight.assign(given[weight.path])
 source, target, expected = (given[name] for name in ("source", "target", "expected"))
-decoding, special = DecodingConfig(**settings["decoding"]), DecodingTokens(**settings["special"])
+decoding, special = SearchConfig(**settings["decoding"]), SpecialTokens(**settings["special"])
 
 def loss(values):
     with keras.StatelessScope(state_mapping=list(zip(network.trainable_variables, values, strict=True))):

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from precis.model.bundle import load_bundle
-from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.converters.checkpoint import (
+    load_checkpoint,
+    load_encoder,
+    read_settings,
+)
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import UsageError
-from precis.model.foreign.checkpoint import load_checkpoint, load_encoder, read_settings
-from precis.model.foreign.tokenizer import read_tokenizer
-from precis.model.text import normalise, sentences
+from precis.model.text.normalization import normalise
+from precis.model.text.sentences import sentences
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
 

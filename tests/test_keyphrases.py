@@ -14,7 +14,7 @@ from precis.model.keyphrases.references import (
     reference_keyphrases,
     reference_phrases,
 )
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample.generator import document
 
 

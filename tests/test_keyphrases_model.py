@@ -19,7 +19,7 @@ from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, desc
 from precis.model.keyphrases.ranking import frequent_keyphrases
 from precis.model.keyphrases.references import f1, reference_keyphrases
 from precis.model.keyphrases.training import DocumentFrequencyCounter, train_keyphrases
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample.generator import document
 
 
@@ -266,7 +266,7 @@ def test_a_fresh_process_finds_the_same_without_scikit_learn(
 ):
     shutil.move(bundle, tmp_path / "moved")
     program = (
-        "import json, sys; from model.keyphrases.classifier import KeyphraseModel\n"
+        "import json, sys; from precis.model.keyphrases.classifier import KeyphraseModel\n"
         "print(json.dumps(KeyphraseModel.load(sys.argv[1]).keyphrases(json.loads(sys.argv[2]), 5)))\n"
         "print([name for name in ('sklearn', 'tensorflow', 'joblib') if name in sys.modules])"
     )

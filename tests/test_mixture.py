@@ -12,9 +12,10 @@ import tensorflow as tf
 from conftest import write_records
 
 from precis.model.errors import UsageError
-from precis.model.record import Example, load_dataset
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
-from precis.model.training.data import (
+from precis.model.records.dataset import load_dataset
+from precis.model.records.example import Example
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.training.input_batches import (
     Limits,
     SpecialIds,
     check_shards,

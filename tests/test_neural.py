@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
-from precis.model.encoder_bundle import EncoderBundle, save_encoder_bundle
+from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
 from precis.model.errors import DataError, UsageError
-from precis.model.extractive import neural
 from precis.model.extractive.features import COUNT, NAMES, features
-from precis.model.extractive.neural import (
+from precis.model.inference import sentence_scorer
+from precis.model.inference.sentence_scorer import (
     NeuralScorer,
     load_scorer,
     pad_inputs,
     save_scorer,
 )
-from precis.model.extractive.vectors import SentenceEncoder
+from precis.model.inference.sentence_vectors import SentenceEncoder
 
 STORY = ["Rain fell on monday.", "It was cold, and old a town.", "Nobody came!"]
 DOCUMENTS = [
@@ -73,7 +73,7 @@ def assert_same_scores(found, expected):
 
 
 def test_inputs_by_hand(monkeypatch):
-    monkeypatch.setattr(neural, "_LENGTH_STEP", 16)
+    monkeypatch.setattr(sentence_scorer, "_LENGTH_STEP", 16)
     vectors = [np.full((2, 3), 1.0), np.full((17, 3), 2.0)]
     own_features = [np.full((len(own), COUNT), 4.0) for own in vectors]
     batch = pad_inputs(vectors, own_features, [5, 0])
@@ -135,7 +135,7 @@ def test_no_documents_and_no_sentences(scorer):
 def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
     extractor, monkeypatch
 ):
-    monkeypatch.setattr(neural, "_OVERLAP_SENTENCES", 16)
+    monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
     vectors, own = (
         generator.normal(size=(45, width)).astype("float32") for width in (WIDTH, COUNT)
@@ -274,7 +274,9 @@ def test_a_network_that_read_other_features_is_refused(
     extractor, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr("precis.model.extractive.neural.NAMES", ("length", *NAMES[1:]))
+        patch.setattr(
+            "precis.model.inference.sentence_scorer.NAMES", ("length", *NAMES[1:])
+        )
         save_scorer(
             str(tmp_path / "b"),
             extractor=extractor,

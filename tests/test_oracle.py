@@ -13,7 +13,7 @@ import pytest
 from rouge_score.tokenizers import DefaultTokenizer
 
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample.generator import document
 
 REFERENCE = "A flood hit\nthe town."

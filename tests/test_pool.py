@@ -15,29 +15,29 @@ import numpy as np
 import pytest
 
 from precis.model import files
-from precis.model.bundle import save_bundle
-from precis.model.decoding import pool as module
-from precis.model.decoding.bulk import BulkSummarizer
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.pool import (
+from precis.model.bundle.network_bundle import save_bundle
+from precis.model.errors import DataError, JobError, UsageError
+from precis.model.inference import worker_pool as module
+from precis.model.inference.bulk import BulkSummarizer
+from precis.model.inference.summarizer import Summarizer
+from precis.model.inference.worker_pool import (
     Search,
     SearchPool,
     count_processes,
     load_searcher,
     refuse_within_import,
 )
-from precis.model.decoding.summarizer import Summarizer
-from precis.model.errors import DataError, JobError, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.search.config import SearchConfig
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 from tests.small_network import make_network
 
 TOKENIZER = Tokenizer(
     [*RESERVED_TOKENS, "▁", "▁␤", *(f"▁{letter}" for letter in "abcdefghij")]
 )
-CONFIG = DecodingConfig(beam_width=3, n_best=2)
+CONFIG = SearchConfig(beam_width=3, n_best=2)
 ROOT = Path(__file__).parent.parent
 
 
@@ -108,7 +108,7 @@ def wait_until(condition):
 @pytest.mark.slow
 def test_processes_find_what_is_found_here(search, monkeypatch, pool_of):
     monkeypatch.setattr(
-        "precis.model.decoding.batches.BATCH_BEAM_TOKENS", 32 * 3 * 2
+        "precis.model.inference.batches.BATCH_BEAM_TOKENS", 32 * 3 * 2
     )  # batches of two
     documents, bulk = sources(15), BulkSummarizer(search, processes=2)
     bulk.pool = pool_of(search, 2)
@@ -197,11 +197,11 @@ def test_a_defect_in_a_process_arrives_with_its_kind_and_words(search, pool_of):
 PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.pool import Search, SearchPool
+from precis.model.search.config import SearchConfig
+from precis.model.inference.worker_pool import Search, SearchPool
 
 if __name__ == "__main__":
-    pool = SearchPool(Search(sys.argv[1], sys.argv[2], "float32", DecodingConfig(beam_width=2)), processes=2)
+    pool = SearchPool(Search(sys.argv[1], sys.argv[2], "float32", SearchConfig(beam_width=2)), processes=2)
     futures = [pool.submit([np.full(3, 7, "int32")]) for _ in range(4)]
     for future in futures: pool.result(future)
     print(*[child.pid for child in multiprocessing.active_children()], flush=True)

@@ -4,8 +4,8 @@ import random
 
 from nltk.stem.porter import PorterStemmer
 
-from precis.model.porter import stem
-from precis.model.text import words
+from precis.model.text.porter import stem
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 
 SUFFIXES = (

@@ -20,16 +20,18 @@ import tensorflow as tf
 from command_line import contents, exit_code, precis, said, write_jsonl
 from prepared import SMALL, all_examples, examples, fail_at, info, story
 
-from precis.model import vocabulary
 from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.record import read_labelled
-from precis.model.text import body, normalise, sentences
-from precis.model.tokenizer import Tokenizer
+from precis.model.records.example import read_labelled
+from precis.model.text.boilerplate import body
+from precis.model.text.normalization import normalise
+from precis.model.text.sentences import sentences
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines import prepare as prepare_module
-from precis.pipelines import scan
+from precis.pipelines import vocabulary_pass
 from precis.pipelines.prepare import EncodeTask, prepare
-from precis.pipelines.scan import find_duplicates
+from precis.pipelines.vocabulary_pass import find_duplicates
 
 
 @pytest.fixture(autouse=True)
@@ -882,7 +884,7 @@ def test_an_object_store_gets_the_same_files(undisturbed, flags, corpus):
 
 def test_duplicates_are_found_by_task_and_record():
     def packed(*places):
-        return np.array(list(places), scan._PLACE).tobytes()
+        return np.array(list(places), vocabulary_pass._PLACE).tobytes()
 
     a, b, zero = b"a" * 16, b"b" * 16, b"a" * 15 + b"\0"
     parts = [

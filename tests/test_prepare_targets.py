@@ -6,12 +6,14 @@ import pytest
 from command_line import contents, precis, said, write_jsonl
 from prepared import SMALL, all_examples, fail_at, info, story
 
-from precis.model import vocabulary
 from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.record import load_dataset, read_labelled
-from precis.model.text import body, normalise
-from precis.model.tokenizer import Tokenizer
+from precis.model.records.dataset import load_dataset
+from precis.model.records.example import read_labelled
+from precis.model.text.boilerplate import body
+from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.prepare import prepare
 
 STORIES = [story(index) for index in range(24)]

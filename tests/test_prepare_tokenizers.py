@@ -13,12 +13,13 @@ from prepared import SMALL, all_examples, examples, fail_at, info, story
 from small_checkpoint import write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import PIECES, write_encoder, write_pieces
 
-from precis.model import vocabulary
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.tokenizer import ForeignTokenizer
-from precis.model.text import body, normalise
-from precis.model.tokenizer import Tokenizer
-from precis.model.tokenizers import load_tokenizer, load_tokenizers
+from precis.model.text.boilerplate import body
+from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.folder import load_tokenizer, load_tokenizers
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.prepare import prepare
 
 STORIES = [story(index) for index in range(24)]
@@ -86,7 +87,7 @@ def t5(tmp_path_factory) -> str:
     )
     definition.add_special_tokens(["<pad>", "</s>", "<unk>"])
     folder = tmp_path_factory.mktemp("t5")
-    ForeignTokenizer(definition.to_str()).save(str(folder))
+    ImportedTokenizer(definition.to_str()).save(str(folder))
     return str(folder)
 
 

@@ -65,7 +65,9 @@ def test_every_thread_counts_into_a_file_of_its_own(counters):
 
 def test_counts_of_processes_add_up(counters):
     advance(1, 10)
-    code = "from pipelines.progress import advance; advance(2, 20); advance(3, 30)"
+    code = (
+        "from precis.pipelines.progress import advance; advance(2, 20); advance(3, 30)"
+    )
     subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parent.parent,

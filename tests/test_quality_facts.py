@@ -3,7 +3,7 @@
 import pytest
 
 from precis.model.quality.facts import read_facts, unsupported_facts
-from precis.model.text import words
+from precis.model.text.words import words
 
 SOURCE = (
     "LONDON (CNN) -- The U.S. ambassador, Jane O'Neill, met Amélie Duroc's team on Monday, March 3. They may meet again on Tues. "

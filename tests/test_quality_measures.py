@@ -11,7 +11,7 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.quality.flags import FLAGS, QualityConfig
 from precis.model.quality.measures import measure, read_source
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample import generator
 
 CONFIG = QualityConfig()

@@ -12,37 +12,51 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model import files, record
+from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.records.dataset import (
+    DatasetInfo,
+    Lengths,
+    Shard,
+    load_dataset,
+    require_oracle,
+    shard_name,
+    summarise_lengths,
+)
+from precis.model.records.example import (
+    FEATURES,
+    ORACLE_FEATURES,
+    Example,
+    LabelledArticle,
+    LabelledSentences,
+    feature_spec,
+    read_labelled,
+    serialise,
+)
+from precis.model.records.tfrecord import frame, read_frames
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 EXAMPLES = [
-    record.Example(
+    Example(
         "a",
         np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]),
         np.array([5, 200], np.int32),
         900,
         "One.\nTwo é.",
     ),
-    record.Example(
-        "b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""
-    ),
-    record.Example(
-        "ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000
-    ),
+    Example("b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""),
+    Example("ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000),
 ]
 LABELLED = [
     EXAMPLES[0]._replace(
-        labelled=record.LabelledSentences(
-            ("One.", "Two é.", "", "Three " * 3000), (2, 0, 300)
-        )
+        labelled=LabelledSentences(("One.", "Two é.", "", "Three " * 3000), (2, 0, 300))
     ),
-    EXAMPLES[1]._replace(labelled=record.LabelledSentences((), ())),
-    EXAMPLES[2]._replace(labelled=record.LabelledSentences(("One.",), ())),
+    EXAMPLES[1]._replace(labelled=LabelledSentences((), ())),
+    EXAMPLES[2]._replace(labelled=LabelledSentences(("One.",), ())),
 ]
 
 
-def by_tensorflow(example: record.Example) -> tf.train.Example:
+def by_tensorflow(example: Example) -> tf.train.Example:
     """The independent route: the message as protobuf itself builds it."""
 
     def integers(values) -> tf.train.Feature:
@@ -75,7 +89,7 @@ LABELLED_IDS = ["labelled", "labelled_no_sentence", "labelled_no_oracle"]
     "example", EXAMPLES + LABELLED, ids=["edges", "usual", "empty", *LABELLED_IDS]
 )
 def test_bytes_are_the_message_of_protobuf(example):
-    serialised = record.serialise(example)
+    serialised = serialise(example)
     expected = by_tensorflow(example)
     assert tf.train.Example.FromString(serialised) == expected
     assert (
@@ -84,7 +98,7 @@ def test_bytes_are_the_message_of_protobuf(example):
 
 
 def test_features_are_in_the_order_of_their_names():
-    serialised = record.serialise(EXAMPLES[1])
+    serialised = serialise(EXAMPLES[1])
     positions = [
         serialised.index(name)
         for name in (
@@ -105,17 +119,17 @@ def test_features_are_in_the_order_of_their_names():
         b"source_tokens",
         b"target",
     )
-    positions = [record.serialise(LABELLED[0]).index(name) for name in names]
+    positions = [serialise(LABELLED[0]).index(name) for name in names]
     assert positions == sorted(positions)
 
 
 def test_labels_are_further_features_of_the_same_record():
-    assert set(record.ORACLE_FEATURES) & set(record.FEATURES) == set()
+    assert set(ORACLE_FEATURES) & set(FEATURES) == set()
     plain, labelled = (
-        tf.io.parse_example([record.serialise(one)], record.feature_spec())
+        tf.io.parse_example([serialise(one)], feature_spec())
         for one in (EXAMPLES[0], LABELLED[0])
     )
-    assert set(plain) == set(labelled) == set(record.FEATURES)
+    assert set(plain) == set(labelled) == set(FEATURES)
     for name in ("source", "target"):
         assert plain[name].to_list() == labelled[name].to_list()
     assert all(
@@ -127,26 +141,25 @@ def test_labels_are_further_features_of_the_same_record():
 def test_labelled_articles_read_back(tmp_path):
     path = str(tmp_path / "train.tfrecord")
     files.write_bytes(
-        path, b"".join(record.frame(record.serialise(example)) for example in LABELLED)
+        path,
+        b"".join(frame(serialise(example)) for example in LABELLED),
     )
-    assert list(record.read_labelled(path)) == [
-        record.LabelledArticle(
+    assert list(read_labelled(path)) == [
+        LabelledArticle(
             ("One.", "Two é.", "", "Three " * 3000), (2, 0, 300), "One.\nTwo é."
         ),
-        record.LabelledArticle((), (), ""),
-        record.LabelledArticle(("One.",), (), "long " * 4000),
+        LabelledArticle((), (), ""),
+        LabelledArticle(("One.",), (), "long " * 4000),
     ]
 
 
 def test_damage_to_labelled_articles_is_found(tmp_path):
     path = tmp_path / "train.tfrecord"
-    path.write_bytes(
-        record.frame(record.serialise(LABELLED[0])).replace(b"Two", b"Ten")
-    )
+    path.write_bytes(frame(serialise(LABELLED[0])).replace(b"Two", b"Ten"))
     with pytest.raises(
         DataError, match=r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"
     ):
-        list(record.read_labelled(str(path)))
+        list(read_labelled(str(path)))
 
 
 def test_records_without_labels_are_refused_where_they_are_needed(info):
@@ -154,18 +167,18 @@ def test_records_without_labels_are_refused_where_they_are_needed(info):
         UsageError,
         match="^r: these records hold no oracle labels; prepare them with --oracle_sentences 5$",
     ):
-        record.require_oracle(info, "r")
-    record.require_oracle(
-        dataclasses.replace(info, features=record.FEATURES | record.ORACLE_FEATURES),
+        require_oracle(info, "r")
+    require_oracle(
+        dataclasses.replace(info, features=FEATURES | ORACLE_FEATURES),
         "r",
     )
 
 
 def test_records_parse_back():
     parsed = tf.io.parse_example(
-        [record.serialise(example) for example in EXAMPLES], record.feature_spec()
+        [serialise(example) for example in EXAMPLES], feature_spec()
     )
-    assert set(parsed) == set(record.FEATURES)
+    assert set(parsed) == set(FEATURES)
     for name in ("source", "target"):
         assert parsed[name].to_list() == [
             getattr(example, name).tolist() for example in EXAMPLES
@@ -186,7 +199,7 @@ def test_records_parse_back():
 
 def test_a_negative_token_is_refused():
     with pytest.raises(ValueError, match="is not negative, this one is -3"):
-        record.serialise(EXAMPLES[0]._replace(source=np.array([4, -3])))
+        serialise(EXAMPLES[0]._replace(source=np.array([4, -3])))
 
 
 def test_frames_are_those_of_tensorflow(tmp_path):
@@ -194,12 +207,12 @@ def test_frames_are_those_of_tensorflow(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
         for content in records:
             writer.write(content)
-    ours = b"".join(map(record.frame, records))
+    ours = b"".join(map(frame, records))
     assert ours == (tmp_path / "theirs").read_bytes()
-    assert list(record.read_frames(io.BytesIO(ours))) == records
+    assert list(read_frames(io.BytesIO(ours))) == records
 
 
-FIRST, SECOND = record.frame(b"first"), record.frame(b"second")
+FIRST, SECOND = frame(b"first"), frame(b"second")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +235,7 @@ FIRST, SECOND = record.frame(b"first"), record.frame(b"second")
     ids=["cut_body", "cut_head", "record", "length"],
 )
 def test_damage_is_found(content, message):
-    frames = record.read_frames(io.BytesIO(content), name="x")
+    frames = read_frames(io.BytesIO(content), name="x")
     assert next(frames) == b"first"
     with pytest.raises(DataError, match=message):
         next(frames)
@@ -231,17 +244,15 @@ def test_damage_is_found(content, message):
 def test_lengths_by_hand():
     # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with
     # k = ceil(11 * tenth / 10), at least 1.
-    lengths = record.summarise_lengths({10 * tenth: 1 for tenth in range(11)})
-    assert lengths == record.Lengths(
-        50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-    )
-    lengths = record.summarise_lengths({7: 9, 3: 1})
-    assert lengths == record.Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
-    assert record.summarise_lengths({}) == record.Lengths(0.0, 0, (0,) * 11)
+    lengths = summarise_lengths({10 * tenth: 1 for tenth in range(11)})
+    assert lengths == Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
+    lengths = summarise_lengths({7: 9, 3: 1})
+    assert lengths == Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
+    assert summarise_lengths({}) == Lengths(0.0, 0, (0,) * 11)
 
 
 def test_shard_name():
-    assert record.shard_name("train", 3, 16) == "train-00003-of-00016.tfrecord"
+    assert shard_name("train", 3, 16) == "train-00003-of-00016.tfrecord"
 
 
 @pytest.fixture
@@ -250,17 +261,17 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture
-def info(tokenizer) -> record.DatasetInfo:
-    return record.DatasetInfo(
+def info(tokenizer) -> DatasetInfo:
+    return DatasetInfo(
         splits={
             "train": (
-                record.Shard("train-00000-of-00002.tfrecord", 5, 90, "ab"),
-                record.Shard("train-00001-of-00002.tfrecord", 2, 40, "cd"),
+                Shard("train-00000-of-00002.tfrecord", 5, 90, "ab"),
+                Shard("train-00001-of-00002.tfrecord", 2, 40, "cd"),
             ),
             "test": (),
         },
-        source_lengths=record.summarise_lengths({700: 7}),
-        target_lengths=record.summarise_lengths({50: 6, 60: 1}),
+        source_lengths=summarise_lengths({700: 7}),
+        target_lengths=summarise_lengths({50: 6, 60: 1}),
         counts={"read": 8, "written": 7, "duplicates": 1, "failed": 0, "skipped": 0},
         max_source_tokens=512,
         max_target_tokens=64,
@@ -279,7 +290,7 @@ def folder(info, tokenizer, tmp_path) -> str:
 
 
 def test_a_description_reads_back(info, folder):
-    loaded = record.load_dataset(folder)
+    loaded = load_dataset(folder)
     assert loaded == info
     assert (loaded.records("train"), loaded.records("test")) == (7, 0)
     written = files.read_json(files.join(folder, "dataset.json"))
@@ -305,7 +316,7 @@ def test_a_folder_without_records_is_refused(tmp_path):
         UsageError,
         match=r"there are no records here \(no dataset\.json\); name the folder",
     ):
-        record.load_dataset(str(tmp_path / "absent"))
+        load_dataset(str(tmp_path / "absent"))
 
 
 def test_an_unfinished_folder_is_refused(folder):
@@ -314,7 +325,7 @@ def test_an_unfinished_folder_is_refused(folder):
         DataError,
         match=r"unfinished \(no _SUCCESS\); run the same `precis prepare` command again",
     ):
-        record.load_dataset(folder)
+        load_dataset(folder)
 
 
 def test_another_format_version_is_refused(info, folder):
@@ -323,7 +334,7 @@ def test_another_format_version_is_refused(info, folder):
         dataclasses.replace(info, format_version=9).to_json(),
     )
     with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
-        record.load_dataset(folder)
+        load_dataset(folder)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +349,7 @@ def test_a_damaged_description_is_refused(info, folder, content):
         content = json.dumps({**info.to_json(), "colour": 1})
     files.write_bytes(files.join(folder, "dataset.json"), content.encode())
     with pytest.raises(DataError, match=r"dataset\.json: damaged \("):
-        record.load_dataset(folder)
+        load_dataset(folder)
 
 
 def test_a_description_without_later_fields_reads_back(info, folder):
@@ -346,7 +357,7 @@ def test_a_description_without_later_fields_reads_back(info, folder):
     for name in ("task_prefix", "target", "source_tokenizer_fingerprint"):
         del content[name]
     files.write_json(files.join(folder, "dataset.json"), content)
-    loaded = record.load_dataset(folder)
+    loaded = load_dataset(folder)
     assert loaded == info and (
         loaded.task_prefix,
         loaded.target,
@@ -365,13 +376,13 @@ def test_what_the_records_were_made_for_reads_back(info, folder):
     files.write_json(files.join(folder, "dataset.json"), changed.to_json())
     refused = "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with; restore the"
     with pytest.raises(DataError, match=refused):
-        record.load_dataset(folder)
+        load_dataset(folder)
     source.save(files.join(folder, "source_tokenizer"))
-    assert record.load_dataset(folder) == changed
+    assert load_dataset(folder) == changed
     # One that the description knows nothing of cut no source.
     files.write_json(files.join(folder, "dataset.json"), info.to_json())
     with pytest.raises(DataError, match=refused):
-        record.load_dataset(folder)
+        load_dataset(folder)
 
 
 def test_another_tokenizer_is_refused(folder):
@@ -380,13 +391,13 @@ def test_another_tokenizer_is_refused(folder):
         DataError,
         match="tokenizer: fingerprint .* is not .*, that of the tokenizer the records were encoded with",
     ):
-        record.load_dataset(folder)
+        load_dataset(folder)
 
 
 def test_writing_needs_no_tensorflow():
     program = (
-        "import sys, numpy; from model import record; "
-        "record.frame(record.serialise(record.Example('a', numpy.arange(9), numpy.arange(3), 9, ''))); print('tensorflow' in sys.modules)"
+        "import sys, numpy; from precis.model.records.example import Example, serialise; from precis.model.records.tfrecord import frame; "
+        "frame(serialise(Example('a', numpy.arange(9), numpy.arange(3), 9, ''))); print('tensorflow' in sys.modules)"
     )
     assert (
         subprocess.run(

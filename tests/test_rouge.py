@@ -6,7 +6,8 @@ import random
 import pytest
 from rouge_score import rouge_scorer
 
-from precis.model import rouge, text
+from precis.model import rouge
+from precis.model.text.sentences import sentences
 from precis.pipelines.corpus.sample.generator import document
 
 WORDS = [
@@ -90,10 +91,10 @@ def test_articles_score_as_in_rouge_score_with_all_summaries_of_one_reference():
     scorer = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
     for index in range(0, 300, 10):
         article = document(index)
-        sentences = [sentence.text for sentence in text.sentences(article.article)]
+        parts = [part.text for part in sentences(article.article)]
         reference = rouge.Reference(article.highlights)
         for _ in range(6):
-            summary = "\n".join(generator.sample(sentences, 3))
+            summary = "\n".join(generator.sample(parts, 3))
             assert reference.score(summary) == {
                 name: tuple(score)
                 for name, score in scorer.score(article.highlights, summary).items()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.rules import (
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.rules import (
     completes_ngram,
     is_possible,
     length_penalty,
@@ -18,8 +18,8 @@ from precis.model.decoding.rules import (
 )
 from tests import plain_search
 
-NONE = DecodingConfig(max_summary_tokens=8, no_repeat_ngram=0)
-SPECIAL = DecodingTokens(start_id=0, end_id=1, pad_id=0)
+NONE = SearchConfig(max_summary_tokens=8, no_repeat_ngram=0)
+SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0)
 PROBABILITIES = [0.1, 0.2, 0.3, 0.4]
 
 
@@ -181,7 +181,7 @@ def test_ngrams_by_loops(order):
     ],
 )
 def test_given_tokens_come_whatever_the_other_rules_say(written, expected):
-    special = DecodingTokens(
+    special = SpecialTokens(
         start_id=0, end_id=1, pad_id=0, suppressed=(0,), prefix=(3, 0), last_id=1
     )
     config = dataclasses.replace(NONE, no_repeat_ngram=1, min_summary_tokens=2)
@@ -206,7 +206,7 @@ def test_all_rules_by_plain_python():
     sizes = Counter()
     for case in range(150):
         start, end = rng.integers(4, size=2).tolist()
-        special = DecodingTokens(
+        special = SpecialTokens(
             start_id=start,
             end_id=end,
             pad_id=int(rng.integers(4)),
@@ -214,7 +214,7 @@ def test_all_rules_by_plain_python():
             prefix=((), (2,), (3, end))[rng.integers(3)],
             last_id=(None, end, 2)[rng.integers(3)],
         )
-        config = DecodingConfig(
+        config = SearchConfig(
             max_summary_tokens=6,
             min_summary_tokens=int(rng.integers(6)),
             no_repeat_ngram=int(rng.integers(5)),
@@ -250,6 +250,6 @@ def test_all_rules_by_plain_python():
     ],
 )
 def test_the_length_penalty_by_hand(form, length, alpha, expected):
-    config = DecodingConfig(length_penalty_form=form, length_penalty=alpha)
+    config = SearchConfig(length_penalty_form=form, length_penalty=alpha)
     assert float(length_penalty(length, config)) == pytest.approx(expected)
     assert plain_search.penalty(length, config) == pytest.approx(expected)

@@ -8,16 +8,14 @@ import itertools
 import numpy as np
 import pytest
 
-from precis.model.decoding import batches
-from precis.model.decoding.config import DecodingConfig, DecodingTokens
-from precis.model.decoding.searcher import Searcher
 from precis.model.errors import UsageError
+from precis.model.inference import batches
+from precis.model.inference.searcher import Searcher
+from precis.model.search.config import SearchConfig, SpecialTokens
 from tests.small_network import PAD, VOCABULARY, make_network, network_of
 
 START, END = 1, 2
-SPECIAL = DecodingTokens(
-    start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD)
-)
+SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))
 SOURCES = [
     np.random.default_rng(seed).integers(5, 13, size=length).astype("int32")
     for seed, length in enumerate([3, 9, 1, 20, 6, 6])
@@ -25,7 +23,7 @@ SOURCES = [
 
 
 def special(**changes):
-    return DecodingTokens(
+    return SpecialTokens(
         **{
             "start_id": START,
             "end_id": END,
@@ -70,7 +68,7 @@ def test_a_document_alone_and_among_others_finds_the_same(
     monkeypatch, variant, width, penalty
 ):
     network = make_network(variant, **LIMITS)
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=width,
         n_best=min(width, 2),
         max_summary_tokens=6,
@@ -100,7 +98,7 @@ def test_a_document_alone_and_among_others_finds_the_same(
 
 def test_tokens_go_up_to_and_with_the_end(network):
     searcher = Searcher(
-        network, config=DecodingConfig(beam_width=4, n_best=4), special=only(END, 5, 6)
+        network, config=SearchConfig(beam_width=4, n_best=4), special=only(END, 5, 6)
     )
     found = [
         tokens for ranked in tokens_of(searcher.search(SOURCES)) for tokens in ranked
@@ -113,7 +111,7 @@ def test_tokens_go_up_to_and_with_the_end(network):
 
 
 def test_no_document_and_a_document_of_nothing(network):
-    searcher = Searcher(network, config=DecodingConfig(beam_width=2), special=SPECIAL)
+    searcher = Searcher(network, config=SearchConfig(beam_width=2), special=SPECIAL)
     assert searcher.search([]) == []
     empty, other = searcher.search([np.zeros(0, "int32"), SOURCES[0]])
     assert len(empty) == 1 and np.isfinite(empty[0].score)
@@ -121,7 +119,7 @@ def test_no_document_and_a_document_of_nothing(network):
 
 
 def test_sources_are_cut_at_the_length_of_the_network(network):
-    searcher = Searcher(network, config=DecodingConfig(beam_width=2), special=SPECIAL)
+    searcher = Searcher(network, config=SearchConfig(beam_width=2), special=SPECIAL)
     assert searcher.max_source_tokens == 8
     assert searcher.search([SOURCES[3]]) == searcher.search([SOURCES[3][:8]])
     assert searcher.search([SOURCES[3]]) != searcher.search([SOURCES[3][:7]])
@@ -129,7 +127,7 @@ def test_sources_are_cut_at_the_length_of_the_network(network):
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_lengths_are_cut_at_what_the_network_can_write(network, width):
-    config = DecodingConfig(
+    config = SearchConfig(
         beam_width=width,
         min_summary_tokens=50,
         max_summary_tokens=99,
@@ -148,7 +146,7 @@ def test_lengths_are_cut_at_what_the_network_can_write(network, width):
         )
     shorter = Searcher(
         network,
-        config=DecodingConfig(
+        config=SearchConfig(
             beam_width=width, max_summary_tokens=4, min_summary_tokens=2
         ),
         special=SPECIAL,
@@ -163,7 +161,7 @@ def test_what_cannot_be_written_is_no_hypothesis(network):
     """Two hypotheses of one token are all there is, though four were asked for."""
     searcher = Searcher(
         network,
-        config=DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1),
+        config=SearchConfig(beam_width=4, n_best=4, max_summary_tokens=1),
         special=only(END, 7),
     )
     assert [sorted(ranked) for ranked in tokens_of(searcher.search(SOURCES[:2]))] == [
@@ -175,7 +173,7 @@ def test_log_probability_and_margin_are_those_of_the_beam(network):
     """The penalty is `n^1`, so the score is the mean; the margin is there although only
     the best is kept.
     """
-    config = DecodingConfig(beam_width=4, n_best=4, length_penalty_form="average")
+    config = SearchConfig(beam_width=4, n_best=4, length_penalty_form="average")
     ranked = Searcher(network, config=config, special=SPECIAL).search(SOURCES)
     (best, *_) = zip(
         *Searcher(
@@ -200,12 +198,12 @@ def test_log_probability_and_margin_are_those_of_the_beam(network):
 
 def test_there_is_no_margin_to_a_hypothesis_that_is_none(network):
     (greedy,) = Searcher(
-        network, config=DecodingConfig(beam_width=1), special=SPECIAL
+        network, config=SearchConfig(beam_width=1), special=SPECIAL
     ).search(SOURCES[:1])
     assert greedy[0].margin is None
     searcher = Searcher(
         network,
-        config=DecodingConfig(beam_width=4, n_best=4, max_summary_tokens=1),
+        config=SearchConfig(beam_width=4, n_best=4, max_summary_tokens=1),
         special=only(END, 7),
     )
     (two,) = searcher.search(SOURCES[:1])
@@ -213,7 +211,7 @@ def test_there_is_no_margin_to_a_hypothesis_that_is_none(network):
 
 
 def test_the_special_ids_reach_the_search(network):
-    config = DecodingConfig(beam_width=1)
+    config = SearchConfig(beam_width=1)
     searcher = Searcher(
         network,
         config=config,
@@ -239,9 +237,7 @@ def test_a_coverage_penalty_chooses_among_what_a_network_read(network):
     """The network was not trained with coverage: what its pointer read is counted all
     the same.
     """
-    config = DecodingConfig(
-        beam_width=4, n_best=4, length_penalty=0.0, no_repeat_ngram=0
-    )
+    config = SearchConfig(beam_width=4, n_best=4, length_penalty=0.0, no_repeat_ngram=0)
     without, weighed = (
         Searcher(
             network,
@@ -277,6 +273,6 @@ def test_a_coverage_penalty_that_nobody_can_weigh_is_refused(variant, width, wor
     with pytest.raises(UsageError, match=words):
         Searcher(
             network_of(variant),
-            config=DecodingConfig(coverage_penalty=0.2, beam_width=width),
+            config=SearchConfig(coverage_penalty=0.2, beam_width=width),
             special=SPECIAL,
         )

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from precis.model.errors import UsageError
-from precis.model.extractive.boilerplate import is_boilerplate
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS, frequency, lead
 from precis.model.extractive.selection import Extract, extract, select
-from precis.model.text import Sentence, sentences
+from precis.model.text.page_sentences import is_boilerplate
+from precis.model.text.sentences import Sentence, sentences
 
 STORY = "The old mill burned down. Nobody was in it. The old mill burned for hours. Rain put the fire out."
 PLAIN = SelectionConfig(redundancy="none")
@@ -266,10 +266,10 @@ def test_a_sentence_of_a_story_is_no_boilerplate(sentence):
 
 def test_every_hint_is_needed_by_some_pattern():
     hinted = " ".join(BOILERPLATE).lower()
-    from precis.model.extractive import boilerplate
+    from precis.model.text import page_sentences
 
     sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
-    assert {hint for hint in boilerplate._HINTS if hint not in hinted} <= sites | {
+    assert {hint for hint in page_sentences._HINTS if hint not in hinted} <= sites | {
         "tell us",
         "sponsored",
     }

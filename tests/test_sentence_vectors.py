@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from small_extractor import TOKENS, make_encoder_bundle
 
-from precis.model.extractive import vectors as vectors_module
-from precis.model.extractive.vectors import SentenceEncoder, Window, cut_windows
-from precis.model.foreign.tokenizer import ForeignTokenizer
+from precis.model.inference import sentence_vectors as vectors_module
+from precis.model.inference.sentence_vectors import SentenceEncoder, Window, cut_windows
 from precis.model.network.encoder import Encoder
+from precis.model.tokenization.imported import ImportedTokenizer
 
 CLS, SEP = 3, 4
 # Pieces: rain fell on mon ##day | it was cold | nobody came .
@@ -31,7 +31,7 @@ def encoder(encoder_bundle) -> Encoder:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(encoder_bundle) -> ForeignTokenizer:
+def tokenizer(encoder_bundle) -> ImportedTokenizer:
     return encoder_bundle.tokenizer
 
 

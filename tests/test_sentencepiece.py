@@ -8,15 +8,15 @@ import struct
 import pytest
 
 from precis.model.errors import DataError
-from precis.model.foreign.sentencepiece import (
+from precis.model.tokenization.imported import (
+    ImportedTokenizer,
+    read_tokenizer,
+    tokenizer_files,
+)
+from precis.model.tokenization.sentencepiece import (
     Piece,
     read_model,
     sentencepiece_definition,
-)
-from precis.model.foreign.tokenizer import (
-    ForeignTokenizer,
-    read_tokenizer,
-    tokenizer_files,
 )
 
 UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
@@ -90,7 +90,7 @@ def small_a() -> bytes:
 
 
 def ids(model_type: str, text: str, settings=None, **model) -> list[int]:
-    (found,) = ForeignTokenizer(
+    (found,) = ImportedTokenizer(
         sentencepiece_definition(spiece(**model), model_type, settings or {})
     ).encode([text])
     return found.tolist()
@@ -180,7 +180,7 @@ def test_characters_that_become_others(model_type):
 
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
 def test_texts_come_back(model_type):
-    tokenizer = ForeignTokenizer(sentencepiece_definition(spiece(), model_type, {}))
+    tokenizer = ImportedTokenizer(sentencepiece_definition(spiece(), model_type, {}))
     assert tokenizer.decode(tokenizer.encode(["rains fell.", "fell rain"])) == [
         "rains fell.",
         "fell rain",

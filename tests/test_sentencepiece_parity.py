@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from sentencepiece_reference import MODELS, SETTINGS
 
-from precis.model.foreign.tokenizer import read_tokenizer
-from precis.model.text import sentences
+from precis.model.text.sentences import sentences
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
 ABSENT = [

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from precis.model.backend import allocate_buffer, write_rows
 from precis.model.network import layers
-from precis.model.network.backend import make_room, write_rows
 from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
 from tests.walks import (
     SOURCE,
@@ -293,7 +293,7 @@ def test_rooms_made_alike_are_not_one():
     """
 
     def two_and_none(size, row):
-        first, second, third = (make_room((size, 2), "float32") for _ in range(3))
+        first, second, third = (allocate_buffer((size, 2), "float32") for _ in range(3))
         return (
             write_rows(first, row, tf.ones((1, 2))),
             write_rows(second, row + 1, tf.fill((1, 2), 5.0)),
@@ -324,7 +324,7 @@ def test_a_loop_holds_every_row_it_wrote(dtype):
         return tf.while_loop(
             lambda index, _: index < 20,
             advance,
-            (tf.constant(0), make_room((41, 2), dtype)),
+            (tf.constant(0), allocate_buffer((41, 2), dtype)),
         )[1]
 
     expected = [[i, i] for i in range(20)] + [[2 * i, -i] for i in range(20)] + [[0, 0]]
@@ -347,9 +347,9 @@ def test_rooms_on_jax():
     import sys
 
     program = (
-        "import jax, jax.numpy as jnp; from model.network.backend import make_room, write_rows;"
+        "import jax, jax.numpy as jnp; from precis.model.backend import allocate_buffer, write_rows;"
         "fill = jax.jit(lambda: jax.lax.fori_loop(0, 20, lambda i, b: write_rows(b, jnp.array([i]), jnp.full((1, 2), i, 'float32')),"
-        " make_room((21, 2), 'float32')));"
+        " allocate_buffer((21, 2), 'float32')));"
         "assert fill().tolist() == [[i, i] for i in range(20)] + [[0, 0]]"
     )
     environment = {**os.environ, "KERAS_BACKEND": "jax"}

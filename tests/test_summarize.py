@@ -9,7 +9,8 @@ import pytest
 from command_line import precis, write_jsonl
 from summarize_runs import LINES, SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from precis.model.text import content_sha256, normalise
+from precis.model.text.article import content_sha256
+from precis.model.text.normalization import normalise
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
 
 pytestmark = pytest.mark.usefixtures("one_time")

@@ -11,20 +11,21 @@ import pytest
 from command_line import precis, said, write_jsonl
 from summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from precis.model.decoding.config import DecodingConfig
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.neural import load_scorer, save_scorer
-from precis.model.gate import GateConfig
+from precis.model.inference.sentence_scorer import load_scorer, save_scorer
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.ranking import frequent_keyphrases
 from precis.model.keyphrases.references import reference_keyphrases
 from precis.model.keyphrases.training import train_keyphrases
 from precis.model.network.build import build_extractor
 from precis.model.network.config import ExtractorConfig
+from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import FLAGS, QualityConfig
 from precis.model.quality.measures import measure, read_source
-from precis.model.text import sentences, words
+from precis.model.search.config import SearchConfig
+from precis.model.text.sentences import sentences
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
@@ -418,7 +419,7 @@ def settings(tmp_path, **options):
         *concerns,
         QualityConfig(),
         GateConfig(),
-        DecodingConfig(),
+        SearchConfig(),
         {"extractive_model_id": "0" * 16, "keyphrase_model_id": "1"},
     )
 

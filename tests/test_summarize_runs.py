@@ -255,7 +255,7 @@ def test_a_worker_that_only_extracts_needs_no_network(tmp_path):
     program = (
         "import sys\n"
         "for name in ('tensorflow', 'keras', 'safetensors', 'tensorflow_text', 'tensorboard'): sys.modules[name] = None\n"
-        "from pipelines.cli import main\n"
+        "from precis.pipelines.cli import main\n"
         f"sys.exit(main(['summarize', '--corpus', 'sample:20', '--output', {str(tmp_path / 'out')!r}]))"
     )
     subprocess.run(

@@ -15,16 +15,17 @@ from summarize_runs import (
     rows_of,
 )
 
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.pool import SearchPool
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.gate import GateConfig
+from precis.model.inference.worker_pool import SearchPool
+from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import QualityConfig
-from precis.model.text import body, content_sha256
+from precis.model.search.config import SearchConfig
+from precis.model.text.article import content_sha256
+from precis.model.text.boilerplate import body
+from precis.pipelines.beam_runner import pipeline_options
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
-from precis.pipelines.runner import pipeline_options
 from precis.pipelines.summarize import _without_processes_of_workers
 from precis.pipelines.summarize_task import SummarizeTask, _one_ahead
 from precis.pipelines.summary_rows import Settings
@@ -47,7 +48,7 @@ def test_rows_never_name_a_model_that_did_not_write_them(flags, bundle, tmp_path
         SelectionConfig(),
         QualityConfig(),
         GateConfig(),
-        DecodingConfig(),
+        SearchConfig(),
     )
     worker = SummarizeTask(
         Settings(*concerns, {"model_id": "0" * 16, "decode_id": "d"}), job=None
@@ -89,7 +90,7 @@ def test_the_run_says_what_the_search_cost(undisturbed, extractive, flags, capsy
 def test_search_processes_change_no_summary_and_are_gone_afterwards(
     undisturbed, flags, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("precis.model.decoding.bulk.POOL_BATCHES", 1)
+    monkeypatch.setattr("precis.model.inference.bulk.POOL_BATCHES", 1)
     begun = []
     monkeypatch.setattr(
         SearchPool,

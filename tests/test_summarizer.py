@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from small_encoder_checkpoint import BERT, write_pieces
 
-from precis.model.decoding.batches import Found
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.searcher import Searcher
-from precis.model.decoding.summarizer import Summarizer, special_tokens
-from precis.model.foreign.tokenizer import read_tokenizer
+from precis.model.inference.batches import Hypothesis
+from precis.model.inference.searcher import Searcher
+from precis.model.inference.summarizer import Summarizer, special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
+from precis.model.search.config import SearchConfig
+from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 
 TOKENIZER = Tokenizer(
@@ -59,7 +59,7 @@ def test_the_special_ids_are_the_tokenizer_s():
 
 
 def test_summaries_are_the_texts_of_what_the_searcher_finds(network):
-    config = DecodingConfig(beam_width=3, n_best=2)
+    config = SearchConfig(beam_width=3, n_best=2)
     summaries = Summarizer(network, TOKENIZER, config).summarize(SOURCES)
     found = Searcher(network, config=config, special=special_tokens(TOKENIZER)).search(
         SOURCES
@@ -75,7 +75,7 @@ def test_summaries_are_the_texts_of_what_the_searcher_finds(network):
 
 
 def test_what_the_summarizer_shows_of_its_network(network):
-    summarizer = Summarizer(network, TOKENIZER, DecodingConfig())
+    summarizer = Summarizer(network, TOKENIZER, SearchConfig())
     assert (
         summarizer.network is network
         and summarizer.tokenizer is TOKENIZER
@@ -88,11 +88,11 @@ def test_sources_are_cut_by_their_own_tokenizer(network, tmp_path, monkeypatch):
     own = read_tokenizer(write_pieces(tmp_path), BERT)
     long = np.array([3, *range(6, 15), 4], "int32")
     summarizer = Summarizer(
-        network, TOKENIZER, DecodingConfig(beam_width=2), source_tokenizer=own
+        network, TOKENIZER, SearchConfig(beam_width=2), source_tokenizer=own
     )
     assert summarizer.source_tokenizer is own and summarizer.tokenizer is TOKENIZER
     assert (
-        Summarizer(network, TOKENIZER, DecodingConfig()).source_tokenizer is TOKENIZER
+        Summarizer(network, TOKENIZER, SearchConfig()).source_tokenizer is TOKENIZER
     )  # where there is no other
     searched = []
     monkeypatch.setattr(
@@ -109,7 +109,7 @@ def test_sources_are_cut_by_their_own_tokenizer(network, tmp_path, monkeypatch):
 
 def test_summaries_differ_in_more_than_white_space(network, monkeypatch):
     """The better score stays, and the order is that of the scores."""
-    summarizer = Summarizer(network, TOKENIZER, DecodingConfig(beam_width=4, n_best=4))
+    summarizer = Summarizer(network, TOKENIZER, SearchConfig(beam_width=4, n_best=4))
     a, b, space, line, end = 6, 7, 4, 5, TOKENIZER.end_id
     assert [TOKENIZER.vocabulary[piece] for piece in (space, line, a, b)] == [
         "▁",
@@ -118,15 +118,15 @@ def test_summaries_differ_in_more_than_white_space(network, monkeypatch):
         "▁b",
     ]
     found = [
-        Found([a, b, end], -0.1, -6.0, 0.1),
-        Found([space, a, b, end], -0.2, -7.0, 0.1),
-        Found([b, end], -0.3, -3.0, 0.1),
-        Found([b, space, end], -0.4, -9.0, None),
+        Hypothesis([a, b, end], -0.1, -6.0, 0.1),
+        Hypothesis([space, a, b, end], -0.2, -7.0, 0.1),
+        Hypothesis([b, end], -0.3, -3.0, 0.1),
+        Hypothesis([b, space, end], -0.4, -9.0, None),
     ]
     other = [
-        Found([end], -0.5, -0.25, 0.1),
-        Found([line, end], -0.6, -0.8, 0.1),
-        Found([a, end], -0.7, -1.0, None),
+        Hypothesis([end], -0.5, -0.25, 0.1),
+        Hypothesis([line, end], -0.6, -0.8, 0.1),
+        Hypothesis([a, end], -0.7, -1.0, None),
     ]
     monkeypatch.setattr(summarizer.searcher, "search", lambda sources: [found, other])
     # The mean is over the tokens with the end token.

@@ -14,7 +14,7 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines import tasks
 from precis.pipelines.corpus.document import Fields, Task
-from precis.pipelines.failures import DeadLetter
+from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA
 
 

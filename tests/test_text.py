@@ -7,15 +7,11 @@ import unicodedata
 
 import pytest
 
-from precis.model.text import (
-    body,
-    boilerplate,
-    content_sha256,
-    normalise,
-    one_line,
-    sentences,
-    words,
-)
+from precis.model.text.article import content_sha256
+from precis.model.text.boilerplate import body, boilerplate
+from precis.model.text.normalization import normalise, one_line
+from precis.model.text.sentences import sentences
+from precis.model.text.words import words
 
 AWKWARD = [
     "",

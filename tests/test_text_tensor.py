@@ -8,8 +8,9 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from precis.model import text_tensor
-from precis.model.text import body, boilerplate, normalise
+from precis.model.inference import text_operations
+from precis.model.text.boilerplate import body, boilerplate
+from precis.model.text.normalization import normalise
 
 # Of these texts are put together: boilerplate, what looks like it, and characters that
 # are cleaned away or that RE2 sees differently.
@@ -56,7 +57,7 @@ def strings(tensor: tf.Tensor) -> list[str]:
 @pytest.mark.parametrize("strips", [True, False])
 def test_bodies_are_those_of_the_text_module(strips):
     graph = tf.function(
-        lambda texts: text_tensor.body_tensor(texts, strip_boilerplate=strips),
+        lambda texts: text_operations.body_tensor(texts, strip_boilerplate=strips),
         autograph=False,
     )
     assert sum(bool(boilerplate(text)) for text in TEXTS) > 600
@@ -69,7 +70,7 @@ def test_normalised_texts_are_those_of_the_text_module():
     lines = [
         f"{first}\n{second}" for first, second in zip(TEXTS, TEXTS[1:], strict=False)
     ]
-    assert strings(text_tensor.normalise_tensor(tf.constant(lines))) == [
+    assert strings(text_operations.normalise_tensor(tf.constant(lines))) == [
         normalise(text) for text in lines
     ]
 
@@ -81,7 +82,7 @@ def test_every_character_is_cleaned_alike():
         if unicodedata.category(chr(code)) not in ("Cn", "Cs")
     ]
     texts = [f"a{character}e\u0301 {character}" for character in known]
-    assert strings(text_tensor.body_tensor(tf.constant(texts))) == [
+    assert strings(text_operations.body_tensor(tf.constant(texts))) == [
         body(text) for text in texts
     ]
 
@@ -91,12 +92,12 @@ def test_by_hand():
         "Z\u00fcrich (CNN)\u00a0-- Rain\r\n\tfell on \u0663 May.\x00",
         b"(CNN) -- caf\xe9",
     ]
-    assert strings(text_tensor.body_tensor(tf.constant(texts))) == [
+    assert strings(text_operations.body_tensor(tf.constant(texts))) == [
         "Rain fell on \u0663 May.",
         "caf\ufffd",
     ]
     assert strings(
-        text_tensor.body_tensor(
+        text_operations.body_tensor(
             tf.constant(["watch paris ( cnn ) -- a", "paris ( cnn ) -- a"])
         )
     ) == [
@@ -106,4 +107,4 @@ def test_by_hand():
 
 
 def test_no_texts():
-    assert strings(text_tensor.body_tensor(tf.constant([], tf.string))) == []
+    assert strings(text_operations.body_tensor(tf.constant([], tf.string))) == []

@@ -11,7 +11,11 @@ import pytest
 import tensorflow as tf
 
 from precis.model.errors import DataError
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
+from precis.model.tokenization.wordpiece import (
+    RESERVED_TOKENS,
+    Tokenizer,
+    make_spaces_visible,
+)
 
 CHARACTERS = [chr(code) for code in range(33, 127)] + list(
     "Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32"
@@ -227,7 +231,7 @@ def test_decoding_needs_no_tensorflow(tokenizer, tmp_path):
     tokenizer.save(str(tmp_path))
     rows = pickle.dumps([row.tolist() for row in tokenizer.encode(["He paid"])]).hex()
     program = (
-        "import pickle, sys; from model.tokenizer import Tokenizer; "
+        "import pickle, sys; from precis.model.tokenization.wordpiece import Tokenizer; "
         f"t = Tokenizer.load({str(tmp_path)!r}); print(t.decode(pickle.loads(bytes.fromhex({rows!r}))), 'tensorflow' in sys.modules)"
     )
     done = subprocess.run(

@@ -5,9 +5,7 @@ from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.errors import DataError
-from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
-from precis.model.tokenizers import (
+from precis.model.tokenization.folder import (
     Tokenizers,
     encode_targets,
     holds_tokenizer,
@@ -15,19 +13,21 @@ from precis.model.tokenizers import (
     load_tokenizers,
     save_tokenizers,
 )
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 OWN = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
 
 
 @pytest.fixture(scope="module")
-def bart(tmp_path_factory) -> ForeignTokenizer:
+def bart(tmp_path_factory) -> ImportedTokenizer:
     return read_tokenizer(
         write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True), SETTINGS
     )
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory) -> ForeignTokenizer:
+def bert(tmp_path_factory) -> ImportedTokenizer:
     return read_tokenizer(write_pieces(tmp_path_factory.mktemp("bert")), BERT)
 
 
@@ -45,7 +45,7 @@ def test_two_tokenizers_come_back(bert, tmp_path):
         "tokenizer/vocab.txt",
     ]
     found = load_tokenizers(str(tmp_path))
-    assert isinstance(found.source, ForeignTokenizer) and isinstance(
+    assert isinstance(found.source, ImportedTokenizer) and isinstance(
         found.target, Tokenizer
     )
     assert (found.source.fingerprint, found.target.fingerprint) == (

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from precis.model.decoding.top import top_tokens
+from precis.model.search.top_k import top_tokens
 
 
 def by_sorting(scores, count):

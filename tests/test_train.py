@@ -27,13 +27,13 @@ from small_training import (
     training_config,
 )
 
-from precis.model import record
-from precis.model.bundle import load_bundle
-from precis.model.decoding.summarizer import Summary
+from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import DataError, UsageError
+from precis.model.inference.summarizer import Summary
 from precis.model.network.build import build_network
+from precis.model.records.example import feature_spec
 from precis.model.training import loop
-from precis.model.training.data import epoch_batches
+from precis.model.training.input_batches import epoch_batches
 from precis.model.training.loop import Interrupted
 from precis.model.training.validation import Validation, Validator
 
@@ -326,7 +326,7 @@ def test_validation_figures(records_folder, tmp_path):
     )
     losses, right = [], []
     for row in rows:
-        example = tf.io.parse_single_example(row, record.feature_spec())
+        example = tf.io.parse_single_example(row, feature_spec())
         target = [2, *example["target"].numpy(), 3]
         logits = np.asarray(
             trainer.network(
@@ -338,9 +338,7 @@ def test_validation_figures(records_folder, tmp_path):
         losses.extend(-log_probs[np.arange(len(target) - 1), target[1:]])
         right.extend(logits.argmax(-1) == target[1:])
     references = [
-        tf.io.parse_single_example(row, record.feature_spec())["highlights"]
-        .numpy()
-        .decode()
+        tf.io.parse_single_example(row, feature_spec())["highlights"].numpy().decode()
         for row in rows
     ]
     summaries = [references[0], references[1], "zzz", "zzz", "zzz"]

@@ -18,7 +18,7 @@ from small_training import (
     train_flags,
 )
 
-from precis.model.bundle import load_bundle
+from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import UsageError
 from precis.pipelines.cli import main
 from precis.pipelines.train import train

@@ -19,7 +19,7 @@ from small_training import (
     train_flags,
 )
 
-from precis.model.bundle import load_bundle
+from precis.model.bundle.network_bundle import load_bundle
 from precis.pipelines.train import train
 
 

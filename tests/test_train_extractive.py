@@ -16,25 +16,27 @@ from command_line import contents, precis
 from conftest import write_records
 from small_training import checkpoints, reports, start_command
 
-from precis.model.bundle import load_bundle, save_bundle
-from precis.model.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.features import features
 from precis.model.extractive.methods import METHODS
-from precis.model.extractive.neural import load_scorer
 from precis.model.extractive.selection import select
-from precis.model.extractive.vectors import SentenceEncoder
+from precis.model.inference.sentence_scorer import load_scorer
+from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.training import train_keyphrases
 from precis.model.network.config import ExtractorConfig
-from precis.model.record import Example, LabelledSentences, load_dataset, read_labelled
+from precis.model.records.dataset import load_dataset
+from precis.model.records.example import Example, LabelledSentences, read_labelled
 from precis.model.rouge import Reference
-from precis.model.text import one_line, sentences
-from precis.model.tokenizer import Tokenizer
-from precis.model.training import extractive as training_module
+from precis.model.text.normalization import one_line
+from precis.model.text.sentences import sentences
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.model.training import extractor as training_module
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractive import ExtractorTrainer, train_extractor
+from precis.model.training.extractor import ExtractorTrainer, train_extractor
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.prepare import prepare
 from precis.pipelines.train import train

@@ -7,8 +7,8 @@ import tensorflow as tf
 from small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
-from precis.model.training.step import make_train_step
 from precis.model.training.strategy import make_strategy
+from precis.model.training.train_step import make_train_step
 
 
 def sgd_step(*, clip_norm: float, accumulate: int = 1):

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 from precis.model.errors import DataError, UsageError
-from precis.model.record import load_dataset
-from precis.model.training.data import (
+from precis.model.records.dataset import load_dataset
+from precis.model.training.input_batches import (
     Limits,
     SpecialIds,
     bucket_rows,

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from small_training import make_trainer, network_config, run_to_end, training_config
 
-from precis.model.bundle import load_bundle, open_bundle, save_bundle
-from precis.model.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
 from precis.model.errors import UsageError
 from precis.model.network.build import build_encoder, build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
-from precis.model.tokenizers import Tokenizers, load_tokenizers
-from precis.model.training.start import (
+from precis.model.tokenization.folder import Tokenizers, load_tokenizers
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.training.initialization import (
     Start,
     initialise,
     start_from_bundle,

@@ -11,10 +11,19 @@ import pytest
 import tensorflow as tf
 import tensorflow_text
 
-from precis.model import vocabulary as vocabulary_module
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer, make_spaces_visible
-from precis.model.vocabulary import count_words, learn, merge_counts, most_frequent
+from precis.model.tokenization import vocabulary as vocabulary_module
+from precis.model.tokenization.vocabulary import (
+    count_words,
+    learn,
+    merge_counts,
+    most_frequent,
+)
+from precis.model.tokenization.wordpiece import (
+    RESERVED_TOKENS,
+    Tokenizer,
+    make_spaces_visible,
+)
 
 ASCII = "".join(map(chr, range(33, 127)))
 TEXTS = [
@@ -221,7 +230,7 @@ def test_no_words_are_refused(nothing):
 
 
 def test_counting_needs_no_tensorflow():
-    program = "import sys; from model.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
+    program = "import sys; from precis.model.tokenization.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
     assert (
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -231,7 +240,7 @@ def test_counting_needs_no_tensorflow():
 
 
 def test_counts_cut_in_parts_teach_the_same(monkeypatch):
-    monkeypatch.setattr("precis.model.vocabulary._MAX_WORDS", 3)
+    monkeypatch.setattr("precis.model.tokenization.vocabulary._MAX_WORDS", 3)
     counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
     assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}
     parts = [{"a": 5, "c": 1, "e": 2}, {"b": 9, "d": 5}]

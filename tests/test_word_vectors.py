@@ -11,11 +11,11 @@ import pytest
 from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from precis.model import word_vectors
 from precis.model.errors import DataError, UsageError
-from precis.model.foreign.tokenizer import ForeignTokenizer, read_tokenizer
-from precis.model.tokenizer import RESERVED_TOKENS, Tokenizer
-from precis.model.word_vectors import initial_table, read_vectors, read_width
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.training import word_vectors
+from precis.model.training.word_vectors import initial_table, read_vectors, read_width
 
 # The second number of `rain` is four bytes that are spaces and line breaks.
 ODD = float(np.frombuffer(b" \n \n", "<f4")[0])
@@ -412,7 +412,7 @@ def test_rows_of_an_imported_vocabulary(tmp_path):
         decoders.Metaspace(),
     )
     definition.add_special_tokens(["<unk>"])
-    tokenizer = ForeignTokenizer(definition.to_str())
+    tokenizer = ImportedTokenizer(definition.to_str())
     assert tokenizer.words == (None, None, "rain", None, "It", ".", None, "(", None)
     path = write(tmp_path, "rain 3 4\nit 0 0\né 9 9\n".encode())
     made, found, of = initial_table(np.ones((10, 2), "float32"), tokenizer, path)

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.boilerplate import is_boilerplate
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import one_thread
-from precis.model.text import Sentence, words
+from precis.model.text.page_sentences import is_boilerplate
+from precis.model.text.sentences import Sentence
+from precis.model.text.words import words
 
 _DIGITS = 9
 

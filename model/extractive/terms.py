@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.extractive.threads import NEVER_SPLIT
-from precis.model.porter import stem
-from precis.model.text import words
+from precis.model.text.porter import stem
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import words
 
 # Up to here a document's matrices are plain ones, at most 8 MB each, and sentences are
 # compared each with each; beyond, they are sparse.

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.extractive.stopwords import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.porter import stem
-from precis.model.text import WORD
+from precis.model.text.porter import stem
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import WORD
 
 MAX_WORDS = 4
 LINKS = frozenset(

@@ -1,9 +1,9 @@
 """Networks: `generator` is what all that write share, `transformer`, `decoder_only` and
 `recurrent` are the kinds, `build` makes one.
 
-`layers`, `positions`, `pointer` and `gate` are the parts; `step` and `past` the
-decoder's inner loop as searches run it, `gradients` what has one written by hand,
-`backend` the one file that knows on what Keras runs.
+`layers`, `positions`, `pointer` and `convolutional_gate` are the parts; `decoder_step` and `kv_cache` the
+decoder's inner loop as searches run it, `gradients` what has one written by
+hand.
 
 Every network meets one contract, so that search, training and export never ask which
 one it is:

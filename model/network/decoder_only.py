@@ -14,12 +14,26 @@ import keras
 from keras import ops
 
 from precis.model.network.config import DecoderOnlyConfig
+from precis.model.network.decoder_step import (
+    BlockWeights,
+    Source,
+    as_source,
+    ready_own_weights,
+    step_block,
+)
 from precis.model.network.generator import (
     AttentionMap,
     Cache,
     Generator,
     Memory,
     Output,
+)
+from precis.model.network.kv_cache import (
+    Past,
+    grow_past,
+    narrow_past,
+    open_slots,
+    start_past,
 )
 from precis.model.network.layers import (
     EncoderBlock,
@@ -28,24 +42,10 @@ from precis.model.network.layers import (
     padding_mask,
     score_bias,
 )
-from precis.model.network.past import (
-    Past,
-    grow_past,
-    narrow_past,
-    open_slots,
-    start_past,
-)
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
     make_relative,
-)
-from precis.model.network.step import (
-    BlockWeights,
-    Source,
-    as_source,
-    ready_own_weights,
-    step_block,
 )
 from precis.model.network.transformer import Beams, choose
 

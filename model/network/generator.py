@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from precis.model.network.config import NetworkConfig
+from precis.model.network.decoder_step import Product, multiply, ready
 from precis.model.network.layers import Linear
 from precis.model.network.pointer import (
     PointerGenerator,
@@ -16,7 +17,6 @@ from precis.model.network.pointer import (
 )
 from precis.model.network.positions import TokenEmbedding
 from precis.model.network.prediction import Prediction, log_probs
-from precis.model.network.step import Product, multiply, ready
 
 
 class Memory(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.network.backend import add_bias, keep_mask
+from precis.model.backend import add_bias, keep_mask
 from precis.model.network.config import StackConfig
 from precis.model.network.gradients import attend, layer_norm
 

@@ -17,7 +17,7 @@ import keras
 from keras import ops
 
 from precis.model.network.config import RecurrentConfig
-from precis.model.network.gate import ConvolutionalGate
+from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.generator import (
     AttentionMap,
     Cache,

@@ -8,8 +8,15 @@ import keras
 from keras import ops
 
 from precis.model.network.config import TransformerConfig
+from precis.model.network.convolutional_gate import ConvolutionalGate
+from precis.model.network.decoder_step import (
+    BlockWeights,
+    Source,
+    read_source,
+    ready_weights,
+    step_decoder_block,
+)
 from precis.model.network.encoder import add_encoder, read_tokens
-from precis.model.network.gate import ConvolutionalGate
 from precis.model.network.generator import (
     AttentionMap,
     Cache,
@@ -17,30 +24,23 @@ from precis.model.network.generator import (
     Memory,
     Output,
 )
-from precis.model.network.layers import (
-    DecoderBlock,
-    look_ahead_mask,
-    make_norm,
-    score_bias,
-)
-from precis.model.network.past import (
+from precis.model.network.kv_cache import (
     Past,
     grow_past,
     narrow_past,
     open_slots,
     start_past,
 )
+from precis.model.network.layers import (
+    DecoderBlock,
+    look_ahead_mask,
+    make_norm,
+    score_bias,
+)
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
     make_relative,
-)
-from precis.model.network.step import (
-    BlockWeights,
-    Source,
-    read_source,
-    ready_weights,
-    step_decoder_block,
 )
 
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from precis.model.extractive.stopwords import STOP_WORDS
-from precis.model.porter import stem
 from precis.model.quality.numerals import (
     SCALES,
     SMALL,
@@ -21,7 +19,9 @@ from precis.model.quality.numerals import (
     stated_numbers,
 )
 from precis.model.quality.openings import OPENINGS
-from precis.model.text import words
+from precis.model.text.porter import stem
+from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.words import words
 
 _stem = functools.lru_cache(maxsize=200_000)(stem)
 _MONTH_FORMS = "january jan/february feb/march mar/april apr/may/june jun/july jul/august aug/september sep sept/october oct/november nov/december dec"

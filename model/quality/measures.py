@@ -17,7 +17,8 @@ from precis.model.quality.overlap import (
     positions_of,
     repetition_rate,
 )
-from precis.model.text import Sentence, words
+from precis.model.text.sentences import Sentence
+from precis.model.text.words import words
 
 
 class Source(NamedTuple):

@@ -19,12 +19,12 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from precis.model import files
-from precis.model.bundle import save_bundle
-from precis.model.decoding.config import DecodingConfig
-from precis.model.decoding.summarizer import Summarizer, special_tokens
+from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
+from precis.model.inference.summarizer import Summarizer, special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig
+from precis.model.search.config import SearchConfig
 from precis.model.training.checkpoint import (
     Position,
     checkpoint_path,
@@ -34,17 +34,17 @@ from precis.model.training.checkpoint import (
     save_checkpoint,
 )
 from precis.model.training.config import TrainingConfig
-from precis.model.training.data import (
+from precis.model.training.initialization import Start, initialise
+from precis.model.training.input_batches import (
     Limits,
     SpecialIds,
     check_shards,
     distributed_batches,
 )
 from precis.model.training.optimizer import make_optimizer
-from precis.model.training.records import RecordSets
-from precis.model.training.start import Start, initialise
-from precis.model.training.step import StepReport, make_train_step
+from precis.model.training.record_sets import RecordSets
 from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
+from precis.model.training.train_step import StepReport, make_train_step
 from precis.model.training.validation import Validation, Validator
 
 # Settings that say how long, how visibly or where a training runs, not what a step
@@ -246,7 +246,7 @@ class Trainer:
                 f"{folder} has no split 'validation'; prepare the records with one, or train with --validation_steps 0"
             )
         shards = check_shards(folder, info, "validation", staging=self.staging.name)
-        config = DecodingConfig(beam_width=self.training.validation_beam_width)
+        config = SearchConfig(beam_width=self.training.validation_beam_width)
         summarizer = Summarizer(
             self.network,
             tokenizers.target,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from precis.model.errors import UsageError
-from precis.model.record import DatasetInfo
+from precis.model.records.dataset import DatasetInfo
 
 
 class Part(NamedTuple):

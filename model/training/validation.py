@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from precis.model import record, rouge
-from precis.model.decoding.summarizer import Summarizer
-from precis.model.training.data import Limits, SpecialIds, epoch_batches
+from precis.model import rouge
+from precis.model.inference.summarizer import Summarizer
+from precis.model.records.example import feature_spec
+from precis.model.training.input_batches import Limits, SpecialIds, epoch_batches
 from precis.model.training.loss import Sums, smoothed_cross_entropy
 
 
@@ -49,9 +50,7 @@ class Validator:
         summarizer: Summarizer,
     ) -> None:
         rows = tf.data.TFRecordDataset(list(shards)).take(documents)
-        examples = [
-            tf.io.parse_single_example(row, record.feature_spec()) for row in rows
-        ]
+        examples = [tf.io.parse_single_example(row, feature_spec()) for row in rows]
         self._sources = [
             example["source"].numpy().astype("int32") for example in examples
         ]

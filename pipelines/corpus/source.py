@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
-from precis.model.text import content_sha256
+from precis.model.text.article import content_sha256
 from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")

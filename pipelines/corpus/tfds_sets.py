@@ -16,7 +16,7 @@ import tensorflow_datasets as tfds
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.record import read_frames
+from precis.model.records.tfrecord import read_frames
 from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files

@@ -1,0 +1,21 @@
+"""The words of a text."""
+
+import re
+import unicodedata
+
+WORD = re.compile(
+    r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case and NFC, without punctuation.
+
+    A word is letters and digits. Part of it are an apostrophe or a hyphen between two
+    of them (`don't`, `well-known`), a point or comma between digits (`4.5m`, `1,200`)
+    and a point between single letters (`u.s`). A typographic apostrophe counts as a
+    plain one.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).replace("’", "'")
+    return WORD.findall(text.lower())
