@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from precis.model import rouge
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.evaluate import evaluate
 from precis.pipelines.schema import SUMMARY_SCHEMA, write_parquet
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def made_up_row(index: int, *, systems: int) -> dict[str, Any]:
     """A document with that many extractive summaries, one of them its first sentences."""
     document = generator.document(index)
-    found = sentences(document.article)
+    found = Article.from_text(document.article).sentences
     chance = random.Random(index)
     chosen = []
     for system in range(systems):

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.selection import select
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
@@ -46,8 +46,8 @@ _THREADS = {
     name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 }
 
-Article = list[str]
-Summarize = Callable[[Article], object]
+Sentences = list[str]
+Summarize = Callable[[Sentences], object]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -74,14 +74,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(line, flush=True)
 
 
-def articles() -> Iterator[Article]:
+def articles() -> Iterator[Sentences]:
     """Endlessly many articles of 700 words and a little more, as sentences: documents
     of the built-in corpus joined up.
     """
-    article: Article = []
+    article: Sentences = []
     length = 0
     for number in itertools.count():
-        for sentence in sentences(generator.document(number).article):
+        for sentence in Article.from_text(generator.document(number).article).sentences:
             article.append(sentence.text)
             length += len(words(sentence.text))
             if length >= _ARTICLE_WORDS:
@@ -102,7 +102,7 @@ def measure(documents: int, runs: int) -> Iterator[str]:
     )
     sides |= peers
     rates: dict[str, list[float]] = {name: [] for name in sides}
-    shown: list[Article] = []
+    shown: list[Sentences] = []
     for run in range(runs + 1):  # the first warms up
         shown = list(itertools.islice(source, documents))
         for name, summarize in sides.items():
@@ -149,7 +149,7 @@ def measure_long() -> Iterator[str]:
             tracemalloc.stop()
 
 
-def ours(method: str, article: Article) -> list[str]:
+def ours(method: str, article: Sentences) -> list[str]:
     """Three sentences with the defaults of `precis summarize`: boilerplate skipped,
     trigrams blocked.
     """
@@ -180,7 +180,7 @@ def sumys(name: str) -> Summarize:
         def to_words(self, sentence: str) -> tuple[str, ...]:
             return tuple(word.findall(sentence))
 
-    def summarize(article: Article) -> object:
+    def summarize(article: Sentences) -> object:
         return summarizer(
             ObjectDocumentModel(
                 [Paragraph([Sentence(text, Words()) for text in article])]

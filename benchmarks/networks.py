@@ -181,12 +181,12 @@ def article(root: Path) -> Path:
     path = root / "article.txt"
     if not path.exists():
         options = CorpusOptions(corpus="sample:200", split="test")
-        documents: Sequence = [
-            document
+        articles: Sequence = [
+            article
             for task in list_tasks(options)
-            for document in read_task(task, options)
+            for article in read_task(task, options)
         ]
-        path.write_text(documents[-1].article)
+        path.write_text(articles[-1].document.article)
     return path
 
 

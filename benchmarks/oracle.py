@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
@@ -92,7 +92,7 @@ def pairs() -> Iterator[Pair]:
     for number in itertools.count():
         document = generator.document(number)
         reference = reference or document.highlights or ""
-        for sentence in sentences(document.article):
+        for sentence in Article.from_text(document.article).sentences:
             article.append(sentence.text)
             length += len(words(sentence.text))
             if length >= _ARTICLE_WORDS:

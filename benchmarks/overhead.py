@@ -21,7 +21,7 @@ from precis.model.inference.worker_pool import Search, count_processes
 from precis.model.network.config import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
@@ -73,7 +73,10 @@ def random_bundle(folder: str, network: str) -> Search:
     """
     from precis.model.network.build import build_network
 
-    texts = [body(generator.document(index).article) for index in range(2_000)]
+    texts = [
+        Article.from_text(generator.document(index).article).body
+        for index in range(2_000)
+    ]
     tokenizer = Tokenizer(learn(count_words(texts), size=VOCABULARY_SIZE))
     config = named_network(
         network,
@@ -134,7 +137,10 @@ def search_seconds(search: Search, documents: int, processes: int) -> float:
 
     bulk = BulkSummarizer(search, processes=processes)
     sources = bulk.tokenizer.encode(
-        [body(generator.document(index).article) for index in range(documents)]
+        [
+            Article.from_text(generator.document(index).article).body
+            for index in range(documents)
+        ]
     )
     windows = [
         bulk.begin(

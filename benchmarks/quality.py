@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
-from precis.model.text.sentences import Sentence, sentences
+from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS
-from precis.pipelines.corpus.document import Document
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 SENTENCES = 3
@@ -40,21 +39,20 @@ TRIES = 50
 
 
 class Item(NamedTuple):
-    """A document with its sentences."""
+    """An article and summaries of it."""
 
-    document: Document
-    sentences: list[Sentence]
+    article: Article
 
     @property
     def lead(self) -> str:
         """Its first three sentences, one a line."""
         return "\n".join(
-            " ".join(one.text.split()) for one in self.sentences[:SENTENCES]
+            " ".join(one.text.split()) for one in self.article.sentences[:SENTENCES]
         )
 
     def lacks(self, word: str) -> bool:
         """Whether the article does not hold a word, not even within another."""
-        return word.lower() not in self.document.article.lower()
+        return word.lower() not in self.article.document.article.lower()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -98,26 +96,29 @@ def read_items(corpus: str, count: int) -> list[Item]:
     options = CorpusOptions(corpus=corpus)
     found: list[Item] = []
     for task in list_tasks(options):
-        for document in read_task(task, options):
+        for article in read_task(task, options):
             if (
-                isinstance(document, Document)
-                and document.highlights
+                isinstance(article, Article)
+                and article.document.highlights
                 and len(found) < count
             ):
-                found.append(Item(document, sentences(document.article)))
+                found.append(Item(article))
     return found
 
 
 def read_item(item: Item) -> Source:
     """What its summaries are compared with."""
-    return read_source(item.document.article, item.sentences)
+    return read_source(item.article)
 
 
 def print_speed(items: Sequence[Item]) -> None:
     """Prints processor seconds; nothing is kept, as in a job."""
     seconds = dict.fromkeys(("source", "extractive", "abstractive"), 0.0)
     for item in items:
-        texts = {"extractive": item.lead, "abstractive": item.document.highlights or ""}
+        texts = {
+            "extractive": item.lead,
+            "abstractive": item.article.document.highlights or "",
+        }
         started = time.process_time()
         source = read_item(item)
         seconds["source"] += time.process_time() - started
@@ -237,7 +238,7 @@ def names_of(items: Sequence[Item]) -> list[str]:
     lower = {
         word
         for item in items
-        for word in re.findall(r"\b[a-z]+\b", item.document.article)
+        for word in re.findall(r"\b[a-z]+\b", item.article.document.article)
     } | {*WEEKDAYS, *MONTHS}
     found = {
         name for item in items for name in re.findall(rf"{WITHIN}{NAME}", item.lead)

@@ -14,7 +14,7 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.search.config import check_coverage
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options import ATTENTION
@@ -39,9 +39,9 @@ def attention(**flags: Any) -> str:
     contents = open_bundle(options.bundle)
     check_prefix(options.task_prefix, contents)
     check_coverage(decoding, has_pointer=contents.config.pointer)
-    text = body(
+    text = Article.from_text(
         _read(options.text, "--text"), strip_boilerplate=options.strip_boilerplate
-    )
+    ).body
     if not text:
         raise UsageError(
             f"--text {options.text} holds no text; name a file with an article"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.errors import DataError
-from precis.pipelines.corpus.document import Unreadable
+from precis.pipelines.corpus.task import Unreadable
 
 # A gzip stream that broke off does not say how many records it held.
 UNCOUNTED = "read/broken_gzip"

@@ -40,6 +40,7 @@ from precis.model.records.example import (
 )
 from precis.model.records.tfrecord import frame
 from precis.model.tensorflow_import import import_tensorflow
+from precis.model.text.article import Article
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
@@ -51,8 +52,8 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines import progress, tasks
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.corpus.document import Document, Task, Unreadable
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
     check_failures,
@@ -61,7 +62,6 @@ from precis.pipelines.dead_letters import (
 )
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import PREPARE, FailureOptions, PrepareOptions
-from precis.pipelines.targets import sentence_texts
 from precis.pipelines.tasks import Job
 from precis.pipelines.vocabulary_pass import (
     Pair,
@@ -218,21 +218,21 @@ class EncodeTask(beam.DoFn):
             read=0, written=0, failed=0, duplicates=0, skipped=0
         )
         letters: list[DeadLetter] = []
-        window: list[tuple[Document, Pair]] = []
+        window: list[tuple[Article, Pair]] = []
         duplicates = set(self._duplicates.get(str(task.number), ()))
         with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
-            for position, document in enumerate(read_task(task, self._corpus)):
-                if isinstance(document, Unreadable):
-                    letters.append(unreadable_letter(document))
+            for position, article in enumerate(read_task(task, self._corpus)):
+                if isinstance(article, Unreadable):
+                    letters.append(unreadable_letter(article))
                     continue
                 counts["read"] += 1
-                pair = read_pair(document, self._corpus, self._options)
+                pair = read_pair(article, self._options)
                 if isinstance(pair, Skipped):
                     counts.update(["skipped", pair.reason])
                 elif position in duplicates:
                     counts["duplicates"] += 1
                 else:
-                    window.append((document, pair))
+                    window.append((article, pair))
                 if len(window) == _WINDOW_DOCUMENTS:
                     self._write(window, shards, bar)
                     window = []
@@ -256,7 +256,7 @@ class EncodeTask(beam.DoFn):
 
     def _write(
         self,
-        window: list[tuple[Document, Pair]],
+        window: list[tuple[Article, Pair]],
         shards: "ShardWriter",
         bar: progress.TaskProgress,
     ) -> None:
@@ -265,7 +265,7 @@ class EncodeTask(beam.DoFn):
         targets = encode_targets(
             self._tokenizers.target, (pair.target for _, pair in window)
         )
-        for (document, pair), source, target in zip(
+        for (article, pair), source, target in zip(
             window, sources, targets, strict=True
         ):
             cut = (
@@ -273,20 +273,21 @@ class EncodeTask(beam.DoFn):
                 target[: self._options.max_target_tokens],
             )
             labelled = (
-                self._label(document, pair) if self._options.oracle_sentences else None
+                self._label(article, pair) if self._options.oracle_sentences else None
             )
+            document = article.document
             shards.write(
                 document.split,
                 Example(document.document_id, *cut, len(source), pair.target, labelled),
                 len(target),
             )
-        bar.advance(len(window), sum(len(document.article) for document, _ in window))
-
-    def _label(self, document: Document, pair: Pair) -> LabelledSentences:
-        """The sentences as `precis summarize` cuts them, and the oracle's."""
-        texts = sentence_texts(
-            document.article, strip_boilerplate=self._corpus.strip_boilerplate
+        bar.advance(
+            len(window), sum(len(article.document.article) for article, _ in window)
         )
+
+    def _label(self, article: Article, pair: Pair) -> LabelledSentences:
+        """The sentences as `precis summarize` cuts them, and the oracle's."""
+        texts = article.sentence_lines
         picks = oracle_sentences(texts, pair.target, self._options.oracle_sentences)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
 

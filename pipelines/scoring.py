@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from precis.model import files, rouge
 from precis.model.keyphrases.references import f1
-from precis.model.text.sentences import sentences
+from precis.model.text.sentences import split_sentences
 from precis.pipelines import progress
 from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
 from precis.pipelines.schema import SCORES_SCHEMA, write_parquet
@@ -160,7 +160,7 @@ def one_sentence_a_line(text: str) -> str:
     """
     if "\n" in text.strip():
         return text
-    found = sentences(text, strip_boilerplate=False)
+    found = split_sentences(text)
     return "\n".join(sentence.text for sentence in found) if len(found) > 1 else text
 
 

@@ -34,8 +34,8 @@ from precis.model.search.config import SearchConfig, check_coverage
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines import tasks
 from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
-from precis.pipelines.corpus.document import Task
 from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
 from precis.pipelines.extractive_summaries import check_methods
 from precis.pipelines.flags import option_names, read_flags

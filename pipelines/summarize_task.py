@@ -17,10 +17,9 @@ from precis.model import files
 from precis.model.errors import DataError
 from precis.model.inference.search_cost import Figures
 from precis.model.inference.worker_pool import Search, count_processes
-from precis.model.text.boilerplate import body
 from precis.pipelines import progress, tasks
-from precis.pipelines.corpus.document import Task, Unreadable
 from precis.pipelines.corpus.source import read_task
+from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.dead_letters import DeadLetter, count_reasons, unreadable_letter
 from precis.pipelines.schema import (
     SCHEMA_VERSION,
@@ -162,24 +161,20 @@ class SummarizeTask(beam.DoFn):
         """
         corpus, limit = self._settings.corpus, self._settings.gate.min_source_words
         window: list[Read] = []
-        for document in read_task(task, corpus):
-            if isinstance(document, Unreadable):
-                letters.append(unreadable_letter(document))
-            elif not (
-                text := body(
-                    document.article, strip_boilerplate=corpus.strip_boilerplate
-                )
-            ):
+        for article in read_task(task, corpus):
+            if isinstance(article, Unreadable):
+                letters.append(unreadable_letter(article))
+            elif not article.body:
                 letters.append(
                     DeadLetter(
                         "read",
                         "empty_article",
                         "the article has no text",
-                        document.document_id,
+                        article.document.document_id,
                     )
                 )
             else:
-                window.append(Read(document, text, has_fewer_words(text, limit)))
+                window.append(Read(article, has_fewer_words(article.body, limit)))
                 counts["read"] += 1
             if len(window) == self._settings.options.window_documents:
                 yield window
@@ -210,7 +205,8 @@ class SummarizeTask(beam.DoFn):
             figures.add(begun.search.searched if begun.search else [])
             yield summary_table([{**row.columns, **same} for row in rows])
             bar.advance(
-                len(rows), sum(len(read.document.article) for read in begun.documents)
+                len(rows),
+                sum(len(read.article.document.article) for read in begun.documents),
             )
 
     def _begin(self, windows: Iterator[list[Read]]) -> Iterator[_Begun]:
@@ -227,7 +223,7 @@ class SummarizeTask(beam.DoFn):
                 continue
             prefix = self._settings.options.task_prefix
             sources = self._bulk.source_tokenizer.encode(
-                [prefix + read.body for read in window if not read.is_short]
+                [prefix + read.article.body for read in window if not read.is_short]
             )
             if in_processes is None and sources:
                 in_processes = self._bulk.pays_for_processes(sources)

@@ -24,10 +24,9 @@ from precis.model.quality.fallback import (
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
 from precis.model.search.config import SearchConfig
-from precis.model.text.article import content_sha256
-from precis.model.text.sentences import Sentence, sentences
+from precis.model.text.article import Article
+from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.pipelines.corpus.document import Document
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.extractive_summaries import choose_sentences
 from precis.pipelines.options import SummarizeOptions
@@ -64,12 +63,9 @@ class Models:
 
 
 class Read(NamedTuple):
-    """A document, what a network reads of it, and whether that is short enough to be
-    its own summary.
-    """
+    """An article, and whether it is short enough to be its own summary."""
 
-    document: Document
-    body: str
+    article: Article
     is_short: bool
 
 
@@ -129,41 +125,31 @@ def draft_rows(
     """What can be said of the documents of a window without their abstractive
     summaries.
     """
-    found = [
-        sentences(
-            read.document.article, strip_boilerplate=settings.corpus.strip_boilerplate
-        )
-        for read in window
-    ]
     chosen = choose_sentences(
-        found,
-        [read.document.highlights for read in window],
+        [read.article.sentences for read in window],
+        [read.article.document.highlights for read in window],
         methods=settings.options.methods,
         selection=settings.selection,
         scorer=models.neural,
     )
     return [
-        _draft(read, own, extracts, settings, models)
-        for read, own, extracts in zip(window, found, chosen, strict=True)
+        _draft(read, extracts, settings, models)
+        for read, extracts in zip(window, chosen, strict=True)
     ]
 
 
 def _draft(
-    read: Read,
-    found: Sequence[Sentence],
-    chosen: dict[str, list[Extract]],
-    settings: Settings,
-    models: Models,
+    read: Read, chosen: dict[str, list[Extract]], settings: Settings, models: Models
 ) -> Draft:
-    document = read.document
-    source = read_source(document.article, found)
+    article, document = read.article, read.article.document
+    source = read_source(article)
     method = settings.options.methods[0]
     text = _in_lines([one.sentence for one in chosen[method]])
     quality = measure(text, source, settings.quality)
     columns = {
         "document_id": document.document_id,
         "split": document.split,
-        "content_sha256": content_sha256(document.article),
+        "content_sha256": article.content_sha256,
         "article_words": len(source.words),
         "extractive_method": method,
         "extractive_summary": text,
@@ -178,14 +164,14 @@ def _draft(
             for one in chosen[name]
         ],
         "extractive_quality": quality._asdict(),
-        **_keyphrase_columns(found, document.highlights, settings, models),
+        **_keyphrase_columns(article, settings, models),
         "reference_summary": document.highlights,
     }
     return Draft(
         columns,
         read.is_short,
         source,
-        _own_text(read, found, source),
+        _own_text(read, source),
         Text(method, text, quality.flags),
     )
 
@@ -195,15 +181,15 @@ def _in_lines(found: Sequence[Sentence]) -> str:
     return "\n".join(" ".join(sentence.text.split()) for sentence in found)
 
 
-def _own_text(read: Read, found: Sequence[Sentence], source: Source) -> Text:
+def _own_text(read: Read, source: Source) -> Text:
     """A document as its own summary."""
-    text = _in_lines(found) or read.body
+    text = _in_lines(read.article.sentences) or read.article.body
     is_so = {"empty": not source.words, SHORT_SOURCE: read.is_short}
     return Text(SOURCE, text, [name for name in is_so if is_so[name]])
 
 
 def _keyphrase_columns(
-    found: Sequence[Sentence], reference: str | None, settings: Settings, models: Models
+    article: Article, settings: Settings, models: Models
 ) -> dict[str, Any]:
     """The keyphrases; with a reference also those that it names, and what the baseline
     would have chosen, for `precis evaluate`.
@@ -213,7 +199,8 @@ def _keyphrase_columns(
     from precis.model.keyphrases.ranking import frequent_keyphrases
     from precis.model.keyphrases.references import reference_keyphrases
 
-    texts, count = [sentence.text for sentence in found], settings.options.keyphrases
+    texts = [sentence.text for sentence in article.sentences]
+    count, reference = settings.options.keyphrases, article.document.highlights
     phrases = [
         {"method": "classifier", **one._asdict()}
         for one in models.keyphrases.keyphrases(texts, count)

@@ -1,43 +1,29 @@
-"""What a network learns to write of a document: its highlights, its headline or its
-keyphrases, all of them from the reference.
+"""The text that a network learns to write: highlights, headline or keyphrases, all of
+them from the reference.
 """
 
 from collections.abc import Callable, Mapping
 
 from precis.model.keyphrases.references import reference_phrases
-from precis.model.text.normalization import one_line
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 
 PHRASE_SEPARATOR = "; "
 
 
-def sentence_texts(article: str, *, strip_boilerplate: bool) -> tuple[str, ...]:
-    """The sentences of an article as `precis summarize` cuts them, each on one line."""
-    return tuple(
-        one_line(sentence.text)
-        for sentence in sentences(article, strip_boilerplate=strip_boilerplate)
-    )
-
-
-def _highlights(article: str, highlights: str, strip_boilerplate: bool) -> str:
+def _highlights(article: Article, highlights: str) -> str:
     return highlights
 
 
-def _headline(article: str, highlights: str, strip_boilerplate: bool) -> str:
+def _headline(article: Article, highlights: str) -> str:
     return highlights.partition("\n")[0]
 
 
-def _keyphrases(article: str, highlights: str, strip_boilerplate: bool) -> str:
-    return PHRASE_SEPARATOR.join(
-        reference_phrases(
-            sentence_texts(article, strip_boilerplate=strip_boilerplate), highlights
-        )
-    )
+def _keyphrases(article: Article, highlights: str) -> str:
+    return PHRASE_SEPARATOR.join(reference_phrases(article.sentence_lines, highlights))
 
 
-# By name: what is made of an article as it was read, its normalised reference, one
-# sentence a line, and whether boilerplate is stripped.
-TARGETS: Mapping[str, Callable[[str, str, bool], str]] = {
+# By name: a function of the article and its normalised reference, one sentence a line.
+TARGETS: Mapping[str, Callable[[Article, str], str]] = {
     "highlights": _highlights,
     "headline": _headline,
     "keyphrases": _keyphrases,

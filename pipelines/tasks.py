@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Task
+from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
 

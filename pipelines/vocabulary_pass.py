@@ -15,15 +15,14 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.text.article import content_sha256
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import Tokenizers, load_tokenizer, save_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines import progress, tasks
-from precis.pipelines.corpus.document import Document, Task, Unreadable
 from precis.pipelines.corpus.source import CorpusOptions, read_task
+from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.options import PrepareOptions
 from precis.pipelines.targets import TARGETS
 from precis.pipelines.tasks import Job
@@ -114,17 +113,17 @@ def _scan_texts(
     in `places`.
     """
     bar = progress.TaskProgress(task.size_bytes)
-    for position, document in enumerate(read_task(task, corpus)):
-        if isinstance(document, Unreadable):
+    for position, article in enumerate(read_task(task, corpus)):
+        if isinstance(article, Unreadable):
             continue
-        pair = read_pair(document, corpus, options)
+        pair = read_pair(article, options)
         if isinstance(pair, Pair):
-            digest = bytes.fromhex(content_sha256(document.article))[:_HASH_BYTES]
+            digest = bytes.fromhex(article.content_sha256)[:_HASH_BYTES]
             places[digest[0] % _HASH_BUCKETS].append((digest, task.number, position))
-            if document.split == TRAIN_SPLIT and not options.tokenizer:
+            if article.document.split == TRAIN_SPLIT and not options.tokenizer:
                 # A tokenizer for the sources leaves the targets to the vocabulary.
                 yield from (pair.target,) if options.source_tokenizer else pair
-        bar.advance(1, len(document.article))
+        bar.advance(1, len(article.document.article))
     bar.finish()
 
 
@@ -138,26 +137,17 @@ def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:
     return buckets
 
 
-def read_pair(
-    document: Document, corpus: CorpusOptions, options: PrepareOptions
-) -> Pair | Skipped:
-    """The texts of a document, or the reason it has none to learn from."""
-    article, highlights = (
-        body(document.article, strip_boilerplate=corpus.strip_boilerplate),
-        normalise(document.highlights or ""),
-    )
-    if not article:
+def read_pair(article: Article, options: PrepareOptions) -> Pair | Skipped:
+    """The texts of an article, or the reason it has none to learn from."""
+    if not article.body:
         return Skipped("without_text")
+    highlights = normalise(article.document.highlights or "")
     if not highlights:
         return Skipped("without_highlights")
-    target = TARGETS[options.target](
-        document.article, highlights, corpus.strip_boilerplate
-    )
-    return (
-        Pair(options.task_prefix + article, target)
-        if target
-        else Skipped(f"without_{options.target}")
-    )
+    target = TARGETS[options.target](article, highlights)
+    if not target:
+        return Skipped(f"without_{options.target}")
+    return Pair(options.task_prefix + article.body, target)
 
 
 def find_duplicates(packed: Any) -> dict[int, list[int]]:

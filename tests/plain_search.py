@@ -27,7 +27,7 @@ class Hypothesis(NamedTuple):
     finished: bool
 
 
-class Hypothesis(NamedTuple):
+class SearchResult(NamedTuple):
     """Ranked hypotheses; the steps until every group was done; how often equal
     candidates stood on both sides of a cut.
     """
@@ -189,7 +189,7 @@ def beam_search(
     special: SpecialTokens,
     coverage: Callable[[Tokens], float] | None = None,
     stops: bool = True,
-) -> Hypothesis:
+) -> SearchResult:
     """The best hypotheses of one document, at most as many as the beam is wide; fewer
     where nothing else can be written.
 
@@ -241,7 +241,7 @@ def beam_search(
         for part in (finished, unfinished)
         for hypothesis in sorted(part, key=lambda found: -found.score)
     ]
-    return Hypothesis(by_score[: config.beam_width], written, ties)
+    return SearchResult(by_score[: config.beam_width], written, ties)
 
 
 def greedy_search(

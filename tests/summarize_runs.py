@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
-from precis.model.text.article import content_sha256
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
@@ -53,7 +52,7 @@ WRITTEN = [line for line, is_written in LINES if is_written]
 
 
 def id_of(line):
-    return line.get("id") or content_sha256(line["article"])
+    return line.get("id") or Article.from_text(line["article"]).content_sha256
 
 
 def rows_of(folder):
@@ -68,12 +67,12 @@ def manifest_of(folder):
 def learn_tokenizer():
     """The tokenizer of the corpus and of some more stories."""
     texts = [
-        body(SHORT),
+        Article.from_text(SHORT).body,
         *(
             text
             for index in range(20)
             for text in (
-                body(story(index)["article"]),
+                Article.from_text(story(index)["article"]).body,
                 normalise(story(index)["highlights"]),
             )
         ),

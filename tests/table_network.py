@@ -275,7 +275,7 @@ def plain_search_of(
     config: SearchConfig,
     special: SpecialTokens,
     **options: Any,
-) -> plain_search.Hypothesis:
+) -> plain_search.SearchResult:
     covers = options.pop("covers", False)
     coverage = plain_coverage(special.start_id) if covers else None
     logits = plain_logits(tables, document, special.start_id)
@@ -286,7 +286,7 @@ def plain_search_of(
 
 def check(
     found: Any,
-    expected: list[plain_search.Hypothesis],
+    expected: list[plain_search.SearchResult],
     document: int,
     special: SpecialTokens,
     tolerance: float = 1e-4,

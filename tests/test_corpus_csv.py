@@ -6,17 +6,19 @@ import io
 
 import fsspec
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
+from precis.model.text.document import Document
 from precis.pipelines.corpus import csv_files
-from precis.pipelines.corpus.document import Document, Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.task import Unreadable
 
 
 def _read(corpus, **options):
     options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_task(task, options)]
+    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 def _content(count, terminator="\n"):
@@ -118,7 +120,7 @@ def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
     try:
         options = CorpusOptions(corpus=f"csv:{tmp_path}/a.csv")
         (task,) = list_tasks(options)
-        reading = read_task(task, options)
+        reading = read_records(task, options)
         assert len(next(reading).article) == 1_000_000
         assert csv.field_size_limit() == 123_456  # also while a file is half read
         assert next(reading).article == "short"

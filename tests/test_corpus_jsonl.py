@@ -7,11 +7,13 @@ import tracemalloc
 
 import fsspec
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
+from precis.model.text.document import Document
 from precis.pipelines.corpus import lines
-from precis.pipelines.corpus.document import Document, Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.task import Unreadable
 
 
 def _records(count):
@@ -36,7 +38,7 @@ def _read(corpus, **options):
     options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(options)
     assert [task.number for task in tasks] == list(range(len(tasks)))
-    return tasks, [record for task in tasks for record in read_task(task, options)]
+    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])

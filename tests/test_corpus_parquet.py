@@ -6,16 +6,18 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.model.text.document import Document
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.task import Unreadable
 
 
 def _read(corpus, **options):
     options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_task(task, options)]
+    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 def _table(count, kind=None):

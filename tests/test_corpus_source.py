@@ -7,16 +7,17 @@ import subprocess
 import sys
 
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
+from precis.model.text.document import Document
 from precis.pipelines import flags
-from precis.pipelines.corpus.document import Document, Unreadable
 from precis.pipelines.corpus.source import (
     CorpusOptions,
     list_tasks,
-    read_task,
     split_of,
 )
+from precis.pipelines.corpus.task import Unreadable
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def corpus(tmp_path):
 
 def _read(options):
     return [
-        record for task in list_tasks(options) for record in read_task(task, options)
+        record for task in list_tasks(options) for record in read_records(task, options)
     ]
 
 
@@ -245,7 +246,7 @@ def test_a_split_that_cannot_be_a_name_is_told(tmp_path):
     )
     options = CorpusOptions(corpus=f"jsonl:{path}", split_field="s")
     found = [
-        record for task in list_tasks(options) for record in read_task(task, options)
+        record for task in list_tasks(options) for record in read_records(task, options)
     ]
     assert [
         (record.location, record.reason)

@@ -1,18 +1,19 @@
 """text:GLOB and stories:DIR."""
 
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import text_files
-from precis.pipelines.corpus.document import Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.corpus.stories import parse_story
+from precis.pipelines.corpus.task import Unreadable
 
 
 def _read(corpus, **options):
     options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_task(task, options)]
+    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 @pytest.fixture

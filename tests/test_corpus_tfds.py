@@ -8,12 +8,14 @@ import sys
 import time
 
 import pytest
+from corpus_records import read_records
 
 from precis.model.errors import UsageError
-from precis.model.records.tfrecord import read_frames
+from precis.model.records.tfrecord import frame, read_frames
+from precis.model.text.document import Document
 from precis.pipelines.corpus import tfds_sets
-from precis.pipelines.corpus.document import Document, Unreadable
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.task import Unreadable
 from precis.pipelines.corpus.tfds_sets import prepare_from_stories
 
 # Each ends a line, marks a highlight or breaks a line in a way of its own.
@@ -72,7 +74,9 @@ def data_dir(raw, tmp_path_factory):
 def _read(corpus, **options):
     options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(options)
-    return tasks, [document for task in tasks for document in read_task(task, options)]
+    return tasks, [
+        document for task in tasks for document in read_records(task, options)
+    ]
 
 
 def test_raw_stories_and_prepared_data_set_are_the_same_documents(raw, data_dir):
@@ -193,7 +197,7 @@ def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
         frames = list(read_frames(file))
-    shard.write_bytes(b"".join(frame(frame) for frame in frames[:-2]))
+    shard.write_bytes(b"".join(frame(content) for content in frames[:-2]))
     _, found = _read("tfds:cnn_dailymail:train", data_dir=str(copy))
     assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [
         ("broken_shard", 2)

@@ -21,7 +21,7 @@ from small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.bundle.converters.checkpoint import load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
@@ -57,7 +57,9 @@ def texts() -> list[str]:
         hand_written(), (document(first + index) for index in range(400))
     )
     found = dict.fromkeys(
-        sentence.text for one in documents for sentence in sentences(one.article)
+        sentence.text
+        for one in documents
+        for sentence in Article.from_text(one.article).sentences
     )
     chosen = [*ODD, *found][:SENTENCES]
     assert len(chosen) == SENTENCES

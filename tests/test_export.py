@@ -26,7 +26,7 @@ from precis.model.inference.summarizer import Summarizer
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
@@ -47,7 +47,10 @@ FLAGS = {"beam_width": 4, "n_best": 3, "max_summary_tokens": 9}
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory) -> str:
     tokenizer = Tokenizer(
-        learn(count_words([body(article) for article in ARTICLES]), size=400)
+        learn(
+            count_words([Article.from_text(article).body for article in ARTICLES]),
+            size=400,
+        )
     )
     shape = {
         "encoder_layers": 1,
@@ -98,7 +101,9 @@ def expected(bundle) -> list[list[tuple[str, float]]]:
     loaded = load_bundle(bundle)
     summarizer = Summarizer(loaded.network, loaded.tokenizer, SearchConfig(**FLAGS))
     return summarizer.summarize(
-        loaded.tokenizer.encode([body(article) for article in ARTICLES])
+        loaded.tokenizer.encode(
+            [Article.from_text(article).body for article in ARTICLES]
+        )
     )
 
 
@@ -266,7 +271,9 @@ def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
         loaded.source_tokenizer,
     )
     expected = summarizer.summarize(
-        source.encode(["Headline: " + body(article) for article in ARTICLES])
+        source.encode(
+            ["Headline: " + Article.from_text(article).body for article in ARTICLES]
+        )
     )
     assert_same(
         [[text.decode() for text in row] for row in found["summaries"].numpy()],
@@ -274,7 +281,7 @@ def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
         expected,
     )
     plain = Summarizer(loaded.network, target, SearchConfig(**coverage)).summarize(
-        target.encode([body(article) for article in ARTICLES])
+        target.encode([Article.from_text(article).body for article in ARTICLES])
     )
     assert [ranked[0] for ranked in plain] != [ranked[0] for ranked in expected]
 
@@ -301,7 +308,10 @@ def test_flags_reach_the_graph(bundle, tmp_path):
     summaries = graph.summarize(tf.constant(ARTICLES))["summaries"].numpy()
     loaded = load_bundle(bundle)
     bodies = loaded.tokenizer.encode(
-        [body(article, strip_boilerplate=False) for article in ARTICLES]
+        [
+            Article.from_text(article, strip_boilerplate=False).body
+            for article in ARTICLES
+        ]
     )
     ranked = Summarizer(
         loaded.network, loaded.tokenizer, SearchConfig(**precis_flags)

@@ -30,7 +30,7 @@ from precis.model.extractive.methods import (
 )
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import NEVER_SPLIT
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
@@ -114,7 +114,7 @@ def test_terms_are_the_stems_that_rouge_compares():
     texts = [
         sentence.text
         for number in range(400)
-        for sentence in sentences(generator.document(number).article)
+        for sentence in Article.from_text(generator.document(number).article).sentences
     ]
     every = (
         {
@@ -140,7 +140,9 @@ def test_terms_are_the_stems_that_rouge_compares():
 
 def test_frequency_scores_the_worked_paragraph_exactly():
     assert SCORES == [4, Fraction(8, 3), Fraction(13, 3), Fraction(10, 3)]
-    scores = frequency([sentence.text for sentence in sentences(PARAGRAPH)])
+    scores = frequency(
+        [sentence.text for sentence in Article.from_text(PARAGRAPH).sentences]
+    )
     assert scores.dtype == np.float64
     assert scores.tolist() == [float(score) for score in SCORES]
 
@@ -478,7 +480,7 @@ def test_sumbasic_of_a_long_document_is_that_of_its_words(long_texts):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_score_does_not_depend_on_what_was_scored_before(method):
     documents = [long_document(12, seed=seed) for seed in range(8)] + [
-        [sentence.text for sentence in sentences(PARAGRAPH)]
+        [sentence.text for sentence in Article.from_text(PARAGRAPH).sentences]
     ]
 
     def score(order):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from precis.model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
+from precis.model.text.article import Article
 from precis.model.text.porter import stem
-from precis.model.text.sentences import sentences
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
@@ -72,7 +72,8 @@ def articles():
     equal sentences for one.
     """
     found = [
-        sentences(generator.document(number).article) for number in range(3 * DOCUMENTS)
+        Article.from_text(generator.document(number).article).sentences
+        for number in range(3 * DOCUMENTS)
     ]
     return [
         list(

@@ -6,7 +6,7 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.extractive_summaries import check_methods, choose_sentences
 from precis.pipelines.options import SummarizeOptions
 
@@ -14,7 +14,7 @@ ARTICLES = [
     "The dam broke. Nobody was hurt in the town below the dam. The mayor thanked all. The mayor thanked all of them. Rain fell.",
     "A goat climbed the roof. It ate oats.",
 ]
-DOCUMENTS = [sentences(article) for article in ARTICLES]
+DOCUMENTS = [Article.from_text(article).sentences for article in ARTICLES]
 
 
 class Scorer:

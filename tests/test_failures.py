@@ -3,7 +3,7 @@
 import pytest
 
 from precis.model.errors import DataError
-from precis.pipelines.corpus.document import Unreadable
+from precis.pipelines.corpus.task import Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
     check_failures,

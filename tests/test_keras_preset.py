@@ -20,8 +20,8 @@ from precis.model.bundle.converters.checkpoint import (
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import UsageError
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.text.sentences import sentences
 from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
@@ -189,7 +189,7 @@ def texts() -> list[str]:
     found = dict.fromkeys(
         normalise(sentence.text)
         for one in documents
-        for sentence in sentences(one.article)
+        for sentence in Article.from_text(one.article).sentences
     )
     chosen = [
         "Straße ﬁne ™ ² ΣΑΣ É café NAÏVE İstanbul 1,000.5% $5 “Quote”—it’s",

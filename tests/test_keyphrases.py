@@ -14,7 +14,7 @@ from precis.model.keyphrases.references import (
     reference_keyphrases,
     reference_phrases,
 )
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 
 
@@ -139,7 +139,10 @@ def test_candidates_are_those_that_a_plain_loop_finds():
 def test_a_phrase_as_written_has_the_normalised_form_of_its_candidate():
     for number in range(20):
         candidates = find_candidates(
-            [sentence.text for sentence in sentences(document(number).article)]
+            [
+                sentence.text
+                for sentence in Article.from_text(document(number).article).sentences
+            ]
         )
         assert [
             normalise_phrase(candidates.surface(index))
@@ -340,7 +343,9 @@ def test_the_phrases_of_a_reference_stand_as_they_are_written_and_in_its_order()
     ]
     for number in range(20):
         sample = document(number)
-        texts = [sentence.text for sentence in sentences(sample.article)]
+        texts = [
+            sentence.text for sentence in Article.from_text(sample.article).sentences
+        ]
         found = reference_phrases(texts, sample.highlights)
         assert len(found) == len(set(found)) and {
             *map(normalise_phrase, found)

@@ -19,13 +19,15 @@ from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, desc
 from precis.model.keyphrases.ranking import frequent_keyphrases
 from precis.model.keyphrases.references import f1, reference_keyphrases
 from precis.model.keyphrases.training import DocumentFrequencyCounter, train_keyphrases
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 
 
 def pair(index):
     found = document(index)
-    return [sentence.text for sentence in sentences(found.article)], found.highlights
+    return [
+        sentence.text for sentence in Article.from_text(found.article).sentences
+    ], found.highlights
 
 
 @pytest.fixture(scope="module")

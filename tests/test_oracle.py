@@ -13,7 +13,7 @@ import pytest
 from rouge_score.tokenizers import DefaultTokenizer
 
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 
 REFERENCE = "A flood hit\nthe town."
@@ -62,7 +62,9 @@ def plain_search(texts, reference, count):
 
 def story(index):
     found = document(index)
-    return [sentence.text for sentence in sentences(found.article)], found.highlights
+    return [
+        sentence.text for sentence in Article.from_text(found.article).sentences
+    ], found.highlights
 
 
 def places(texts, reference, count=5):

@@ -23,9 +23,8 @@ from prepared import SMALL, all_examples, examples, fail_at, info, story
 from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.example import read_labelled
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.text.sentences import sentences
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines import prepare as prepare_module
@@ -145,7 +144,8 @@ def test_records_with_oracle_labels_hold_the_sentences_and_which_are_best(labell
     for line in (line for line, fate in LINES if fate == "written"):
         row = found[line["id"]]
         story_ = [
-            " ".join(sentence.text.split()) for sentence in sentences(line["article"])
+            " ".join(sentence.text.split())
+            for sentence in Article.from_text(line["article"]).sentences
         ]
         assert (
             row.highlights == normalise(line["highlights"])
@@ -282,7 +282,7 @@ def test_records_read_back_as_the_text_they_were_made_from(undisturbed):
         if example["id"] != "d96":
             assert (
                 len(source) > 40
-                and body(line["article"]).startswith(source)
+                and Article.from_text(line["article"]).body.startswith(source)
                 and example["source_tokens"] > 40
             )
             assert len(target) >= 10 and example["highlights"].startswith(target)
@@ -313,7 +313,7 @@ def test_uncut_records_are_whole_and_as_long_as_was_said(undisturbed, flags, tmp
             len(example["source"]) == example["source_tokens"] == lengths[example["id"]]
         )
         assert tokenizer.decode([example["source"]]) == [
-            body(stories[example["id"]]["article"])
+            Article.from_text(stories[example["id"]]["article"]).body
         ]
         assert tokenizer.decode([example["target"]]) == [example["highlights"]]
     said_lengths, targets = (
@@ -505,7 +505,10 @@ def test_the_vocabulary_is_learned_from_the_training_split_alone(tmp_path):
     words = vocabulary.count_words(
         text
         for line in lines
-        for text in (body(line["article"]), normalise(line["highlights"]))
+        for text in (
+            Article.from_text(line["article"]).body,
+            normalise(line["highlights"]),
+        )
     )
     assert (
         tmp_path / "out" / "tokenizer" / "vocab.txt"
@@ -528,8 +531,8 @@ def test_lower_case_and_reserved_tokens(tmp_path):
     for example in all_examples(tmp_path / "out"):
         line = story(int(example["id"][1:]))
         assert (
-            body(line["article"])
-            .lower()
+            Article.from_text(line["article"])
+            .body.lower()
             .startswith(tokenizer.decode([example["source"]])[0])
         )
         assert example["highlights"] == normalise(

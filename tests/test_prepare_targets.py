@@ -10,7 +10,7 @@ from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import read_labelled
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
@@ -90,7 +90,7 @@ def test_the_vocabulary_is_learned_from_the_texts_that_are_encoded(corpus, tmp_p
         text
         for line in STORIES
         for text in (
-            "Überschrift: " + body(line["article"]),
+            "Überschrift: " + Article.from_text(line["article"]).body,
             normalise(line["highlights"]).split("\n")[0],
         )
     ]

@@ -14,7 +14,7 @@ from small_checkpoint import write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import PIECES, write_encoder, write_pieces
 
 from precis.model.errors import DataError, UsageError
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import load_tokenizer, load_tokenizers
@@ -23,7 +23,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.prepare import prepare
 
 STORIES = [story(index) for index in range(24)]
-ARTICLES = {line["id"]: body(line["article"]) for line in STORIES}
+ARTICLES = {line["id"]: Article.from_text(line["article"]).body for line in STORIES}
 HIGHLIGHTS = {line["id"]: normalise(line["highlights"]) for line in STORIES}
 T5_PIECES = [
     "<pad>",

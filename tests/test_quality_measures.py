@@ -11,7 +11,7 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.quality.flags import FLAGS, QualityConfig
 from precis.model.quality.measures import measure, read_source
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
 
 CONFIG = QualityConfig()
@@ -19,7 +19,12 @@ ARTICLE = "Rain fell on the coast on Monday. Nobody came, and 12 trees fell on t
 
 
 def measured(summary, article=ARTICLE, config=CONFIG, **more):
-    return measure(summary, read_source(article, sentences(article)), config, **more)
+    return measure(
+        summary,
+        read_source(Article.from_text(article)),
+        config,
+        **more,
+    )
 
 
 def test_measures_by_hand():
@@ -133,11 +138,15 @@ def test_a_sentence_that_ends_within_a_word_holds_nothing_its_source_lacks():
     article = "He came from the U.S. to London."
     cut = article.index("S.")
     parts = [
-        sentences(article[:cut])[0],
-        sentences(article)[0]._replace(start=cut, end=len(article), text=article[cut:]),
+        Article.from_text(article[:cut]).sentences[0],
+        Article.from_text(article)
+        .sentences[0]
+        ._replace(start=cut, end=len(article), text=article[cut:]),
     ]
     assert [part.text for part in parts] == ["He came from the U.", "S. to London."]
-    source = read_source(article, parts)
+    whole = Article.from_text(article)
+    whole.sentences = tuple(parts)
+    source = read_source(whole)
     for part in parts:
         found = measure(part.text, source, QualityConfig(min_summary_words=0))
         assert (
@@ -162,7 +171,8 @@ DOCUMENTS = [generator.document(index) for index in range(150)]
 
 def lead(article, count=3):
     return "\n".join(
-        " ".join(sentence.text.split()) for sentence in sentences(article)[:count]
+        " ".join(sentence.text.split())
+        for sentence in Article.from_text(article).sentences[:count]
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from rouge_score import rouge_scorer
 
 from precis.model import rouge
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 
 WORDS = [
@@ -91,7 +91,7 @@ def test_articles_score_as_in_rouge_score_with_all_summaries_of_one_reference():
     scorer = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
     for index in range(0, 300, 10):
         article = document(index)
-        parts = [part.text for part in sentences(article.article)]
+        parts = [part.text for part in Article.from_text(article.article).sentences]
         reference = rouge.Reference(article.highlights)
         for _ in range(6):
             summary = "\n".join(generator.sample(parts, 3))

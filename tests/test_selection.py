@@ -11,19 +11,20 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS, frequency, lead
 from precis.model.extractive.selection import Extract, extract, select
+from precis.model.text.article import Article
 from precis.model.text.page_sentences import is_boilerplate
-from precis.model.text.sentences import Sentence, sentences
+from precis.model.text.sentences import Sentence
 
 STORY = "The old mill burned down. Nobody was in it. The old mill burned for hours. Rain put the fire out."
 PLAIN = SelectionConfig(redundancy="none")
 
 
 def texts_of(text):
-    return [sentence.text for sentence in sentences(text)]
+    return [sentence.text for sentence in Article.from_text(text).sentences]
 
 
 def test_extract_keeps_document_order_and_ranks_by_choice():
-    found = sentences(STORY)
+    found = Article.from_text(STORY).sentences
     chosen = extract(
         found, np.array([1.0, 4.0, 2.0, 8.0]), selection=SelectionConfig(sentences=2)
     )
@@ -31,7 +32,7 @@ def test_extract_keeps_document_order_and_ranks_by_choice():
 
 
 def test_extract_by_lead_takes_the_first_sentences():
-    found = sentences(STORY)
+    found = Article.from_text(STORY).sentences
     chosen = extract(found, lead(texts_of(STORY)), selection=PLAIN)
     assert [(one.rank, one.sentence) for one in chosen] == list(
         enumerate(found[:3], start=1)
@@ -277,7 +278,7 @@ def test_every_hint_is_needed_by_some_pattern():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_goes_through_the_same_selection(method):
-    found = sentences(STORY + " Scroll down for video.")
+    found = Article.from_text(STORY + " Scroll down for video.").sentences
     config = SelectionConfig(sentences=2).for_method(method)
     chosen = extract(
         found, METHODS[method]([sentence.text for sentence in found]), selection=config
@@ -338,4 +339,8 @@ def test_scores_that_do_not_fit_the_sentences_are_refused():
     with pytest.raises(
         ValueError, match="the score of sentence 0 is not a finite number"
     ):
-        extract(sentences("Kel. Mor."), np.array([-np.inf, 1.0]), selection=PLAIN)
+        extract(
+            Article.from_text("Kel. Mor.").sentences,
+            np.array([-np.inf, 1.0]),
+            selection=PLAIN,
+        )

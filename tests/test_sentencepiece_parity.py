@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from sentencepiece_reference import MODELS, SETTINGS
 
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
@@ -92,7 +92,9 @@ def corpus() -> list[str]:
     )
     return list(
         dict.fromkeys(
-            sentence.text for one in documents for sentence in sentences(one.article)
+            sentence.text
+            for one in documents
+            for sentence in Article.from_text(one.article).sentences
         )
     )
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import precis, write_jsonl
 from summarize_runs import LINES, SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
-from precis.model.text.article import content_sha256
+from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
 
@@ -116,7 +116,7 @@ def test_extractive_columns(undisturbed):
     assert (
         rows["marks"]["extractive"] == [] and rows["marks"]["extractive_summary"] == ""
     )
-    with_credit = rows[content_sha256("(CNN) -- " + SHORT)]
+    with_credit = rows[Article.from_text("(CNN) -- " + SHORT).content_sha256]
     assert [item["start"] - 9 for item in with_credit["extractive"]] == [
         item["start"] for item in short["extractive"]
     ]

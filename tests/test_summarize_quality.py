@@ -24,7 +24,7 @@ from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import FLAGS, QualityConfig
 from precis.model.quality.measures import measure, read_source
 from precis.model.search.config import SearchConfig
-from precis.model.text.sentences import sentences
+from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.source import CorpusOptions
@@ -69,7 +69,7 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
     themselves have tests of their own.
     """
     for row, line in zip(rows_of(undisturbed), WRITTEN, strict=True):
-        source = read_source(line["article"], sentences(line["article"]))
+        source = read_source(Article.from_text(line["article"]))
         assert (
             row["extractive_quality"]
             == measure(row["extractive_summary"], source, QualityConfig())._asdict()
@@ -269,7 +269,10 @@ def test_thresholds_reach_the_flags(tmp_path):
 @pytest.fixture(scope="module")
 def keyphrase_bundle(tmp_path_factory):
     pairs = [
-        ([one.text for one in sentences(found.article)], found.highlights)
+        (
+            [one.text for one in Article.from_text(found.article).sentences],
+            found.highlights,
+        )
         for found in map(document, range(60))
     ]
     folder = tmp_path_factory.mktemp("keyphrases") / "bundle"
@@ -292,7 +295,8 @@ def test_keyphrases(keyphrase_bundle, tmp_path):
         )
         row, empty = rows_of(tmp_path / f"{count}")
         expected = KeyphraseModel.load(str(keyphrase_bundle)).keyphrases(
-            [one.text for one in sentences(story(0)["article"])], count
+            [one.text for one in Article.from_text(story(0)["article"]).sentences],
+            count,
         )
         found = {
             method: [one for one in row["keyphrases"] if one["method"] == method]
@@ -301,7 +305,7 @@ def test_keyphrases(keyphrase_bundle, tmp_path):
         assert [
             (one["phrase"], one["score"]) for one in found["classifier"]
         ] == expected and len(expected) == count
-        texts = [one.text for one in sentences(story(0)["article"])]
+        texts = [one.text for one in Article.from_text(story(0)["article"]).sentences]
         assert [one["phrase"] for one in found["frequency"]] == frequent_keyphrases(
             texts, count
         )
@@ -385,7 +389,7 @@ def test_the_scores_of_a_network_choose_sentences(scorer_bundle, tmp_path):
         )
         == 0
     )
-    documents = [sentences(line["article"]) for line in lines]
+    documents = [Article.from_text(line["article"]).sentences for line in lines]
     scores = load_scorer(str(scorer_bundle)).score(
         [[one.text for one in document] for document in documents]
     )
@@ -480,21 +484,20 @@ def test_words_are_counted_only_as_far_as_needed():
     )
 
 
-def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself(
-    tmp_path, monkeypatch
-):
+def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself(tmp_path):
     """Every sentence is asked for, and the cut makes two words of one."""
     article = "He came from the U.S. to London."
     cut = article.index("S.")
     halves = [(0, cut), (cut, len(article))]
     cut_there = [
-        sentences(article)[0]._replace(start=start, end=end, text=article[start:end])
+        Article.from_text(article)
+        .sentences[0]
+        ._replace(start=start, end=end, text=article[start:end])
         for start, end in halves
     ]
-    monkeypatch.setattr(
-        "precis.pipelines.summary_rows.sentences", lambda *_, **__: cut_there
-    )
-    read = Read(document(0)._replace(article=article), article, False)
+    whole = Article.from_text(article)
+    whole.sentences = tuple(cut_there)
+    read = Read(whole, False)
     (draft,) = draft_rows([read], settings(tmp_path, extractive="lead"), Models())
     assert (
         draft.extractive.flags == []

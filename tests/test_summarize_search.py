@@ -21,8 +21,7 @@ from precis.model.inference.worker_pool import SearchPool
 from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
-from precis.model.text.article import content_sha256
-from precis.model.text.boilerplate import body
+from precis.model.text.article import Article
 from precis.pipelines.beam_runner import pipeline_options
 from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
@@ -283,7 +282,7 @@ def test_what_the_network_did_not_see_is_told(undisturbed, tokenizer):
     for line in WRITTEN:
         row, length = (
             rows[id_of(line)],
-            len(tokenizer.encode([body(line["article"])])[0]),
+            len(tokenizer.encode([Article.from_text(line["article"]).body])[0]),
         )
         assert (row["source_tokens"], row["seen_tokens"]) == (
             length,
@@ -292,7 +291,7 @@ def test_what_the_network_did_not_see_is_told(undisturbed, tokenizer):
         assert row["truncated"] is (length > MAX_SOURCE_TOKENS)
     # The credit line before the story is not read.
     assert (
-        rows[content_sha256("(CNN) -- " + SHORT)]["source_tokens"]
+        rows[Article.from_text("(CNN) -- " + SHORT).content_sha256]["source_tokens"]
         == rows["short"]["source_tokens"]
     )
     assert {row["truncated"] for row in rows.values()} == {False, True}

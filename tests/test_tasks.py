@@ -13,7 +13,7 @@ import pytest
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines import tasks
-from precis.pipelines.corpus.document import Fields, Task
+from precis.pipelines.corpus.task import Fields, Task
 from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA
 

@@ -7,10 +7,9 @@ import unicodedata
 
 import pytest
 
-from precis.model.text.article import content_sha256
-from precis.model.text.boilerplate import body, boilerplate
+from precis.model.text.article import Article
+from precis.model.text.boilerplate import boilerplate
 from precis.model.text.normalization import normalise, one_line
-from precis.model.text.sentences import sentences
 from precis.model.text.words import words
 
 AWKWARD = [
@@ -95,10 +94,13 @@ def test_one_line_is_normalised_and_has_no_line_break():
 
 def test_content_hash_is_that_of_the_normalised_article():
     assert (
-        content_sha256(" Rain \u200b fell. ")
+        Article.from_text(" Rain \u200b fell. ").content_sha256
         == hashlib.sha256(b"Rain fell.").hexdigest()
     )
-    assert content_sha256("Rain.") != content_sha256("rain.")
+    assert (
+        Article.from_text("Rain.").content_sha256
+        != Article.from_text("rain.").content_sha256
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,11 +145,11 @@ def test_boilerplate_is_known_and_belongs_to_no_sentence(head, count):
     assert len(spans) == count
     assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
     assert spans[-1].end == len(head)
-    assert body(head + story) == story
-    assert sentences(head + story)[0].start == len(head)
-    kept = sentences(head + story, strip_boilerplate=False)
+    assert Article.from_text(head + story).body == story
+    assert Article.from_text(head + story).sentences[0].start == len(head)
+    kept = Article.from_text(head + story, strip_boilerplate=False).sentences
     assert kept[0].start == len(head) - len(head.lstrip())
-    assert body(head + story, strip_boilerplate=False) == normalise(
+    assert Article.from_text(head + story, strip_boilerplate=False).body == normalise(
         head + story
     ).replace("\n", " ")
 
@@ -173,11 +175,11 @@ def test_boilerplate_is_known_and_belongs_to_no_sentence(head, count):
 )
 def test_boilerplate_leaves_real_sentences_alone(article):
     assert boilerplate(article) == []
-    assert body(article) == article
+    assert Article.from_text(article).body == article
 
 
 def cut(article: str) -> list[str]:
-    return [sentence.text for sentence in sentences(article)]
+    return [sentence.text for sentence in Article.from_text(article).sentences]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,9 @@ def test_sentences_are_cut_as_a_reader_would(article, expected):
 
 def assert_offsets_hold(article: str) -> None:
     position = 0
-    for start, end, text in sentences(article, strip_boilerplate=False):
+    for start, end, text in Article.from_text(
+        article, strip_boilerplate=False
+    ).sentences:
         assert article[start:end] == text
         assert text and text == text.strip()
         assert any(mark.isalnum() for mark in text)
@@ -283,14 +287,14 @@ def test_offsets_hold_for_random_mixtures():
 )
 def test_very_long_lines_are_cut_in_proportion(unit):
     article = unit * (1_000_000 // len(unit)) + "end"
-    found = sentences(article)
+    found = Article.from_text(article).sentences
     assert max(len(sentence.text) for sentence in found) <= 100_000
     assert all(article[start:end] == text for start, end, text in found)
     assert found[-1].end == len(article)
 
 
 def test_very_long_lines_are_cut_at_white_space():
-    found = sentences("word " * 50_000)
+    found = Article.from_text("word " * 50_000).sentences
     assert len(found) > 1
     assert {word for sentence in found for word in sentence.text.split()} == {"word"}
 

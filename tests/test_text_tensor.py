@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from precis.model.inference import text_operations
-from precis.model.text.boilerplate import body, boilerplate
+from precis.model.text.article import Article
+from precis.model.text.boilerplate import boilerplate
 from precis.model.text.normalization import normalise
 
 # Of these texts are put together: boilerplate, what looks like it, and characters that
@@ -62,7 +63,7 @@ def test_bodies_are_those_of_the_text_module(strips):
     )
     assert sum(bool(boilerplate(text)) for text in TEXTS) > 600
     assert strings(graph(tf.constant(TEXTS))) == [
-        body(text, strip_boilerplate=strips) for text in TEXTS
+        Article.from_text(text, strip_boilerplate=strips).body for text in TEXTS
     ]
 
 
@@ -83,7 +84,7 @@ def test_every_character_is_cleaned_alike():
     ]
     texts = [f"a{character}e\u0301 {character}" for character in known]
     assert strings(text_operations.body_tensor(tf.constant(texts))) == [
-        body(text) for text in texts
+        Article.from_text(text).body for text in texts
     ]
 
 

@@ -31,8 +31,8 @@ from precis.model.network.config import ExtractorConfig
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example, LabelledSentences, read_labelled
 from precis.model.rouge import Reference
+from precis.model.text.article import Article
 from precis.model.text.normalization import one_line
-from precis.model.text.sentences import sentences
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training import extractor as training_module
 from precis.model.training.config import ExtractiveTraining
@@ -674,7 +674,10 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path):
     scorer = load_scorer(str(tmp_path / "b"))
     unseen = [document(number) for number in range(20_000, 20_100)]
     stories = [
-        [one_line(sentence.text) for sentence in sentences(found.article)]
+        [
+            one_line(sentence.text)
+            for sentence in Article.from_text(found.article).sentences
+        ]
         for found in unseen
     ]
     scores = {"neural": scorer.score(stories)} | {

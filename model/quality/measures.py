@@ -1,8 +1,6 @@
 """All measures of one summary against its source, and its flags."""
 
-import itertools
 import unicodedata
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import Facts, read_facts, unsupported_facts
@@ -17,7 +15,7 @@ from precis.model.quality.overlap import (
     positions_of,
     repetition_rate,
 )
-from precis.model.text.sentences import Sentence
+from precis.model.text.article import Article
 from precis.model.text.words import words
 
 
@@ -63,27 +61,12 @@ class Quality(NamedTuple):
     flags: list[str]
 
 
-def read_source(article: str, sentences: Sequence[Sentence]) -> Source:
-    """What summaries are compared with; made once for all summaries of a document.
-
-    Where a sentence ends within a word (`the U.` `S.`), the word is cut there too: so
-    no sentence of the article holds a word that its source lacks.
-
-    Args:
-      article: as it was read.
-      sentences: of it, as `model.text.sentences` gives them.
-    """
-    cuts = [
-        before.end
-        for before, after in itertools.pairwise(sentences)
-        if before.end == after.start
-    ]
-    whole = words(article)
-    if not cuts:
-        return Source(whole, positions_of(whole), read_facts(whole))
-    pieces = itertools.pairwise([0, *cuts, len(article)])
-    cut = [word for start, end in pieces for word in words(article[start:end])]
-    return Source(cut, positions_of(cut), read_facts([*cut, *whole]))
+def read_source(article: Article) -> Source:
+    """What summaries are compared with; made once for all summaries of an article."""
+    facts = article.words
+    if article.has_split_words:
+        facts = [*facts, *words(article.document.article)]
+    return Source(article.words, positions_of(article.words), read_facts(facts))
 
 
 def measure(

@@ -8,8 +8,6 @@ body        "Rain fell. It was cold. Nobody came."
 import re
 from typing import NamedTuple
 
-from precis.model.text.normalization import one_line
-
 
 class Span(NamedTuple):
     """A half-open range of characters."""
@@ -75,12 +73,7 @@ def boilerplate(article: str) -> list[Span]:
     return spans
 
 
-def story_start(article: str, strip_boilerplate: bool) -> int:
+def story_start(article: str) -> int:
     """The first character of the story behind the boilerplate."""
-    spans = boilerplate(article) if strip_boilerplate else []
+    spans = boilerplate(article)
     return spans[-1].end if spans else 0
-
-
-def body(article: str, *, strip_boilerplate: bool = True) -> str:
-    """What a network reads: the story without its boilerplate, normalised, on one line."""
-    return one_line(article[story_start(article, strip_boilerplate) :])

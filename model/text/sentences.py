@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from sentencex import get_sentence_boundaries
 
-from precis.model.text.boilerplate import story_start
-
 
 class Sentence(NamedTuple):
     """A sentence and where it stands: `article[start:end] == text`."""
@@ -25,17 +23,19 @@ _MAX_PIECE_CHARACTERS = 100_000
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 
 
-def sentences(article: str, *, strip_boilerplate: bool = True) -> list[Sentence]:
-    """The sentences of the story, in order, as offsets into the article as it was read.
+def split_sentences(article: str, *, start: int = 0) -> list[Sentence]:
+    """The sentences of a text, in order, as offsets into it.
 
     A line break always ends a sentence; within a line sentencex cuts, and the rules of
-    `_cuts` place quotation marks. What has no
-    letter or digit is no sentence: it belongs to the sentence before it on its line, or
-        else to the one after; a line
-    of such characters has none. A line beyond 100,000 characters is first cut at white
-    space, so that work stays in proportion to the text.
+    `_cuts` place quotation marks. Text without a letter or digit is no sentence: it
+    belongs to the sentence before it on its line, or else to the sentence after it; a
+    line of such characters has none. A line beyond 100,000 characters is first cut at
+    white space, so that the work stays in proportion to the text.
+
+    Args:
+      article: the text.
+      start: the first character that belongs to a sentence.
     """
-    start = story_start(article, strip_boilerplate)
     found = []
     for line in article[start:].splitlines(keepends=True):
         for piece in _pieces(line):

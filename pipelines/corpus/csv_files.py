@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import (
     MAX_LINE_BYTES,
     MAX_RAW_BYTES,
@@ -18,6 +18,7 @@ from precis.pipelines.corpus.lines import (
 )
 from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 # The csv module's limit on a field belongs to the whole process; whoever holds the lock
 # has raised it.

@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 
 from precis.model import files
-from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES, Line, is_gzip, read_lines
 from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 # Each task of a compressed file decompresses all that comes before it.
 _MAX_GZIP_TASKS = 16

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import SourceFile, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 _BATCH_ROWS = 256
 

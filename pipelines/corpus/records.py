@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Fields, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
+from precis.pipelines.corpus.task import Fields, Unreadable
 
 
 def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) -> None:

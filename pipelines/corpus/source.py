@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
-from precis.model.text.article import content_sha256
-from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
@@ -236,25 +237,30 @@ def _list_tasks(
     )
 
 
-def read_task(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
-    """The documents of a task, each with an id and a split, and what stands between
-    them and is none.
+def read_task(task: Task, options: CorpusOptions) -> Iterator[Article | Unreadable]:
+    """The articles of a task, each with an id and a split, and the records between them
+    that are no documents.
 
-    With `options.split` only the documents of that split come out; an unreadable record
+    With `options.split` only the articles of that split come out; an unreadable record
     belongs to no split and always does.
     """
     for record in _read(task, options):
         if isinstance(record, Unreadable):
             yield record
             continue
-        document_id = record.document_id or content_sha256(record.article)
+        article = Article(record, strip_boilerplate=options.strip_boilerplate)
+        document_id = record.document_id or article.content_sha256
         split = task.split or record.split or split_of(document_id, options)
         if not _SPLIT_NAME.fullmatch(split):
-            detail = f"the split is {split[:80]!r}; it names files, so it must be of at most 40 letters, digits and underscores"
+            detail = (
+                f"the split is {split[:80]!r}; it names files, so it must be of at "
+                "most 40 letters, digits and underscores"
+            )
             yield Unreadable(f"document {document_id}", "bad_split", detail, b"")
             continue
         if options.split in ("", split):
-            yield record._replace(document_id=document_id, split=split)
+            article.document = record._replace(document_id=document_id, split=split)
+            yield article
 
 
 def _read(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:

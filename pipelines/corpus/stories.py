@@ -6,13 +6,14 @@ import posixpath
 from collections.abc import Iterator
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import (
     SourceFile,
     group_files,
     group_version,
     list_folder,
 )
+from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.corpus.text_files import read_text
 
 _SUFFIX = ".story"

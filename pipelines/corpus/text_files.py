@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator
 
 from precis.model import files
-from precis.pipelines.corpus.document import Document, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import (
     fixed_root,
@@ -12,6 +12,7 @@ from precis.pipelines.corpus.listing import (
     group_version,
     list_files,
 )
+from precis.pipelines.corpus.task import Task, Unreadable
 
 
 def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:

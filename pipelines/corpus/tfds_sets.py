@@ -17,10 +17,11 @@ import tensorflow_datasets as tfds
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.tfrecord import read_frames
-from precis.pipelines.corpus.document import Document, Fields, Task, Unreadable
+from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files
 from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 _URL_LISTS = {
     "train_urls": "all_train.txt",

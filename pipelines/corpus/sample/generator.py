@@ -7,7 +7,7 @@ import hashlib
 import json
 from importlib import resources
 
-from precis.pipelines.corpus.document import Document
+from precis.model.text.document import Document
 from precis.pipelines.corpus.sample import (
     business,
     crime,

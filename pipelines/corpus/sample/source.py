@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.document import Document, Task
+from precis.model.text.document import Document
 from precis.pipelines.corpus.sample import generator
+from precis.pipelines.corpus.task import Task
 
 DEFAULT_DOCUMENTS = 6000
 _BYTES_A_DOCUMENT = 900

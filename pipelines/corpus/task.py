@@ -1,8 +1,5 @@
-"""What moves through the pipelines: tasks, documents, and records that could not be
-read.
-"""
+"""Tasks, and records that could not be read."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -44,25 +41,6 @@ class Task(NamedTuple):
     fields: Fields = Fields()
     version: str = ""
     size_bytes: int = 0
-
-
-class Document(NamedTuple):
-    """One document of a corpus.
-
-    Attributes:
-      document_id: the source's own id, or the sha256 of the normalised article.
-      split: train, validation, test, any other name the source uses, or "" where the
-          source has no splits.
-      article: the text as it was read.
-      highlights: the reference summary, one sentence a line; None where there is none.
-      metadata: further columns of the record, as strings.
-    """
-
-    document_id: str
-    split: str
-    article: str
-    highlights: str | None
-    metadata: Mapping[str, str]
 
 
 class Unreadable(NamedTuple):

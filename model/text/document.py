@@ -1,0 +1,23 @@
+"""A document as its source holds it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Document(NamedTuple):
+    """A document of a corpus, as it was read.
+
+    Attributes:
+      document_id: the source's own id, or the sha256 of the normalised article.
+      split: train, validation, test, any other name the source uses, or "" where the
+          source has no splits.
+      article: the text as it was read.
+      highlights: the reference summary, one sentence a line; None where there is none.
+      metadata: further columns of the record, as strings.
+    """
+
+    document_id: str
+    split: str
+    article: str
+    highlights: str | None
+    metadata: Mapping[str, str]
