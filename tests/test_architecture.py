@@ -1,8 +1,10 @@
-"""Tests of who may import whom, and of what a light command imports."""
+"""Tests of which module may import which, and of what a light command imports."""
 
 import ast
+import graphlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,7 @@ import pytest
 import precis
 
 ROOT = Path(__file__).parent.parent
-MODEL_FILES = sorted((ROOT / "model").rglob("*.py"))
-PACKAGE_FILES = sorted(
-    [*ROOT.glob("model/**/__init__.py"), *ROOT.glob("pipelines/**/__init__.py")]
-)
+FOLDERS = {"precis.model": ROOT / "model", "precis.pipelines": ROOT / "pipelines"}
 HEAVY = (
     "tensorflow",
     "keras",
@@ -23,79 +22,177 @@ HEAVY = (
     "pyarrow",
     "duckdb",
 )
+# The packages and modules of precis.model, the lowest first. Each may import those
+# above it in this list.
+LAYERS = (
+    "errors",
+    "tensorflow_import",
+    "config",
+    "files",
+    "backend",
+    "text",
+    "rouge",
+    "bootstrap",
+    "extractive",
+    "quality",
+    "tokenization",
+    "records",
+    "network",
+    "search",
+    "bundle",
+    "keyphrases",
+    "inference",
+    "training",
+)
 
 
-def name_of(path):
-    return str(path.relative_to(ROOT))
+def module_files() -> dict[str, Path]:
+    """The file of every module, by its import name."""
+    files = {}
+    for package, folder in FOLDERS.items():
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            if parts[-1] == "__init__":
+                parts = parts[:-1]
+            files[".".join([package, *parts])] = path
+    return files
 
 
-def imported_modules(tree):
+FILES = module_files()
+
+
+def imported_modules(tree: ast.AST) -> Iterator[str]:
     """The modules a file imports, anywhere in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, (
-                f"line {node.lineno}: relative imports hide where a name comes from"
-            )
-            yield node.module
+            place = f"line {node.lineno}"
+            assert node.level == 0, f"{place}: write the whole name of the module"
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
+                yield below if below in FILES else node.module
+
+
+def import_graph() -> dict[str, set[str]]:
+    """The project's modules that each module imports."""
+    graph = {}
+    for name, path in FILES.items():
+        modules = set(imported_modules(ast.parse(path.read_bytes())))
+        graph[name] = {module for module in modules if module.startswith("precis.")}
+    return graph
+
+
+def layer_of(module: str) -> str:
+    """`search` for precis.model.search.beam."""
+    return module.split(".")[2]
+
+
+def upward_imports(graph: dict[str, set[str]], layers: tuple[str, ...]) -> list[str]:
+    """The imports within precis.model that lead to a higher layer."""
+    level = {layer: number for number, layer in enumerate(layers)}
+    return [
+        f"{module} imports {target}"
+        for module, targets in sorted(graph.items())
+        for target in sorted(targets)
+        if module.count(".") >= 2
+        and module.startswith("precis.model.")
+        and target.startswith("precis.model.")
+        and level[layer_of(target)] > level[layer_of(module)]
+    ]
+
+
+def package_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same between the layers of the model, with the pipelines as one package."""
+    packages: dict[str, set[str]] = {}
+    for module, targets in graph.items():
+        package = package_of(module)
+        others = {package_of(target) for target in targets}
+        packages.setdefault(package, set()).update(others - {package})
+    return packages
+
+
+def package_of(module: str) -> str:
+    depth = 3 if module.startswith("precis.model.") else 2
+    return ".".join(module.split(".")[:depth])
 
 
 def test_an_import_is_found_wherever_it_stands():
     tree = ast.parse(
         "import a.b, c\nfrom d.e import f\ndef g():\n    if True:\n        import h\n"
+        "from precis.model import files\n"
     )
-    assert sorted(imported_modules(tree)) == ["a.b", "c", "d.e", "h"]
+    modules = ["a.b", "c", "d.e", "h", "precis.model.files"]
+    assert sorted(imported_modules(tree)) == modules
 
 
-def test_there_are_files_to_look_at():
-    assert len(MODEL_FILES) > 20 and len(PACKAGE_FILES) >= 8
+def test_every_layer_is_listed_once():
+    names = {layer_of(name) for name in FILES if name.startswith("precis.model.")}
+    assert sorted(LAYERS) == sorted(names)
 
 
-@pytest.mark.parametrize("path", MODEL_FILES, ids=name_of)
-def test_the_model_knows_nothing_of_the_pipelines(path):
-    modules = set(imported_modules(ast.parse(path.read_bytes())))
-    own = {module for module in modules if module.partition(".")[0] == "precis"}
-    assert not [
-        module for module in own if not f"{module}.".startswith("precis.model.")
-    ]
-    assert not {"pipelines", "apache_beam"} & {
-        module.partition(".")[0] for module in modules
+def test_imports_go_downwards():
+    assert upward_imports(import_graph(), LAYERS) == []
+
+
+def test_an_upward_import_is_reported():
+    graph = {
+        "precis.model.text.words": {"precis.model.search.beam"},
+        "precis.model.search.beam": {"precis.model.text.words"},
     }
+    report = ["precis.model.text.words imports precis.model.search.beam"]
+    assert upward_imports(graph, LAYERS) == report
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(package_graph(graph)).prepare()
 
 
-@pytest.mark.parametrize("path", PACKAGE_FILES, ids=name_of)
+def test_packages_do_not_import_each_other_in_circles():
+    graphlib.TopologicalSorter(package_graph(import_graph())).prepare()
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    graphlib.TopologicalSorter(import_graph()).prepare()
+
+
+def test_the_model_imports_neither_the_pipelines_nor_beam():
+    for name, path in FILES.items():
+        if name.startswith("precis.model"):
+            modules = set(imported_modules(ast.parse(path.read_bytes())))
+            own = {module for module in modules if module.split(".")[0] == "precis"}
+            assert all(module.startswith("precis.model") for module in own), name
+            tops = {module.split(".")[0] for module in modules}
+            assert not tops & {"model", "pipelines", "apache_beam"}, name
+
+
+PACKAGES = sorted(path for path in FILES.values() if path.name == "__init__.py")
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
 def test_a_package_begins_with_a_docstring_and_nothing_else(path):
     (node,) = ast.parse(path.read_bytes()).body
-    assert (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value.value, str)
-        and node.value.value.strip()
-    )
+    assert isinstance(node, ast.Expr)
+    assert isinstance(node.value.value, str) and node.value.value.strip()
 
 
-@pytest.mark.parametrize("room", ["model", "pipelines"])
-def test_every_folder_with_code_is_a_package(room):
-    folders = {path.parent for path in (ROOT / room).rglob("*.py")}
-    assert [
-        name_of(folder)
-        for folder in sorted(folders)
-        if not (folder / "__init__.py").exists()
-    ] == []
+def test_every_folder_with_code_is_a_package():
+    folders = {path.parent for path in FILES.values()}
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-def run_python(code):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def run_python(code: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
-SAY_WHAT_IS_HEAVY = (
-    f"print('heavy:', *[name for name in {HEAVY!r} if name in sys.modules])"
+PRINT_HEAVY = f"print('heavy:', *[name for name in {HEAVY!r} if name in sys.modules])"
+COMMANDS = (
+    "prepare",
+    "train",
+    "import",
+    "summarize",
+    "export",
+    "attention",
+    "evaluate",
 )
 
 
@@ -103,43 +200,35 @@ def test_help_answers_without_tensorflow_beam_or_arrow():
     code = f"""
 import sys
 from precis.pipelines.cli import main
-names = ("prepare", "train", "import", "summarize", "export", "attention", "evaluate")
-for argv in (["--help"], ["--version"], *([name, "--help"] for name in names)):
+for argv in (["--help"], ["--version"], *([name, "--help"] for name in {COMMANDS!r})):
     try:
         main(argv)
     except SystemExit as error:
         print("exit", error.code)
-{SAY_WHAT_IS_HEAVY}
+{PRINT_HEAVY}
 """
     done = run_python(code)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines.count("exit 0") == 9 and lines[-1] == "heavy:"
-    for name in (
-        "prepare",
-        "train",
-        "import",
-        "summarize",
-        "export",
-        "attention",
-        "evaluate",
-    ):
+    for name in COMMANDS:
         assert f"usage: precis {name} " in done.stdout
 
 
-def test_a_flag_that_is_wrong_is_refused_without_tensorflow_beam_or_arrow():
-    refused = (
-        "assert main(['train', '--records', 'r', '--output', 'o', '--no', '1']) == 2"
-    )
-    done = run_python(
-        f"import sys\nfrom precis.pipelines.cli import main\n{refused}\n{SAY_WHAT_IS_HEAVY}"
-    )
+def test_a_wrong_flag_is_refused_without_tensorflow_beam_or_arrow():
+    code = f"""
+import sys
+from precis.pipelines.cli import main
+assert main(["train", "--records", "r", "--output", "o", "--no", "1"]) == 2
+{PRINT_HEAVY}
+"""
+    done = run_python(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "heavy:\n"
 
 
 def test_import_precis_is_light():
-    done = run_python(f"import sys\nimport precis\n{SAY_WHAT_IS_HEAVY}")
+    done = run_python(f"import sys\nimport precis\n{PRINT_HEAVY}")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "heavy:\n"
 
@@ -163,7 +252,6 @@ def test_precis_offers_the_jobs(name):
 
 
 def test_precis_offers_nothing_else():
-    with pytest.raises(
-        AttributeError, match="module 'precis' has no attribute 'summarise'"
-    ):
+    message = "module 'precis' has no attribute 'summarise'"
+    with pytest.raises(AttributeError, match=message):
         precis.summarise  # noqa: B018
