@@ -63,7 +63,10 @@ FOLDERS = {"precis.model": "model", "precis.pipelines": "pipelines"}
 setup(
     name="precis",
     version="0.1.0",
-    description="Summarizes a whole corpus, extractive and abstractive, with Apache Beam and a Keras Transformer",
+    description=(
+        "Summarizes a whole corpus, extractive and abstractive, with Apache "
+        "Beam and a Keras Transformer"
+    ),
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",

@@ -2,7 +2,7 @@
 `--help` answers at once.
 
 Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stopped by
-    SIGTERM with the state saved.
+SIGTERM with the state saved.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from precis.model.errors import PrecisError
@@ -20,39 +20,27 @@ from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines import options
 from precis.pipelines.flags import add_flags
 
+_BEAM_HELP = (
+    "Flags that are not listed here go to Beam, as in --runner DataflowRunner or "
+    "--direct_num_workers 2."
+)
+
 
 class Command(NamedTuple):
-    """A subcommand: one line of help, the options it takes, and whether flags it does
-    not know go to Beam.
+    """A subcommand.
+
+    Attributes:
+      help: one line that says what it makes of what.
+      concerns: the dataclasses whose fields are its flags.
+      uses_beam: whether flags that it does not know go to Beam.
+      run: takes the flags as keywords and Beam's own flags; prints the result and
+          returns the exit code.
     """
 
     help: str
     concerns: tuple[type, ...]
     uses_beam: bool
-
-
-COMMANDS = {
-    "prepare": Command(
-        "corpus -> vocabulary -> TFRecord shards", options.PREPARE, True
-    ),
-    "train": Command(
-        "records -> bundle",
-        tuple(dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))),
-        False,
-    ),
-    "import": Command("checkpoint of another project -> bundle", options.IMPORT, False),
-    "summarize": Command(
-        "corpus (+ bundle) -> Parquet with both summaries", options.SUMMARIZE, True
-    ),
-    "export": Command(
-        "bundle -> TensorFlow SavedModel from text to summaries", options.EXPORT, False
-    ),
-    "attention": Command(
-        "bundle + text -> picture of what the network reads", options.ATTENTION, False
-    ),
-    "evaluate": Command("Parquet -> ROUGE table", options.EVALUATE, True),
-}
-_BEAM_HELP = "Flags that are not listed here go to Beam, as in --runner DataflowRunner or --direct_num_workers 2."
+    run: Callable[[dict[str, Any], list[str]], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,21 +51,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, is_verbose = values.pop("command"), values.pop("verbose")
     if rest and not COMMANDS[name].uses_beam:
         print(
-            f"precis {name}: there is no flag {' '.join(rest)}; see `precis {name} --help`",
+            f"precis {name}: there is no flag {' '.join(rest)}; see `precis {name} "
+            "--help`",
             file=sys.stderr,
         )
         return 2
     _set_logging(is_verbose)
     try:
-        return _run(name, values, rest)
+        return COMMANDS[name].run(values, rest)
     except PrecisError as error:
         if is_verbose and error.__cause__ is not None:
             logging.getLogger("precis").error("cause", exc_info=error.__cause__)
         print(f"precis {name}: {error}", file=sys.stderr)
         return error.exit_code
-    except (
-        OSError
-    ) as error:  # A disk that is full or not to be written: no defect, so no traceback.
+    # A disk that is full or cannot be written is no defect, so there is no traceback.
+    except OSError as error:
         if is_verbose:
             logging.getLogger("precis").error("cause", exc_info=error)
         print(f"precis {name}: {error}", file=sys.stderr)
@@ -136,62 +124,17 @@ def _set_logging(is_verbose: bool) -> None:
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
 
 
-def _run(name: str, values: dict[str, Any], beam_args: list[str]) -> int:
-    if name == "train":
-        return _train(values)
-    if name == "import":
-        import_tensorflow()
-        from precis.pipelines.import_checkpoint import import_checkpoint
+def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.pipelines.prepare import prepare
 
-        print(f"model {import_checkpoint(**values)}\nwrote {values['output']}")
-    elif name == "export":
-        import_tensorflow()
-        from precis.pipelines.export import export
-
-        print(f"model {export(**values)['model_id']}\nwrote {values['output']}")
-    elif name == "attention":
-        import_tensorflow()
-        from precis.pipelines.attention import attention
-
-        print(f"wrote {attention(**values)}")
-    elif name == "prepare":
-        from precis.pipelines.prepare import prepare
-
-        info = prepare(beam_args=beam_args, **values)
-        counts = {split: info.records(split) for split in info.splits}
-        print(
-            f"records: {_listed(counts)}; {_listed(info.counts)}\nwrote {values['output']}"
-        )
-    elif name == "summarize":
-        from precis.model.inference.search_cost import in_one_line
-        from precis.pipelines.summarize import summarize
-
-        manifest = summarize(beam_args=beam_args, **values)
-        print(f"documents: {_listed(manifest['counts'])}")
-        print(f"summaries: {_listed(manifest['summary_methods'])}")
-        if manifest["quality_flags"]:
-            print(f"quality flags: {_listed(manifest['quality_flags'])}")
-        if manifest["fallbacks"]:
-            print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
-        if manifest["search"]:
-            print(in_one_line(manifest["search"]))
-        names = {
-            "model": "model_id",
-            "extractor": "extractive_model_id",
-            "keyphrases": "keyphrase_model_id",
-        }
-        models = "".join(
-            f", {name} {manifest[key]}" for name, key in names.items() if manifest[key]
-        )
-        print(f"run {manifest['run_id']}{models}\nwrote {values['output']}")
-    else:
-        from precis.pipelines.evaluate import evaluate
-
-        evaluate(beam_args=beam_args, **values)
+    info = prepare(beam_args=beam_args, **values)
+    records = _listed({split: info.records(split) for split in info.splits})
+    print(f"records: {records}; {_listed(info.counts)}")
+    print(f"wrote {values['output']}")
     return 0
 
 
-def _train(values: dict[str, Any]) -> int:
+def _train(values: dict[str, Any], _: list[str]) -> int:
     import_tensorflow()
     from precis.model.training.loop import Interrupted
     from precis.pipelines.train import train
@@ -201,20 +144,125 @@ def _train(values: dict[str, Any]) -> int:
     except Interrupted as error:
         print(f"precis train: {error}", file=sys.stderr)
         return 143
-    scores = ", ".join(
-        f"{name} {value:.3f}" for name, value in result.validation.items()
-    )
-    step = f" of step {result.step}" if result.step else ""
-    print(
-        f"model {result.model_id}{step}"
-        + (f": validation {scores}" if scores else "")
-        + f"\nwrote {result.bundle}"
-    )
+    line = f"model {result.model_id}"
+    if result.step:
+        line += f" of step {result.step}"
+    if result.validation:
+        scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
+        line += f": validation {', '.join(scores)}"
+    print(line)
+    print(f"wrote {result.bundle}")
     return 0
 
 
-def _listed(counts: Any) -> str:
+def _import(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.import_checkpoint import import_checkpoint
+
+    print(f"model {import_checkpoint(**values)}")
+    print(f"wrote {values['output']}")
+    return 0
+
+
+def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.model.inference.search_cost import in_one_line
+    from precis.pipelines.summarize import summarize
+
+    manifest = summarize(beam_args=beam_args, **values)
+    print(f"documents: {_listed(manifest['counts'])}")
+    print(f"summaries: {_listed(manifest['summary_methods'])}")
+    if manifest["quality_flags"]:
+        print(f"quality flags: {_listed(manifest['quality_flags'])}")
+    if manifest["fallbacks"]:
+        print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
+    if manifest["search"]:
+        print(in_one_line(manifest["search"]))
+    models = {
+        "model": manifest["model_id"],
+        "extractor": manifest["extractive_model_id"],
+        "keyphrases": manifest["keyphrase_model_id"],
+    }
+    used = [f", {name} {model}" for name, model in models.items() if model]
+    print(f"run {manifest['run_id']}{''.join(used)}")
+    print(f"wrote {values['output']}")
+    return 0
+
+
+def _export(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.export import export
+
+    print(f"model {export(**values)['model_id']}")
+    print(f"wrote {values['output']}")
+    return 0
+
+
+def _attention(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.attention import attention
+
+    print(f"wrote {attention(**values)}")
+    return 0
+
+
+def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.pipelines.evaluate import evaluate
+
+    evaluate(beam_args=beam_args, **values)
+    return 0
+
+
+def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+_TRAIN_CONCERNS = tuple(
+    dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))
+)
+COMMANDS = {
+    "prepare": Command(
+        help="corpus -> vocabulary -> TFRecord shards",
+        concerns=options.PREPARE,
+        uses_beam=True,
+        run=_prepare,
+    ),
+    "train": Command(
+        help="records -> bundle",
+        concerns=_TRAIN_CONCERNS,
+        uses_beam=False,
+        run=_train,
+    ),
+    "import": Command(
+        help="checkpoint of another project -> bundle",
+        concerns=options.IMPORT,
+        uses_beam=False,
+        run=_import,
+    ),
+    "summarize": Command(
+        help="corpus (+ bundle) -> Parquet with both summaries",
+        concerns=options.SUMMARIZE,
+        uses_beam=True,
+        run=_summarize,
+    ),
+    "export": Command(
+        help="bundle -> TensorFlow SavedModel from text to summaries",
+        concerns=options.EXPORT,
+        uses_beam=False,
+        run=_export,
+    ),
+    "attention": Command(
+        help="bundle + text -> picture of what the network reads",
+        concerns=options.ATTENTION,
+        uses_beam=False,
+        run=_attention,
+    ),
+    "evaluate": Command(
+        help="Parquet -> ROUGE table",
+        concerns=options.EVALUATE,
+        uses_beam=True,
+        run=_evaluate,
+    ),
+}
 
 
 if __name__ == "__main__":

@@ -38,13 +38,15 @@ class FailureOptions:
 
     max_failed_share: float = flag(
         0.5,
-        "share of the records that may become dead letters before the job fails with exit code 1",
+        "share of the records that may become dead letters before the job fails with "
+        "exit code 1",
     )
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_failed_share <= 1:
             raise UsageError(
-                f"--max_failed_share is a share from 0 to 1, not {self.max_failed_share}"
+                "--max_failed_share is a share from 0 to 1, not "
+                f"{self.max_failed_share}"
             )
 
 
@@ -55,21 +57,25 @@ class PrepareOptions:
     output: str = required("folder for the records, the vocabulary and dataset.json")
     target: str = flag(
         "highlights",
-        "what a network shall learn to write: the highlights, the first of them as a headline, or the phrases of the article they name",
+        "what a network shall learn to write: the highlights, the first of them as a "
+        "headline, or the phrases of the article they name",
         choices=tuple(TARGETS),
     )
     task_prefix: str = flag(
         "",
-        "text before every article, by which a network of several tasks knows its task, such as 'summarize: '",
+        "text before every article, by which a network of several tasks knows its "
+        "task, such as 'summarize: '",
     )
     tokenizer: str = flag(
         "",
-        "tokenizer to encode with: the folder of one, or of records or a bundle that have one, such as an imported network that is to be "
+        "tokenizer to encode with: the folder of one, or of records or a bundle that "
+        "have one, such as an imported network that is to be "
         "trained further; without it a vocabulary is learned",
     )
     source_tokenizer: str = flag(
         "",
-        "tokenizer for the articles alone, such as that of an imported encoder; the targets have --tokenizer, or else a subword vocabulary "
+        "tokenizer for the articles alone, such as that of an imported encoder; the "
+        "targets have --tokenizer, or else a subword vocabulary "
         "that is learned from the training split's targets alone",
     )
     vocabulary_size: int = flag(16_000, "pieces of the learned vocabulary, at most")
@@ -83,7 +89,8 @@ class PrepareOptions:
     max_target_tokens: int = flag(128, "longer targets are cut")
     oracle_sentences: int = flag(
         0,
-        "also keep each article's sentences and which of them, at most so many, make its best extractive summary; `precis train` needs "
+        "also keep each article's sentences and which of them, at most so many, make "
+        "its best extractive summary; `precis train` needs "
         "them for --task extractive and keyphrases, 5 is usual; 0 keeps none",
     )
 
@@ -95,11 +102,13 @@ class PrepareOptions:
             )
         if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
             raise UsageError(
-                f"--task_prefix {self.task_prefix!r} is not normalised, as articles are; write {normalised!r}"
+                f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
+                f"are; write {normalised!r}"
             )
         if self.oracle_sentences < 0:
             raise UsageError(
-                f"--oracle_sentences must not be negative, but is {self.oracle_sentences}; 0 keeps none"
+                "--oracle_sentences must not be negative, but is "
+                f"{self.oracle_sentences}; 0 keeps none"
             )
         for name in ("max_source_tokens", "max_target_tokens"):
             if getattr(self, name) < 1:
@@ -108,17 +117,20 @@ class PrepareOptions:
                 )
         if self.vocabulary_size < 300:
             raise UsageError(
-                f"--vocabulary_size must be at least 300, room for the characters of plain text, not {self.vocabulary_size}"
+                "--vocabulary_size must be at least 300, room for the characters of "
+                f"plain text, not {self.vocabulary_size}"
             )
         if self.tokenizer and (self.lower_case or self.reserved_tokens):
             raise UsageError(
-                "--tokenizer brings its own --lower_case and --reserved_tokens; leave them out"
+                "--tokenizer brings its own --lower_case and --reserved_tokens; leave "
+                "them out"
             )
         tokens = (*RESERVED_TOKENS, *self.reserved)
         for token in self.reserved:
             if token.split() != [token] or tokens.count(token) > 1:
                 raise UsageError(
-                    f"--reserved_tokens holds {token!r}, which is there twice or has a space in it; name each token once"
+                    f"--reserved_tokens holds {token!r}, which is there twice or has a "
+                    "space in it; name each token once"
                 )
 
     @property
@@ -135,11 +147,13 @@ class TrainOptions:
 
     task: str = flag(
         "abstractive",
-        "what to train: a network that writes, one that picks sentences, or a classifier of phrases",
+        "what to train: a network that writes, one that picks sentences, or a "
+        "classifier of phrases",
         choices=TASKS,
     )
     records: str = required(
-        "folder that `precis prepare` wrote; to train on several tasks, some with commas between them"
+        "folder that `precis prepare` wrote; to train on several tasks, some with "
+        "commas between them"
     )
     output: str = required(
         "folder for the bundle, and for checkpoints and logs in training/ below it"
@@ -151,7 +165,8 @@ class TrainOptions:
             raise UsageError(f"--task is one of {', '.join(TASKS)}, not {self.task!r}")
         if len(self.folders) > 1 and self.task != "abstractive":
             raise UsageError(
-                f"--records names {len(self.folders)} folders, and --task {self.task} takes one"
+                f"--records names {len(self.folders)} folders, and --task {self.task} "
+                "takes one"
             )
 
     @property
@@ -166,12 +181,14 @@ class NetworkOptions:
 
     recipe: str = flag(
         "",
-        "named settings, of which any flag given beside it replaces one; the README has a table",
+        "named settings, of which any flag given beside it replaces one; the README "
+        "has a table",
         choices=tuple(RECIPES),
     )
     mixture: str = flag(
         "",
-        "with several folders in --records, the proportions of their documents with commas between them; else by size",
+        "with several folders in --records, the proportions of their documents with "
+        "commas between them; else by size",
     )
     init_from: str = flag(
         "", "bundle whose network is trained on; its shape is then its own"
@@ -182,7 +199,8 @@ class NetworkOptions:
     )
     word_vectors: str = flag(
         "",
-        "file of word vectors that embeddings begin with, in the text or the binary format of Word2Vec",
+        "file of word vectors that embeddings begin with, in the text or the binary "
+        "format of Word2Vec",
     )
     architecture: str = flag(
         "transformer", "kind of the network", choices=tuple(ARCHITECTURES)
@@ -209,14 +227,16 @@ class NetworkOptions:
     )
     convolutional_gate: bool = flag(
         False,
-        "a gate of convolutions over the encoder's states, against repetition (Lin et al. 2018)",
+        "a gate of convolutions over the encoder's states, against repetition (Lin et "
+        "al. 2018)",
     )
     pointer: bool = flag(
         True, "copy from the source as well as generate (pointer-generator)"
     )
     coverage: bool = flag(
         False,
-        "the pointer sees what it has read; best as a second phase, with --init_from (See et al. 2017)",
+        "the pointer sees what it has read; best as a second phase, with --init_from "
+        "(See et al. 2017)",
     )
     tied_output: bool = flag(
         True, "read the embedding table backwards instead of an output layer of its own"
@@ -230,7 +250,8 @@ class NetworkOptions:
     def __post_init__(self) -> None:
         if self.init_from and self.encoder:
             raise UsageError(
-                "--init_from brings a whole network and --encoder half of one; leave one of them out"
+                "--init_from brings a whole network and --encoder half of one; leave "
+                "one of them out"
             )
 
     @property
@@ -248,7 +269,8 @@ class NetworkOptions:
             )
         except ValueError as error:
             raise UsageError(
-                f"--mixture {self.mixture!r} holds what is no number; write for instance 0.7,0.3"
+                f"--mixture {self.mixture!r} holds what is no number; write for "
+                "instance 0.7,0.3"
             ) from error
 
 
@@ -257,20 +279,23 @@ class ImportOptions:
     """Checkpoint"""
 
     checkpoint: str = required(
-        "folder of a BART, PEGASUS, T5 or BERT-type encoder in the layout of Hugging Face: config.json, weights, tokenizer",
+        "folder of a BART, PEGASUS, T5 or BERT-type encoder in the layout of Hugging "
+        "Face: config.json, weights, tokenizer",
         argument="DIR",
     )
     output: str = required("folder for the bundle")
     max_source_tokens: int = flag(
         0,
-        "longest source the network reads; 0 takes the checkpoint's limit, and where positions are learned that is the largest",
+        "longest source the network reads; 0 takes the checkpoint's limit, and where "
+        "positions are learned that is the largest",
     )
 
     def __post_init__(self) -> None:
         _check_output(self.output)
         if self.max_source_tokens < 0:
             raise UsageError(
-                f"--max_source_tokens must not be negative, but is {self.max_source_tokens}; 0 takes the checkpoint's limit"
+                "--max_source_tokens must not be negative, but is "
+                f"{self.max_source_tokens}; 0 takes the checkpoint's limit"
             )
 
 
@@ -281,24 +306,30 @@ class SummarizeOptions:
     output: str = required("folder for the summaries, dead letters and manifest")
     bundle: str = flag(
         "",
-        "network, the --output of `precis train` or `precis import`; without it only extractive summaries are written",
+        "network, the --output of `precis train` or `precis import`; without it only "
+        "extractive summaries are written",
     )
     task_prefix: str = flag(
         "",
-        "text before each article that says what to write of it; the bundle's own if it has one",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
     )
     extractive: str = flag(
         "frequency,lead",
-        "extractive methods with commas between them; the first gives extractive_summary. neural needs --extractive_bundle; oracle, the "
-        "sentences closest to the reference, is the upper bound to evaluate the others with, and first only if it is alone",
+        "extractive methods with commas between them; the first gives "
+        "extractive_summary. neural needs --extractive_bundle; oracle, the "
+        "sentences closest to the reference, is the upper bound to evaluate the "
+        "others with, and first only if it is alone",
     )
     extractive_bundle: str = flag(
         "",
-        "network of the method neural, the --output of `precis train --task extractive`",
+        "network of the method neural, the --output of `precis train --task "
+        "extractive`",
     )
     keyphrase_bundle: str = flag(
         "",
-        "classifier of phrases, the --output of `precis train --task keyphrases`; without it there are none",
+        "classifier of phrases, the --output of `precis train --task keyphrases`; "
+        "without it there are none",
     )
     keyphrases: int = flag(10, "keyphrases of a document, at most")
     window_documents: int = flag(
@@ -307,8 +338,10 @@ class SummarizeOptions:
     )
     search_processes: int = flag(
         0,
-        "processes that search, one thread each; 1 searches without further processes, on all threads; "
-        "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has processes of its own",
+        "processes that search, one thread each; 1 searches without further processes, "
+        "on all threads; "
+        "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has "
+        "processes of its own",
     )
     precision: str = flag(
         "float32",
@@ -325,7 +358,8 @@ class SummarizeOptions:
                 )
         if self.search_processes < 0:
             raise UsageError(
-                f"--search_processes must not be negative, but is {self.search_processes}; 0 is one per core"
+                "--search_processes must not be negative, but is "
+                f"{self.search_processes}; 0 is one per core"
             )
         if self.precision not in PRECISIONS:
             raise UsageError(
@@ -348,11 +382,13 @@ class ExportOptions:
     output: str = required("folder for the SavedModel")
     strip_boilerplate: bool = flag(
         True,
-        "leave out credits, datelines and bylines in front of a story, as `precis summarize` does",
+        "leave out credits, datelines and bylines in front of a story, as `precis "
+        "summarize` does",
     )
     task_prefix: str = flag(
         "",
-        "text before each article that says what to write of it; the bundle's own if it has one",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
     )
     precision: str = flag(
         "float32",
@@ -377,11 +413,13 @@ class AttentionOptions:
     output: str = required("file for the picture, a PNG")
     summary: str = flag(
         "",
-        "file with a summary to read as if it were being written; without it the network writes its own",
+        "file with a summary to read as if it were being written; without it the "
+        "network writes its own",
     )
     block: str = flag(
         "cross",
-        "encoder reads the source, self what was written, cross the source; copy is the pointer",
+        "encoder reads the source, self what was written, cross the source; copy is "
+        "the pointer",
         choices=BLOCKS,
     )
     layer: int = flag(0, "from 1 at the bottom; 0 is the last")
@@ -391,18 +429,21 @@ class AttentionOptions:
     )
     strip_boilerplate: bool = flag(
         True,
-        "leave out credits, datelines and bylines in front of a story, as `precis summarize` does",
+        "leave out credits, datelines and bylines in front of a story, as `precis "
+        "summarize` does",
     )
     task_prefix: str = flag(
         "",
-        "text before the article that says what to write of it; the bundle's own if it has one",
+        "text before the article that says what to write of it; the bundle's own if "
+        "it has one",
     )
 
     def __post_init__(self) -> None:
         for name in ("bundle", "text", "output"):
             if not getattr(self, name):
                 raise UsageError(
-                    f"--{name} is empty; name a {'folder' if name == 'bundle' else 'file'}"
+                    f"--{name} is empty; name a "
+                    f"{'folder' if name == 'bundle' else 'file'}"
                 )
         for name in ("layer", "head", "columns"):
             if getattr(self, name) < 0:
@@ -424,15 +465,18 @@ class EvaluateOptions:
     )
     output: str = flag(
         "",
-        "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the run folder",
+        "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the "
+        "run folder",
     )
     baseline: str = flag(
         "",
-        "system that the others are compared with by paired bootstrap; if empty, lead where it is there",
+        "system that the others are compared with by paired bootstrap; if empty, lead "
+        "where it is there",
     )
     split_sentences: bool = flag(
         False,
-        "cut texts that hold several sentences and no line break into one a line before they are scored",
+        "cut texts that hold several sentences and no line break into one a line "
+        "before they are scored",
     )
     show: int = flag(
         0, "print this many documents with their reference and both summaries"
@@ -443,7 +487,8 @@ class EvaluateOptions:
     def __post_init__(self) -> None:
         if not self.input:
             raise UsageError(
-                "--input is empty; give a run folder written by `precis summarize` or a pattern of Parquet files"
+                "--input is empty; give a run folder written by `precis summarize` or "
+                "a pattern of Parquet files"
             )
         if self.show < 0:
             raise UsageError(f"--show must be 0 or more, not {self.show}")
@@ -451,7 +496,8 @@ class EvaluateOptions:
             raise UsageError(f"--resamples must be 1 or more, not {self.resamples}")
         if not 0 < self.confidence < 1:
             raise UsageError(
-                f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 is usual"
+                f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 "
+                "is usual"
             )
 
 

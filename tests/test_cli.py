@@ -51,7 +51,8 @@ def test_help_and_version_exit_with_0(capsys):
     [
         (
             [],
-            "precis: the following arguments are required: COMMAND; see `precis --help`",
+            "precis: the following arguments are required: COMMAND; see `precis "
+            "--help`",
         ),
         (
             ["summarise"],
@@ -59,7 +60,8 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["prepare"],
-            "precis prepare: the following arguments are required: --corpus, --output; see `precis prepare --help`",
+            "precis prepare: the following arguments are required: --corpus, "
+            "--output; see `precis prepare --help`",
         ),
         (
             ["train", "--output", "out"],
@@ -71,11 +73,13 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["import", *NEEDED["import"]],
-            "precis import: checkpoint: there is no such folder; name one that a checkpoint was downloaded to",
+            "precis import: checkpoint: there is no such folder; name one that a "
+            "checkpoint was downloaded to",
         ),
         (
             ["import", "out", "--output", "./out"],
-            "precis import: --output ./out is the checkpoint itself, whose files the bundle would",
+            "precis import: --output ./out is the checkpoint itself, whose files the "
+            "bundle would",
         ),
         (
             ["export", "--output", "out"],
@@ -83,7 +87,8 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["export", *NEEDED["export"]],
-            "precis export: bundle: this is no complete bundle (no manifest.json); name the --output of",
+            "precis export: bundle: this is no complete bundle (no manifest.json); "
+            "name the --output of",
         ),
         (
             ["evaluate"],
@@ -115,7 +120,8 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["evaluate", *NEEDED["evaluate"]],
-            "precis evaluate: run does not exist; give the --output of `precis summarize`",
+            "precis evaluate: run does not exist; give the --output of `precis "
+            "summarize`",
         ),
         (
             ["summarize", *NEEDED["summarize"], "--bundle", "b"],
@@ -135,7 +141,8 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["summarize", *NEEDED["summarize"], "--n_best", "9"],
-            "precis summarize: --n_best must lie between 1 and --beam_width (4), not be 9",
+            "precis summarize: --n_best must lie between 1 and --beam_width (4), not "
+            "be 9",
         ),
         (
             ["prepare", *NEEDED["prepare"], "--tokenizer", "t"],
@@ -180,7 +187,8 @@ def test_a_wrong_command_exits_with_2_and_one_line_and_writes_nothing(
         (["--runner", "SlowRunner"], "--runner SlowRunner is unknown; "),
         (
             ["--direct_num_workers", "many"],
-            "Beam refuses its flags: argument --direct_num_workers: invalid int value: 'many'",
+            "Beam refuses its flags: argument --direct_num_workers: invalid int "
+            "value: 'many'",
         ),
     ],
 )
@@ -199,8 +207,8 @@ def test_a_flag_that_beam_does_not_know_either_is_refused(
 def test_an_abbreviated_flag_is_not_taken_for_the_long_one(capsys, workplace):
     assert exit_code("summarize", *NEEDED["summarize"], "--sentence", "1") == 2
     assert (
-        "'--sentence' is a flag neither of precis nor of Beam; did you mean --sentences?"
-        in capsys.readouterr().err
+        "'--sentence' is a flag neither of precis nor of Beam; did you mean "
+        "--sentences?" in capsys.readouterr().err
     )
     assert contents(workplace) == {}
 
@@ -217,10 +225,8 @@ def test_a_command_that_worked_exits_with_0_and_says_what_it_wrote(workplace, ca
         == 0
     )
     shown = capsys.readouterr().out.splitlines()
-    assert (
-        shown[0]
-        == "documents: duplicates 0, failed 0, read 20, skipped 0, truncated 0, written 20"
-    )
+    counts = "duplicates 0, failed 0, read 20, skipped 0, truncated 0, written 20"
+    assert shown[0] == f"documents: {counts}"
     assert shown[1] == "summaries: lead 20"
     assert re.fullmatch("run [0-9a-f]{16}", shown[2]) and shown[3] == "wrote out"
 
@@ -232,8 +238,8 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
     assert precis("summarize", corpus=corpus, output="out") == 1
     (line,) = said(capsys.readouterr().err, "summarize")
     assert (
-        "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than --max_failed_share 0.5 allows"
-        in line
+        "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than "
+        "--max_failed_share 0.5 allows" in line
     )
 
 
@@ -255,7 +261,8 @@ def raise_in_pipeline(monkeypatch, error):
         (
             OSError(28, "No space left on device"),
             1,
-            "precis summarize: the pipeline failed: OSError: [Errno 28] No space left on device",
+            "precis summarize: the pipeline failed: OSError: [Errno 28] No space left "
+            "on device",
         ),
         (
             ZeroDivisionError("a defect"),
@@ -281,11 +288,13 @@ def test_what_a_task_raises_is_told_in_one_line(
     ("message", "expected"),
     [
         (
-            "Traceback\n  File x\nmodel.errors.DataError: a: damaged [while running 'Encode']\n",
+            "Traceback\n  File x\nmodel.errors.DataError: a: damaged [while running "
+            "'Encode']\n",
             DataError("a: damaged"),
         ),
         (
-            "Traceback\nmodel.errors.UsageError: no: such [while running 'A']\n\nworker logs\n",
+            "Traceback\nmodel.errors.UsageError: no: such [while running "
+            "'A']\n\nworker logs\n",
             UsageError("no: such"),
         ),
         (

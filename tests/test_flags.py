@@ -159,8 +159,8 @@ def test_help_says_what_a_flag_is_for_and_its_default():
     add_flags(parser, (Paint, House))
     shown = " ".join(parser.format_help().split())
     assert (
-        "Paint of a house: --colour STR what it looks like --coats INT how often (default: 2)"
-        in shown
+        "Paint of a house: --colour STR what it looks like --coats INT how often "
+        "(default: 2)" in shown
     )
     assert "5% more if it rains (default: 0.5)" in shown
     assert (
