@@ -1,9 +1,8 @@
-"""Flags: one frozen dataclass per concern, turned into command-line flags and keyword
-arguments alike.
+"""Flags: frozen dataclasses, turned into command-line flags and keyword arguments.
 
-A job names the dataclasses it takes; field names are unique across them, so that
-`precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the same field.
-Defaults stand in the dataclasses only.
+A job names the dataclasses it takes, one for each concern. Field names are unique
+across them, so `precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the
+same field. Defaults stand in the dataclasses only.
 """
 
 import argparse
@@ -15,129 +14,119 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from precis.model.config import flag, required
 from precis.model.errors import UsageError
-
-__all__ = ["add_flags", "flag", "read_flags", "required"]
 
 
 def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None:
-    """Adds a flag for every field of the given dataclasses; of one that two have, as
-    alternatives may, the first.
+    """Adds a flag for every field of the given dataclasses.
+
+    Of a field that two of them have, as alternatives may, the first is added.
     """
-    known: set[str] = set()
+    names: set[str] = set()
     for concern in concerns:
-        group = parser.add_argument_group(
-            (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
-        )
+        title = (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
+        group = parser.add_argument_group(title)
         hints = typing.get_type_hints(concern)
         for field in dataclasses.fields(concern):
-            if field.name not in known:
+            if field.name not in names:
                 _add_flag(group, field, hints[field.name])
-                known.add(field.name)
+                names.add(field.name)
 
 
 def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
     is_required = field.default is dataclasses.MISSING
-    settings: dict[str, Any] = {
-        "help": field.metadata.get("help", ""),
-        "required": is_required,
-        "default": argparse.SUPPRESS,
-    }
+    text = field.metadata.get("help", "")
     if not is_required and field.default not in ("", None):
-        settings["help"] += f" (default: {field.default})"
-    settings["help"] = settings["help"].replace("%", "%%")
+        text += f" (default: {field.default})"
+    text = text.replace("%", "%%")
     kind = _value_type(hint)
+    if "argument" in field.metadata:
+        metavar = field.metadata["argument"]
+        group.add_argument(field.name, type=kind, metavar=metavar, help=text)
+        return
+    settings: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
     if kind is bool:
         settings["action"] = argparse.BooleanOptionalAction
-        settings.pop("required")
     else:
         settings["type"] = kind
-        settings["metavar"] = kind.__name__.upper()
-        if "argument" in field.metadata:
-            group.add_argument(
-                field.name,
-                type=kind,
-                metavar=field.metadata["argument"],
-                help=settings["help"],
-            )
-            return
+        settings["required"] = is_required
         if "choices" in field.metadata:
             settings["choices"] = field.metadata["choices"]
-            settings.pop("metavar")
+        else:
+            settings["metavar"] = kind.__name__.upper()
     group.add_argument(f"--{field.name}", **settings)
 
 
 def _value_type(hint: Any) -> type:
     """The type a flag is parsed with: `int | None` is parsed as an int."""
-    if isinstance(hint, types.UnionType):
-        return next(
-            kind for kind in typing.get_args(hint) if kind is not types.NoneType
-        )
-    return hint
+    if not isinstance(hint, types.UnionType):
+        return hint
+    kinds = typing.get_args(hint)
+    return next(kind for kind in kinds if kind is not types.NoneType)
 
 
 def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
-    """Builds one instance of each dataclass from named values.
+    """Builds an instance of each dataclass from named values.
 
     Raises:
-      UsageError: a name that no dataclass has, or a value that one refuses.
+      UsageError: a name that no dataclass has, or a value that a dataclass refuses.
     """
-    known = {
+    concern_of = {
         field.name: concern
         for concern in concerns
         for field in dataclasses.fields(concern)
     }
     for name in values:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(
-                f"unknown option {name!r}"
-                + (f"; did you mean {close[0]!r}?" if close else "")
-            )
-    built = []
-    for concern in concerns:
-        hints = typing.get_type_hints(concern)
-        own = {
-            name: _checked(name, value, hints[name])
-            for name, value in values.items()
-            if known[name] is concern
-        }
-        missing = [
-            f.name
-            for f in dataclasses.fields(concern)
-            if f.default is dataclasses.MISSING and f.name not in own
-        ]
-        if missing:
-            raise UsageError(
-                f"--{missing[0]} is needed: {_help_of(concern, missing[0])}"
-            )
-        built.append(concern(**own))
-    return built
+        if name not in concern_of:
+            close = difflib.get_close_matches(name, concern_of, n=1)
+            suggestion = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(f"unknown option {name!r}{suggestion}")
+    return [
+        _build(
+            concern,
+            {
+                name: value
+                for name, value in values.items()
+                if concern_of[name] is concern
+            },
+        )
+        for concern in concerns
+    ]
+
+
+def _build(concern: type, values: dict[str, Any]) -> Any:
+    """An instance of a dataclass.
+
+    Raises:
+      UsageError: a field without a default has no value, or a value is refused.
+    """
+    for field in dataclasses.fields(concern):
+        if field.default is dataclasses.MISSING and field.name not in values:
+            raise UsageError(f"--{field.name} is needed: {field.metadata['help']}")
+    hints = typing.get_type_hints(concern)
+    return concern(
+        **{name: _checked(name, value, hints[name]) for name, value in values.items()}
+    )
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
-    """The value as the command line would give it: a `pathlib` path is a string, a
-    whole number may stand for any number.
+    """The value as the command line would give it.
+
+    A `pathlib` path becomes a string, and an integer may stand for a float.
+
+    Raises:
+      UsageError: a value of another type.
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     kind = _value_type(hint)
-    is_absent = value is None and isinstance(hint, types.UnionType)
+    if value is None and isinstance(hint, types.UnionType):
+        return value
+    is_bool = isinstance(value, bool)
     is_number = kind is float and isinstance(value, int)
-    if not (is_absent or is_number or isinstance(value, kind)) or (
-        isinstance(value, bool) and kind is not bool
-    ):
+    if is_bool != (kind is bool) or not (isinstance(value, kind) or is_number):
         raise UsageError(f"{name} takes a value of type {kind.__name__}, not {value!r}")
     return value
-
-
-def _help_of(concern: type, name: str) -> str:
-    return next(
-        f.metadata.get("help", "")
-        for f in dataclasses.fields(concern)
-        if f.name == name
-    )
 
 
 def option_names(concerns: Sequence[type]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line, called within the test's own process, and what it left on the disk."""
+"""The command line, called within the process of a test, and the files it wrote."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def results(folder: str | os.PathLike) -> dict[str, Any]:
 
 
 def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
-    """Writes records, or lines as they stand, and returns the `--corpus` of the file."""
+    """Writes records, or lines as they are; returns the `--corpus` of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         record if isinstance(record, bytes) else _line(record) for record in records
@@ -81,7 +81,7 @@ def _line(record: dict | str) -> bytes:
     )
 
 
-def said(stderr: str, command: str) -> list[str]:
+def error_lines(stderr: str, command: str) -> list[str]:
     """The lines of standard error that precis itself wrote."""
     return [
         line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")

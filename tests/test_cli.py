@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from command_line import contents, exit_code, precis, said, write_jsonl
+from command_line import contents, error_lines, exit_code, precis, write_jsonl
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines import beam_runner
@@ -34,13 +34,13 @@ def workplace(tmp_path, monkeypatch):
 def test_help_and_version_exit_with_0(capsys):
     for argv in (["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)):
         assert exit_code(*argv) == 0
-    shown = capsys.readouterr().out
+    lines = capsys.readouterr().out
     assert all(
-        f"{name} " in shown and command.help in shown
+        f"{name} " in lines and command.help in lines
         for name, command in COMMANDS.items()
     )
     assert (
-        shown.count("Flags that are not listed here go to Beam")
+        lines.count("Flags that are not listed here go to Beam")
         == len(BEAM_COMMANDS)
         == 3
     )
@@ -213,7 +213,7 @@ def test_an_abbreviated_flag_is_not_taken_for_the_long_one(capsys, workplace):
     assert contents(workplace) == {}
 
 
-def test_a_command_that_worked_exits_with_0_and_says_what_it_wrote(workplace, capsys):
+def test_a_finished_command_exits_with_0_and_names_its_output(workplace, capsys):
     assert (
         precis(
             "summarize",
@@ -224,11 +224,11 @@ def test_a_command_that_worked_exits_with_0_and_says_what_it_wrote(workplace, ca
         )
         == 0
     )
-    shown = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     counts = "duplicates 0, failed 0, read 20, skipped 0, truncated 0, written 20"
-    assert shown[0] == f"documents: {counts}"
-    assert shown[1] == "summaries: lead 20"
-    assert re.fullmatch("run [0-9a-f]{16}", shown[2]) and shown[3] == "wrote out"
+    assert lines[0] == f"documents: {counts}"
+    assert lines[1] == "summaries: lead 20"
+    assert re.fullmatch("run [0-9a-f]{16}", lines[2]) and lines[3] == "wrote out"
 
 
 def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
@@ -236,7 +236,7 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
         workplace / "c.jsonl", [{"article": "Rain fell."}, "{broken", "[]"]
     )
     assert precis("summarize", corpus=corpus, output="out") == 1
-    (line,) = said(capsys.readouterr().err, "summarize")
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert (
         "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than "
         "--max_failed_share 0.5 allows" in line
@@ -271,13 +271,13 @@ def raise_in_pipeline(monkeypatch, error):
         ),
     ],
 )
-def test_what_a_task_raises_is_told_in_one_line(
+def test_an_error_of_a_task_is_one_line(
     error, code, message, monkeypatch, capsys, caplog
 ):
     raise_in_pipeline(monkeypatch, error)
     assert exit_code("summarize", *NEEDED["summarize"]) == code
     stderr = capsys.readouterr().err
-    (line,) = said(stderr, "summarize")
+    (line,) = error_lines(stderr, "summarize")
     assert line.startswith(message) and "Traceback" not in stderr
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     if isinstance(error, UsageError | DataError):
@@ -304,7 +304,7 @@ def test_what_a_task_raises_is_told_in_one_line(
         ("", JobError("the pipeline failed: RuntimeError: ")),
     ],
 )
-def test_what_another_process_raised_is_read_from_its_traceback(message, expected):
+def test_an_error_of_another_process_is_read_from_its_traceback(message, expected):
     found = beam_runner._as_precis_error(RuntimeError(message))
     assert (type(found), str(found)) == (type(expected), str(expected))
 
@@ -314,7 +314,7 @@ def test_verbose_shows_the_cause(monkeypatch, capsys, caplog):
     with caplog.at_level(logging.ERROR, logger="precis"):
         assert exit_code("summarize", "--verbose", *NEEDED["summarize"]) == 1
     (record,) = [record for record in caplog.records if record.name == "precis"]
-    assert record.exc_info and said(capsys.readouterr().err, "summarize") == [
+    assert record.exc_info and error_lines(capsys.readouterr().err, "summarize") == [
         "precis summarize: the file is damaged"
     ]
 
@@ -328,13 +328,13 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     monkeypatch.setattr("precis.pipelines.tasks.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
-    assert said(stderr, "summarize") == [
+    assert error_lines(stderr, "summarize") == [
         "precis summarize: [Errno 28] No space left on device: 'out/_SUCCESS'"
     ]
     assert "Traceback" not in stderr and not os.path.exists("out/_SUCCESS")
 
 
-def test_a_defect_is_shown_whole(monkeypatch):
+def test_a_defect_keeps_its_traceback(monkeypatch):
     def fail(**_):
         raise ZeroDivisionError("a defect")
 
@@ -373,7 +373,7 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
-def test_a_job_that_does_not_end_done_has_failed(state):
+def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
     from types import SimpleNamespace
 
     from precis.model.errors import JobError

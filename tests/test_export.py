@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from command_line import contents, exit_code, precis, said, write_jsonl
+from command_line import contents, error_lines, exit_code, precis, write_jsonl
 
 import precis.model.inference.export
 from precis.model.bundle.network_bundle import load_bundle, save_bundle
@@ -405,7 +405,7 @@ def test_an_imported_network_is_refused(tmp_path, capsys):
         exit_code("export", str(tmp_path / "bundle"), "--output", str(tmp_path / "out"))
         == 2
     )
-    (line,) = said(capsys.readouterr().err, "export")
+    (line,) = error_lines(capsys.readouterr().err, "export")
     assert (
         "an imported network cannot be exported: its tokenizer runs in the tokenizers library"
         in line

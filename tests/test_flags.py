@@ -29,7 +29,7 @@ from precis.pipelines.options import (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paint:
-    """Paint of a house.
+    """Paint of a wall.
 
     This line is no heading.
     """
@@ -48,15 +48,15 @@ class Paint:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class House:
-    """House"""
+class Wall:
+    """Wall"""
 
-    rooms: int = flag(3, "rooms")
+    bricks: int = flag(3, "bricks")
 
 
 def parse(*argv):
     parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
-    add_flags(parser, (Paint, House))
+    add_flags(parser, (Paint, Wall))
     return vars(parser.parse_args(argv))
 
 
@@ -71,9 +71,9 @@ class Fence:
     posts: int = flag(4, "posts")
 
 
-def test_of_a_flag_that_alternatives_share_the_first_is_shown_and_both_take_it():
+def test_the_help_shows_the_first_of_two_flags_of_one_name():
     parser = argparse.ArgumentParser(prog="paint", allow_abbrev=False)
-    add_flags(parser, (Paint, House, Fence))
+    add_flags(parser, (Paint, Wall, Fence))
     values = vars(
         parser.parse_args(["--colour", "red", "--coats", "7", "--posts", "9"])
     )
@@ -103,7 +103,7 @@ def test_a_flag_has_the_type_of_its_field():
         "round",
         "--primer",
         "7",
-        "--rooms",
+        "--bricks",
         "7",
     )
     assert values == {
@@ -112,7 +112,7 @@ def test_a_flag_has_the_type_of_its_field():
         "litres": 7.0,
         "brush": "round",
         "primer": "7",
-        "rooms": 7,
+        "bricks": 7,
     }
     assert [type(values[name]) for name in ("coats", "litres", "primer")] == [
         int,
@@ -145,21 +145,21 @@ def test_a_bool_is_a_pair_of_flags():
         (["--colour", "red", "--glossy", "yes"], "unrecognized arguments: yes"),
     ],
 )
-def test_a_flag_that_cannot_be_is_refused(argv, message, capsys):
+def test_an_impossible_flag_is_refused(argv, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         parse(*argv)
     assert message in capsys.readouterr().err
 
 
-def test_help_says_what_a_flag_is_for_and_its_default():
+def test_help_gives_the_meaning_and_the_default_of_a_flag():
     parser = argparse.ArgumentParser(
         prog="paint",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=200),
     )
-    add_flags(parser, (Paint, House))
+    add_flags(parser, (Paint, Wall))
     shown = " ".join(parser.format_help().split())
     assert (
-        "Paint of a house: --colour STR what it looks like --coats INT how often "
+        "Paint of a wall: --colour STR what it looks like --coats INT how often "
         "(default: 2)" in shown
     )
     assert "5% more if it rains (default: 0.5)" in shown
@@ -167,16 +167,16 @@ def test_help_says_what_a_flag_is_for_and_its_default():
         "--brush {flat,round}" in shown
         and "--safe, --no-safe whether it may be eaten (default: True)" in shown
     )
-    assert "--primer STR what lies under it House: --rooms INT" in shown
+    assert "--primer STR what lies under it Wall: --bricks INT" in shown
     assert "This line is no heading" not in shown
 
 
 def test_keywords_become_the_dataclasses():
     paint, house = read_flags(
-        (Paint, House), {"colour": "red", "glossy": True, "rooms": 5}
+        (Paint, Wall), {"colour": "red", "glossy": True, "bricks": 5}
     )
-    assert paint == Paint(colour="red", glossy=True, coats=2) and house == House(
-        rooms=5
+    assert paint == Paint(colour="red", glossy=True, coats=2) and house == Wall(
+        bricks=5
     )
 
 
@@ -189,24 +189,24 @@ def test_an_unknown_keyword_is_refused_with_the_nearest_name():
     with pytest.raises(
         UsageError, match="^unknown option 'colours'; did you mean 'colour'\\?$"
     ):
-        read_flags((Paint, House), {"colours": "red"})
+        read_flags((Paint, Wall), {"colours": "red"})
     with pytest.raises(UsageError, match="^unknown option 'zzz'$"):
-        read_flags((Paint, House), {"zzz": 1})
+        read_flags((Paint, Wall), {"zzz": 1})
 
 
 def test_a_missing_keyword_is_named_with_its_meaning():
     with pytest.raises(UsageError, match="^--colour is needed: what it looks like$"):
-        read_flags((Paint, House), {"rooms": 2})
+        read_flags((Paint, Wall), {"bricks": 2})
 
 
 def test_a_value_is_checked_by_its_dataclass():
     with pytest.raises(UsageError, match="--coats must be at least 1, not 0"):
-        read_flags((Paint, House), {"colour": "red", "coats": 0})
+        read_flags((Paint, Wall), {"colour": "red", "coats": 0})
 
 
 def test_option_names():
-    assert option_names((House, Paint)) == [
-        "rooms",
+    assert option_names((Wall, Paint)) == [
+        "bricks",
         "colour",
         "coats",
         "litres",
@@ -357,7 +357,7 @@ RECORDS = {"output": "o"}
         ),
     ],
 )
-def test_options_that_cannot_be_are_refused(concern, values, message):
+def test_impossible_options_are_refused(concern, values, message):
     with pytest.raises(UsageError, match=message):
         concern(**values)
 

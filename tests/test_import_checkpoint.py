@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, exit_code, precis, said, write_jsonl
+from command_line import contents, error_lines, exit_code, precis, write_jsonl
 from small_checkpoint import (
     POSITIONS,
     SETTINGS,
@@ -191,7 +191,7 @@ def test_the_settings_of_a_damaged_bundle_are_not_used(checkpoint, tmp_path, cap
     )
     assert (
         "config.json: missing, or its checksum differs from manifest.json's"
-        in said(capsys.readouterr().err, "summarize")[0]
+        in error_lines(capsys.readouterr().err, "summarize")[0]
     )
     assert not (tmp_path / "run").exists()  # found before any work began
 
@@ -206,7 +206,7 @@ def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(
     assert main(["import", str(tmp_path / "c"), "--output", str(tmp_path / "b")]) == 2
     assert (
         "c: there is no tokenizer, neither tokenizer.json nor vocab.json"
-        in said(capsys.readouterr().err, "import")[0]
+        in error_lines(capsys.readouterr().err, "import")[0]
     )
     write_tokenizer(tmp_path / "c", as_definition=False)
     with pytest.raises(
@@ -260,7 +260,7 @@ def test_an_encoder_writes_no_summaries(command, encoder_checkpoint, tmp_path, c
         else [bundle]
     )
     assert exit_code(command, *named, "--output", str(tmp_path / "run")) == 2
-    line = said(capsys.readouterr().err, command)[0]
+    line = error_lines(capsys.readouterr().err, command)[0]
     assert (
         "b: this bundle is of the kind encoder, and abstractive is asked for here; `precis train --task extractive"
         in line
@@ -353,7 +353,7 @@ def test_a_source_length_that_cannot_be_is_refused(
     )
     assert (
         "--max_source_tokens is 41, and this checkpoint has learned 40 positions; ask for no more"
-        in said(capsys.readouterr().err, "import")[0]
+        in error_lines(capsys.readouterr().err, "import")[0]
     )
     assert (
         main(
@@ -370,7 +370,7 @@ def test_a_source_length_that_cannot_be_is_refused(
     )
     assert (
         "--max_source_tokens must not be negative, but is -1; 0 takes the checkpoint's limit"
-        in said(capsys.readouterr().err, "import")[0]
+        in error_lines(capsys.readouterr().err, "import")[0]
     )
     assert not (tmp_path / "b").exists()
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from command_line import contents, exit_code, precis, said, write_jsonl
+from command_line import contents, error_lines, exit_code, precis, write_jsonl
 from prepared import SMALL, all_examples, examples, fail_at, info, story
 
 from precis.model.errors import UsageError
@@ -556,7 +556,7 @@ def test_reserved_tokens_that_cannot_be_are_refused(tmp_path, capsys):
             )
             == 2
         )
-        (line,) = said(capsys.readouterr().err, "prepare")
+        (line,) = error_lines(capsys.readouterr().err, "prepare")
         assert (
             f"--reserved_tokens holds {wrong!r}, which is there twice or has a space in it"
             in line
@@ -626,7 +626,7 @@ def test_without_training_documents_there_is_no_vocabulary(tmp_path, capsys):
         tmp_path / "c.jsonl", [story(index, highlights=None) for index in range(5)]
     )
     assert precis("prepare", corpus=corpus, output=tmp_path / "out", **SMALL) == 1
-    (line,) = said(capsys.readouterr().err, "prepare")
+    (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
         "the corpus has no training document with a text and highlights to learn a vocabulary from; check --article_field"
         in line
@@ -650,7 +650,7 @@ def test_without_a_record_the_job_fails(undisturbed, tmp_path, capsys):
         )
         == 1
     )
-    (line,) = said(capsys.readouterr().err, "prepare")
+    (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
         "no record was written: " in line
         and "'without_highlights': 5" in line
@@ -737,7 +737,7 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
 ):
     out = tmp_path / "out"
     assert precis("prepare", output=out, max_failed_share=0, **flags) == 1
-    (line,) = said(capsys.readouterr().err, "prepare")
+    (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
         f"5 of {len(LINES)} records failed (read/" in line
         and f"see {out}/dead_letters" in line
@@ -802,7 +802,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_shard(
         patch.setattr(os, "replace", fail)
         assert precis("prepare", output=tmp_path / "out", **flags) == 1
     stderr = capsys.readouterr().err
-    (line,) = said(stderr, "prepare")
+    (line,) = error_lines(stderr, "prepare")
     assert "No space left on device" in line and "Traceback" not in stderr
     assert not [
         name

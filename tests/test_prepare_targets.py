@@ -3,7 +3,7 @@ document, and how it is told.
 """
 
 import pytest
-from command_line import contents, precis, said, write_jsonl
+from command_line import contents, error_lines, precis, write_jsonl
 from prepared import SMALL, all_examples, fail_at, info, story
 
 from precis.model.errors import UsageError
@@ -303,7 +303,7 @@ def test_without_a_document_to_learn_from_the_target_is_named(tmp_path, capsys):
         )
         == 1
     )
-    (line,) = said(capsys.readouterr().err, "prepare")
+    (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
         "the corpus has no training document with a text and keyphrases to learn a vocabulary from; check --article_field"
         in line

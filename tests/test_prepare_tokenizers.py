@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from command_line import contents, precis, said, write_jsonl
+from command_line import contents, error_lines, precis, write_jsonl
 from prepared import SMALL, all_examples, examples, fail_at, info, story
 from small_checkpoint import write_checkpoint, write_tokenizer
 from small_encoder_checkpoint import PIECES, write_encoder, write_pieces
@@ -379,7 +379,7 @@ def test_a_checkpoint_that_was_not_imported_is_refused(
     assert (
         precis("prepare", output=tmp_path / "out", **{flag: checkpoint}, **flags) == 1
     )
-    (line,) = said(capsys.readouterr().err, "prepare")
+    (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
         "checkpoint/tokenizer.json: kind is None and must be 'wordpiece-visible-space'; import a checkpoint with `precis import`"
         in line

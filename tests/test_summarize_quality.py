@@ -8,7 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
-from command_line import precis, said, write_jsonl
+from command_line import error_lines, precis, write_jsonl
 from summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
 from precis.model.errors import DataError
@@ -351,7 +351,7 @@ def test_a_bundle_of_another_kind_is_refused_before_work(
         ({"extractive": "neural"}, "--extractive neural needs --extractive_bundle"),
     ):
         assert precis("summarize", corpus=corpus, output=out, **flags) == 2
-        (line,) = said(capsys.readouterr().err, "summarize")
+        (line,) = error_lines(capsys.readouterr().err, "summarize")
         assert message in line and not out.exists()
 
 

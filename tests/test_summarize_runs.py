@@ -16,7 +16,14 @@ import fsspec
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, precis, results, said, without_times, write_jsonl
+from command_line import (
+    contents,
+    error_lines,
+    precis,
+    results,
+    without_times,
+    write_jsonl,
+)
 from summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
 
 from precis.pipelines.summarize import summarize
@@ -74,7 +81,7 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
 ):
     out = tmp_path / "out"
     assert precis("summarize", output=out, max_failed_share=0, **flags) == 1
-    (line,) = said(capsys.readouterr().err, "summarize")
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert (
         f"4 of {len(LINES)} records failed (read/empty_article 2, " in line
         and not (out / "_SUCCESS").exists()
@@ -105,7 +112,7 @@ def test_a_damaged_bundle_is_one_line(bundle, corpus, tmp_path, capsys, name):
         == 1
     )
     stderr = capsys.readouterr().err
-    (line,) = said(stderr, "summarize")
+    (line,) = error_lines(stderr, "summarize")
     assert (
         name in line
         and "Traceback" not in stderr
@@ -131,7 +138,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_part(
         patch.setattr(os, "fsync", fail)
         assert precis("summarize", output=out, **flags) == 1
     stderr = capsys.readouterr().err
-    (line,) = said(stderr, "summarize")
+    (line,) = error_lines(stderr, "summarize")
     assert "No space left on device" in line and "Traceback" not in stderr
     first = [
         manifest_of(undisturbed)[kind][0]["file"] for kind in ("dead_letters", "files")
