@@ -1,8 +1,11 @@
-"""The built-in corpus `sample:`, synthetic and offline: enough for a small network to
-learn from in minutes.
+"""The built-in corpus `sample:`, synthetic and offline.
 
-`source` is the scheme, `generator` makes the documents, `articles.jsonl` holds the
-hand-written ones. `story` lays an article out; `disasters`, `crime`, `politics`,
-`business`, `leisure` and `science` each hold kinds of story; `names` draws people,
-places and figures, all of them invented.
+A small network learns from it in minutes.
+
+source      lists and reads the scheme `sample:`
+generator   makes the documents; `articles.jsonl` holds the hand-written ones
+story       the material of an article, and how an article is composed of it
+disasters, crime, politics, services, business, leisure, science
+            the kinds of story
+names       draws people, places and figures, all of them invented
 """

@@ -20,20 +20,17 @@ def results(draw: Draw) -> Story:
             "Toys",
         ]
     )
-    firm, rival, boss, analyst = (
-        draw.company(trade),
-        draw.company(trade),
-        draw.person(),
-        draw.person(),
-    )
-    profit, sales, rival_profit, share = (
-        draw.millions(11, 480),
-        draw.millions(500, 990),
-        draw.millions(11, 480),
-        draw.percent(3, 48),
-    )
-    jobs, day = draw.count(120, 4800), draw.day()
-    good = draw.one(
+    firm = draw.company(trade)
+    rival = draw.company(trade)
+    boss = draw.person()
+    analyst = draw.person()
+    profit = draw.millions(11, 480)
+    sales = draw.millions(500, 990)
+    rival_profit = draw.millions(11, 480)
+    share = draw.percent(3, 48)
+    jobs = draw.count(120, 4800)
+    day = draw.day()
+    good_reason = draw.one(
         [
             "strong demand abroad",
             "lower fuel prices",
@@ -42,7 +39,7 @@ def results(draw: Draw) -> Story:
             "its online shop",
         ]
     )
-    bad = draw.one(
+    bad_reason = draw.one(
         [
             "weak demand at home",
             "higher wages",
@@ -60,7 +57,7 @@ def results(draw: Draw) -> Story:
         ]
         highlights = (
             f"Annual profit at {firm} has climbed {share} to {profit}.",
-            f"Chief executive {boss} credits {good}.",
+            f"Chief executive {boss} credits {good_reason}.",
         )
     elif ending == 1:
         change = [
@@ -69,7 +66,7 @@ def results(draw: Draw) -> Story:
         ]
         highlights = (
             f"Annual profit at {firm} has slumped {share} to {profit}.",
-            f"Chief executive {boss} puts it down to {bad}.",
+            f"Chief executive {boss} puts it down to {bad_reason}.",
         )
     else:
         change = [
@@ -78,9 +75,9 @@ def results(draw: Draw) -> Story:
         ]
         highlights = (
             f"{firm} will cut {jobs} jobs after losing {profit} in a year.",
-            f"Boss {boss} points to {bad}.",
+            f"Boss {boss} points to {bad_reason}.",
         )
-    reason = good if ending == 0 else bad
+    reason = good_reason if ending == 0 else bad_reason
     cuts = (
         f"It will cut {jobs} jobs by {draw.date()}."
         if ending == 2
@@ -88,32 +85,59 @@ def results(draw: Draw) -> Story:
     )
     return Story(
         openings=[
-            f"Traders had been waiting for the figures since the market opened at {draw.hour()}.",
-            f"The annual meeting on {draw.day()} was held in a hotel ballroom, with coffee and cake.",
+            (
+                "Traders had been waiting for the figures "
+                f"since the market opened at {draw.hour()}."
+            ),
+            (
+                f"The annual meeting on {draw.day()} was held in a hotel ballroom, "
+                "with coffee and cake."
+            ),
             f"A look at the books of {firm} was awaited with some nerves.",
             "It has been a turbulent year for the whole branch.",
         ],
         leads=[
-            f"{firm} has reported its annual figures, a week after {rival}, and the market took notice.",
-            f"The annual profit of {firm} was the topic of the day among traders, said {analyst}, who follows the company.",
-            f"Annual figures from {firm} were published on {day}, some hours later than planned.",
+            (
+                f"{firm} has reported its annual figures, "
+                f"a week after {rival}, and the market took notice."
+            ),
+            (
+                f"The annual profit of {firm} was the topic of the day among traders, "
+                f"said {analyst}, who follows the company."
+            ),
+            (
+                f"Annual figures from {firm} were published on {day}, "
+                "some hours later than planned."
+            ),
         ],
         facts=[
             change,
             [
                 f"The head of {firm}, {boss}, said that the reason was {reason}.",
                 f'"It was mainly {reason}," said {boss}, chief executive of {firm}.',
-                f"{boss}, chief executive of {firm}, told shareholders that {reason} made the difference.",
+                (
+                    f"{boss}, chief executive of {firm}, "
+                    f"told shareholders that {reason} made the difference."
+                ),
             ],
             [cuts],
         ],
         asides=[
             f"Its rival {rival} had announced a profit of {rival_profit} on {day}.",
             f"Sales were {sales}, about as much as expected.",
-            f"Analyst {analyst} of {draw.last_name()} Bank had hoped for more and spoke of {draw.percent(3, 48)}.",
+            (
+                f"Analyst {analyst} of {draw.last_name()} Bank had hoped for more "
+                f"and spoke of {draw.percent(3, 48)}."
+            ),
             f"The shares closed {draw.percent(1, 9)} lower on the day.",
-            f"The firm was founded in {draw.town()} in {draw.year()} by {draw.person()}.",
-            f"A plant in {draw.town()} with {draw.count(120, 4800)} workers was closed last year.",
+            (
+                f"The firm was founded in {draw.town()} "
+                f"in {draw.year()} by {draw.person()}."
+            ),
+            (
+                f"A plant in {draw.town()} "
+                f"with {draw.count(120, 4800)} workers was closed last year."
+            ),
         ],
         endings=[
             f"The dividend will be paid on {draw.date()}.",
@@ -138,21 +162,25 @@ def recall(draw: Draw) -> Story:
             ("desk lamps", "Lighting", "the switch can give a shock"),
         ]
     )
-    maker, rival, town = draw.company(trade), draw.company(trade), draw.town()
-    units, sold, boss, expert = (
-        draw.count(1200, 98000),
-        draw.count(120000, 900000),
-        draw.person(),
-        draw.person(),
-    )
-    cases, old_cases = draw.count(3, 60), draw.count(3, 60)
+    maker = draw.company(trade)
+    rival = draw.company(trade)
+    town = draw.town()
+    units = draw.count(1200, 98000)
+    sold = draw.count(120000, 900000)
+    boss = draw.person()
+    expert = draw.person()
+    cases = draw.count(3, 60)
+    old_cases = draw.count(3, 60)
     if draw.below(2):
         outcome = [
             f"So far {cases} customers have been injured.",
             f"The safety office knows of {cases} customers who were injured.",
         ]
         highlights = (
-            f"{maker} is recalling {units} {thing} after {cases} customers were injured.",
+            (
+                f"{maker} is recalling {units} {thing} "
+                f"after {cases} customers were injured."
+            ),
             f"The safety office warns that {risk}.",
         )
     else:
@@ -166,22 +194,46 @@ def recall(draw: Draw) -> Story:
         )
     return Story(
         openings=[
-            "Shoppers are being asked to look into their cupboards and check a number on a label.",
-            f"Signs went up in shops across the country on {draw.day()}, and telephone lines were soon busy.",
-            f"The first complaint came from {draw.person()}, a teacher from {draw.town()}.",
-            "It was meant to be the best seller of the season, and now the shelves are empty.",
+            (
+                "Shoppers are being asked to look into their cupboards "
+                "and check a number on a label."
+            ),
+            (
+                f"Signs went up in shops across the country on {draw.day()}, "
+                "and telephone lines were soon busy."
+            ),
+            (
+                f"The first complaint came from {draw.person()}, "
+                f"a teacher from {draw.town()}."
+            ),
+            (
+                "It was meant to be the best seller of the season, "
+                "and now the shelves are empty."
+            ),
         ],
         leads=[
-            f"A recall of {thing} has been announced by {maker}, the newest in a row of such cases.",
-            f"Buyers of {thing} should look closely at what they have at home, the safety office in {town} said.",
-            f"{maker} is in the news because of its {thing}, and a meeting was called at the head office in {town}.",
+            (
+                f"A recall of {thing} has been announced by {maker}, "
+                "the newest in a row of such cases."
+            ),
+            (
+                f"Buyers of {thing} should look closely at what they have at home, "
+                f"the safety office in {town} said."
+            ),
+            (
+                f"{maker} is in the news because of its {thing}, "
+                f"and a meeting was called at the head office in {town}."
+            ),
         ],
         facts=[
             outcome,
             [
                 f"The maker, {maker}, is taking back {units} {thing}.",
                 f"Affected are {units} {thing} made by {maker}.",
-                f"In all, {units} {thing} that {maker} sold since {draw.month()} must go back.",
+                (
+                    f"In all, {units} {thing} "
+                    f"that {maker} sold since {draw.month()} must go back."
+                ),
             ],
             [
                 f"Laboratory checks found that {risk}.",
@@ -190,11 +242,26 @@ def recall(draw: Draw) -> Story:
             ],
         ],
         asides=[
-            f"The company, which has its factory in {town}, sold {sold} goods last year.",
-            f"In {draw.year()} a rival, {rival}, called back {draw.count(1200, 98000)} {thing} after {old_cases} complaints.",
-            f'"I use mine every day," said {draw.person()}, a customer in {draw.town()}.',
-            f"Shares in {draw.company('Stores')}, a large retailer, fell {draw.percent(2, 9)}.",
-            f"Professor {expert} said that such faults were found in one product in {draw.count(200, 5000)}.",
+            (
+                f"The company, which has its factory in {town}, "
+                f"sold {sold} goods last year."
+            ),
+            (
+                f"In {draw.year()} a rival, {rival}, called back "
+                f"{draw.count(1200, 98000)} {thing} after {old_cases} complaints."
+            ),
+            (
+                f'"I use mine every day," said {draw.person()}, '
+                f"a customer in {draw.town()}."
+            ),
+            (
+                f"Shares in {draw.company('Stores')}, "
+                f"a large retailer, fell {draw.percent(2, 9)}."
+            ),
+            (
+                f"Professor {expert} said that such faults were found "
+                f"in one product in {draw.count(200, 5000)}."
+            ),
         ],
         endings=[
             f"Buyers will get their money back until {draw.date()}.",

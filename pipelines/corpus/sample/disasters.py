@@ -6,13 +6,11 @@ from precis.pipelines.corpus.sample.story import Story
 
 def fire(draw: Draw) -> Story:
     """A fire in a building; some were hurt, or nobody was."""
-    town, other_town, chief, witness, owner = (
-        draw.town(),
-        draw.town(),
-        draw.person(),
-        draw.person(),
-        draw.person(),
-    )
+    town = draw.town()
+    other_town = draw.town()
+    chief = draw.person()
+    witness = draw.person()
+    owner = draw.person()
     place = draw.one(
         [
             "bakery",
@@ -35,16 +33,20 @@ def fire(draw: Draw) -> Story:
             "a dropped candle",
         ]
     )
-    hurt, hurt_before, crews, day = (
-        draw.count(3, 48),
-        draw.count(3, 48),
-        draw.count(40, 190),
-        draw.day(),
-    )
+    hurt = draw.count(3, 48)
+    hurt_before = draw.count(3, 48)
+    crews = draw.count(40, 190)
+    day = draw.day()
     if draw.below(2):
         outcome = [
-            f"Ambulances took {hurt} people to hospital, most of them with burns or trouble breathing.",
-            f"A hospital said {hurt} people were being treated for the effects of smoke.",
+            (
+                f"Ambulances took {hurt} people to hospital, "
+                "most of them with burns or trouble breathing."
+            ),
+            (
+                f"A hospital said {hurt} people "
+                "were being treated for the effects of smoke."
+            ),
             f"Doctors treated {hurt} people, and some will stay in hospital overnight.",
         ]
         highlights = (
@@ -58,30 +60,57 @@ def fire(draw: Draw) -> Story:
             "No injuries were reported, which neighbours called a small miracle.",
         ]
         highlights = (
-            f"Nobody was hurt in a {place} fire in {town} that {crews} firefighters fought.",
+            (
+                f"Nobody was hurt in a {place} fire in {town} "
+                f"that {crews} firefighters fought."
+            ),
             f"Chief {chief} blames {cause}.",
         )
     return Story(
         openings=[
             f"Thick smoke hung over the rooftops on {day} and could be seen for miles.",
             f"People living near the river woke to sirens early on {day}.",
-            f"A street that is usually busy was still closed on {day} night, hours after the flames had died down.",
-            f"{witness} was walking the dog when the windows above the road began to glow.",
+            (
+                f"A street that is usually busy was still closed on {day} night, "
+                "hours after the flames had died down."
+            ),
+            (
+                f"{witness} was walking the dog "
+                "when the windows above the road began to glow."
+            ),
         ],
         leads=[
-            f"A fire at a {place} in {town} has kept the emergency services busy since {day}, the {other_town} Gazette reported.",
-            f"Police closed several roads after fire broke out at a {place} on {day} and asked people in {town} to stay indoors.",
-            f"Questions are being asked in {town} about a fire which destroyed a {place} on {day}, officials in {other_town} said.",
+            (
+                f"A fire at a {place} in {town} has kept the emergency services busy "
+                f"since {day}, the {other_town} Gazette reported."
+            ),
+            (
+                f"Police closed several roads after fire broke out at a {place} "
+                f"on {day} and asked people in {town} to stay indoors."
+            ),
+            (
+                f"Questions are being asked in {town} about a fire "
+                f"which destroyed a {place} on {day}, officials in {other_town} said."
+            ),
         ],
         facts=[
             outcome,
             [
                 f"The building, a {place} in the centre of {town}, has lost its roof.",
-                f"It started in the {place} that {owner} has run in {town} for {draw.count(5, 39)} years.",
-                f"Only the outer walls of the {place} were left standing in {town} by the evening.",
+                (
+                    f"It started in the {place} "
+                    f"that {owner} has run in {town} for {draw.count(5, 39)} years."
+                ),
+                (
+                    f"Only the outer walls of the {place} "
+                    f"were left standing in {town} by the evening."
+                ),
             ],
             [
-                f"Investigators found traces of {cause}, fire chief {chief} told reporters.",
+                (
+                    f"Investigators found traces of {cause}, "
+                    f"fire chief {chief} told reporters."
+                ),
                 f'"We are certain that it was {cause}," said {chief}, the fire chief.',
                 f"According to fire chief {chief}, the most likely reason is {cause}.",
             ],
@@ -91,10 +120,16 @@ def fire(draw: Draw) -> Story:
             ],
         ],
         asides=[
-            f"A fire in nearby {other_town} hurt {hurt_before} people in {draw.year()}.",
+            (
+                f"A fire in nearby {other_town} hurt {hurt_before} people "
+                f"in {draw.year()}."
+            ),
             f'"I heard a bang and ran," said {witness}, who lives across the road.',
             f"The owner, {owner}, puts the damage at {draw.thousands(90, 900)}.",
-            f"Two roads stayed shut until {draw.hour()} and {draw.count(100, 900)} homes were without power.",
+            (
+                f"Two roads stayed shut until {draw.hour()} "
+                f"and {draw.count(100, 900)} homes were without power."
+            ),
             f"Councillor {draw.person()} wants more hydrants in the district.",
         ],
         endings=[
@@ -108,55 +143,79 @@ def fire(draw: Draw) -> Story:
 
 def storm(draw: Draw) -> Story:
     """A storm cuts the power or floods homes."""
-    town, other_town, mayor, forecaster = (
-        draw.town(),
-        draw.town(),
-        draw.person(),
-        draw.person(),
-    )
-    name, old_name, wind, old_wind = (
-        draw.first_name(),
-        draw.first_name(),
-        draw.count(81, 170),
-        draw.count(81, 170),
-    )
-    homes, cost, old_cost, day = (
-        draw.count(800, 48000),
-        draw.millions(2, 60),
-        draw.millions(2, 60),
-        draw.day(),
-    )
+    town = draw.town()
+    other_town = draw.town()
+    mayor = draw.person()
+    forecaster = draw.person()
+    name = draw.first_name()
+    old_name = draw.first_name()
+    wind = draw.count(81, 170)
+    old_wind = draw.count(81, 170)
+    homes = draw.count(800, 48000)
+    cost = draw.millions(2, 60)
+    old_cost = draw.millions(2, 60)
+    day = draw.day()
     if draw.below(2):
         effect = [
-            f"Falling trees brought down power lines and left {homes} homes in the dark.",
+            (
+                "Falling trees brought down power lines "
+                f"and left {homes} homes in the dark."
+            ),
             f"The grid operator said {homes} homes had no electricity.",
-            f"Candles were sold out by noon, with {homes} homes waiting for the power to return.",
+            (
+                "Candles were sold out by noon, "
+                f"with {homes} homes waiting for the power to return."
+            ),
         ]
         highlights = (
-            f"Storm {name} cut off electricity to {homes} homes around {town} with winds of {wind} kilometres an hour.",
+            (
+                f"Storm {name} cut off electricity to {homes} homes around {town} "
+                f"with winds of {wind} kilometres an hour."
+            ),
             f"Mayor {mayor} estimates the damage at {cost}.",
         )
     else:
         effect = [
             f"The river broke its banks and water entered {homes} homes.",
-            f"Rescue boats went from door to door after {homes} homes were under water.",
+            (
+                "Rescue boats went from door to door "
+                f"after {homes} homes were under water."
+            ),
             f"Cellars filled within minutes, and by dusk {homes} homes were flooded.",
         ]
         highlights = (
             f"Flooding from Storm {name} reached {homes} homes around {town}.",
-            f"Repairs will cost {cost}, and gusts were as strong as {wind} kilometres an hour.",
+            (
+                f"Repairs will cost {cost}, "
+                f"and gusts were as strong as {wind} kilometres an hour."
+            ),
         )
     return Story(
         openings=[
-            f"The worst of the weather was over by {day}, but the clearing up had hardly begun.",
+            (
+                f"The worst of the weather was over by {day}, "
+                "but the clearing up had hardly begun."
+            ),
             f"Schools stayed closed on {day} and trains stood still along the coast.",
-            "Roof tiles, branches and garden chairs lay across the roads as people left their houses.",
+            (
+                "Roof tiles, branches "
+                "and garden chairs lay across the roads as people left their houses."
+            ),
             f"Forecasters had warned for days of a hard {day} night, and it came.",
         ],
         leads=[
-            f"People around {town} are counting the cost of Storm {name}, which also hit {other_town} before it moved out to sea.",
-            f"Storm {name} has passed, the mayor said on {day}, and thousands of homes around {town} are waiting for help.",
-            f"The damage from Storm {name} is greater than was feared, officials in {town} and {other_town} said on {day}.",
+            (
+                f"People around {town} are counting the cost of Storm {name}, "
+                f"which also hit {other_town} before it moved out to sea."
+            ),
+            (
+                f"Storm {name} has passed, the mayor said on {day}, "
+                f"and thousands of homes around {town} are waiting for help."
+            ),
+            (
+                f"The damage from Storm {name} is greater than was feared, "
+                f"officials in {town} and {other_town} said on {day}."
+            ),
         ],
         facts=[
             effect,
@@ -168,7 +227,10 @@ def storm(draw: Draw) -> Story:
             [
                 f"Repairs will cost {cost}, said the mayor, {mayor}.",
                 f'"We are looking at a bill of {cost}," said Mayor {mayor}.',
-                f"Mayor {mayor} put the bill at {cost} after a walk through the streets.",
+                (
+                    f"Mayor {mayor} put the bill at {cost} "
+                    "after a walk through the streets."
+                ),
             ],
             [
                 f"Gusts of {wind} kilometres an hour were measured at the lighthouse.",
@@ -177,10 +239,22 @@ def storm(draw: Draw) -> Story:
         ],
         asides=[
             f"Storm {old_name}, two winters ago, caused losses of {old_cost}.",
-            f"In {other_town}, further inland, only {draw.count(20, 700)} homes were affected.",
-            f"Forecaster {forecaster} said gusts of {old_wind} kilometres an hour had been expected.",
-            f'"I have not seen anything like it since {draw.year()}," said {draw.person()}, a retired fisherman.',
-            f"A ferry with {draw.count(40, 400)} passengers waited outside the harbour of {draw.town()} all night.",
+            (
+                f"In {other_town}, further inland, "
+                f"only {draw.count(20, 700)} homes were affected."
+            ),
+            (
+                f"Forecaster {forecaster} said gusts "
+                f"of {old_wind} kilometres an hour had been expected."
+            ),
+            (
+                f'"I have not seen anything like it since {draw.year()}," '
+                f"said {draw.person()}, a retired fisherman."
+            ),
+            (
+                f"A ferry with {draw.count(40, 400)} passengers waited "
+                f"outside the harbour of {draw.town()} all night."
+            ),
         ],
         endings=[
             "More rain is expected at the weekend.",
@@ -193,14 +267,14 @@ def storm(draw: Draw) -> Story:
 
 def rescue(draw: Draw) -> Story:
     """Someone is found after being lost, in the mountains or at sea."""
-    hiker, leader, friend, town, base = (
-        draw.person(),
-        draw.person(),
-        draw.person(),
-        draw.town(),
-        draw.town(),
-    )
-    age, days, team = draw.count(19, 78), draw.small(), draw.count(12, 95)
+    hiker = draw.person()
+    leader = draw.person()
+    friend = draw.person()
+    town = draw.town()
+    base = draw.town()
+    age = draw.count(19, 78)
+    days = draw.small()
+    team = draw.count(12, 95)
     at_sea = draw.below(2) == 1
     food = draw.one(
         [
@@ -214,46 +288,79 @@ def rescue(draw: Draw) -> Story:
         ]
     )
     if at_sea:
-        what = [
-            f"{hiker}, {age}, had drifted off {town} after the engine of a small boat failed.",
-            f"The boat of {hiker}, {age}, lost its engine off {town} and was carried out by the tide.",
+        accident = [
+            (
+                f"{hiker}, {age}, had drifted off {town} "
+                "after the engine of a small boat failed."
+            ),
+            (
+                f"The boat of {hiker}, {age}, "
+                f"lost its engine off {town} and was carried out by the tide."
+            ),
         ]
-        found = [
+        discovery = [
             f"A fishing crew spotted the boat after {days} days.",
-            f"It was {days} days before a passing trawler saw a red jacket being waved.",
+            (
+                f"It was {days} days "
+                "before a passing trawler saw a red jacket being waved."
+            ),
         ]
         highlights = (
-            f"Sailor {hiker}, {age}, has been saved at sea off {town} after {days} days adrift.",
+            (
+                f"Sailor {hiker}, {age}, "
+                f"has been saved at sea off {town} after {days} days adrift."
+            ),
             f"The survivor lived on {food}.",
         )
     else:
-        what = [
+        accident = [
             f"{hiker}, {age}, had left the marked path above {town} in thick fog.",
             f"Above {town}, a fall into a gully left {hiker}, {age}, unable to walk.",
         ]
-        found = [
+        discovery = [
             f"A rescue dog picked up the scent after {days} days.",
-            f"It was {days} days before a helicopter crew saw a light between the rocks.",
+            (
+                f"It was {days} days "
+                "before a helicopter crew saw a light between the rocks."
+            ),
         ]
         highlights = (
-            f"Walker {hiker}, {age}, was found alive in the hills near {town} after {days} days.",
+            (
+                f"Walker {hiker}, {age}, "
+                f"was found alive in the hills near {town} after {days} days."
+            ),
             f"The walker kept going on {food}.",
         )
     return Story(
         openings=[
             "Relatives had almost given up hope when the telephone rang.",
-            f"There were tears and cheers at the rescue station in {base} on {draw.day()}.",
-            f"A search that had grown larger every day came to a happy end on {draw.day()}.",
+            (
+                "There were tears "
+                f"and cheers at the rescue station in {base} on {draw.day()}."
+            ),
+            (
+                "A search that had grown larger every day came "
+                f"to a happy end on {draw.day()}."
+            ),
             f"When volunteer {friend} heard the shout, it seemed too good to be true.",
         ],
         leads=[
-            f"{hiker} has been found after a search that began in {base}, rescuers said, and is being looked after by doctors.",
-            f"Rescuers said that {hiker}, who was reported missing by a friend, {friend}, had been found alive.",
-            f"The search near {town} is over, a spokesman in {base} said, and {hiker} is on the way home.",
+            (
+                f"{hiker} has been found after a search that began in {base}, "
+                "rescuers said, and is being looked after by doctors."
+            ),
+            (
+                f"Rescuers said that {hiker}, who was reported missing by a friend, "
+                f"{friend}, had been found alive."
+            ),
+            (
+                f"The search near {town} is over, "
+                f"a spokesman in {base} said, and {hiker} is on the way home."
+            ),
         ],
         facts=[
-            what,
-            found,
+            accident,
+            discovery,
             [
                 f"All there was to live on was {food}.",
                 f'"There was nothing left but {food}," the survivor told nurses.',
@@ -262,10 +369,19 @@ def rescue(draw: Draw) -> Story:
         ],
         asides=[
             f"{leader}, who led the search, said {team} volunteers had taken part.",
-            f"Last year {draw.person()}, {draw.count(19, 78)}, was lost near {draw.town()} for {draw.small()} days.",
+            (
+                f"Last year {draw.person()}, {draw.count(19, 78)}, "
+                f"was lost near {draw.town()} for {draw.small()} days."
+            ),
             f'"You never stop looking," said {friend}, {draw.count(19, 78)}.',
-            f"A helicopter from {base} covered {draw.count(100, 900)} square kilometres.",
-            f"The hospital in {draw.town()} said the patient was tired but in good spirits.",
+            (
+                "A helicopter "
+                f"from {base} covered {draw.count(100, 900)} square kilometres."
+            ),
+            (
+                f"The hospital in {draw.town()} said the patient was tired "
+                "but in good spirits."
+            ),
             f"Police had questioned {draw.count(11, 60)} people at a camp site.",
         ],
         endings=[

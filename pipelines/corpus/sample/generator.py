@@ -1,5 +1,6 @@
-"""The documents of the built-in corpus: hand-written ones first, generated ones after
-them, each a function of its index alone.
+"""The documents of the built-in corpus: hand-written documents, then generated ones.
+
+Each document depends on its index alone.
 """
 
 import functools
@@ -15,12 +16,12 @@ from precis.pipelines.corpus.sample import (
     leisure,
     politics,
     science,
+    services,
 )
 from precis.pipelines.corpus.sample.names import Draw
 from precis.pipelines.corpus.sample.story import compose
 
-# Changes whenever any document does, so that work done with the old ones is not taken
-# up again.
+# Changes whenever any document does, so that no job resumes work on other documents.
 VERSION = "1"
 
 KINDS = (
@@ -30,8 +31,8 @@ KINDS = (
     crime.theft,
     crime.court,
     politics.election,
-    politics.bridge,
-    politics.school,
+    services.bridge,
+    services.school,
     politics.strike,
     business.results,
     business.recall,
@@ -59,7 +60,7 @@ def hand_written() -> list[Document]:
     )
     records = [json.loads(line) for line in text.strip().split("\n")]
     return [
-        _named(index, record["article"], record["highlights"], "hand-written")
+        _document(index, record["article"], record["highlights"], "hand-written")
         for index, record in enumerate(records)
     ]
 
@@ -68,12 +69,11 @@ def _generated(index: int) -> Document:
     draw = Draw(f"sample-{index}")
     kind = draw.one(KINDS)
     story = kind(draw)
-    return _named(
-        index, compose(draw, story), "\n".join(story.highlights), kind.__name__
-    )
+    highlights = "\n".join(story.highlights)
+    return _document(index, compose(draw, story), highlights, kind.__name__)
 
 
-def _named(index: int, article: str, highlights: str, kind: str) -> Document:
+def _document(index: int, article: str, highlights: str, kind: str) -> Document:
     document_id = f"sample-{index:06d}"
     return Document(
         document_id, split_of(document_id), article, highlights, {"kind": kind}
@@ -81,12 +81,12 @@ def _named(index: int, article: str, highlights: str, kind: str) -> Document:
 
 
 def split_of(document_id: str) -> str:
-    """The split of a document: 90 per cent train, 5 validation, 5 test, by the hash of
-    its id.
+    """The split of a document by the hash of its id.
+
+    90 per cent of the ids are train, 5 validation and 5 test.
     """
-    bucket = (
-        int.from_bytes(hashlib.sha256(document_id.encode()).digest()[:8], "big") % 100
-    )
+    digest = hashlib.sha256(document_id.encode()).digest()
+    bucket = int.from_bytes(digest[:8], "big") % 100
     if bucket < 90:
         return "train"
     return "validation" if bucket < 95 else "test"

@@ -13,23 +13,34 @@ _CLUBS = [
     "Albion",
     "Harriers",
 ]
+_SONG_BEGINNINGS = [
+    "Silver",
+    "Broken",
+    "Winter",
+    "Paper",
+    "Midnight",
+    "Golden",
+    "Little",
+    "Lonely",
+]
+_OLD_SONG_BEGINNINGS = ["Crimson", "Velvet", "Summer", "Glass"]
 
 
 def match(draw: Draw) -> Story:
     """A football match: a home win, an away win, or a draw."""
-    home, away = (
-        f"{draw.town()} {draw.one(_CLUBS)}",
-        f"{draw.town()} {draw.one(_CLUBS)}",
-    )
+    home = f"{draw.town()} {draw.one(_CLUBS)}"
+    away = f"{draw.town()} {draw.one(_CLUBS)}"
     third = f"{draw.town()} {draw.one(_CLUBS)}"
-    scorer, keeper, coach, other_coach, veteran = (draw.person() for _ in range(5))
+    scorer = draw.person()
+    keeper = draw.person()
+    coach = draw.person()
+    other_coach = draw.person()
+    veteran = draw.person()
     low = draw.below(3)
-    score, minute, other_minute, crowd = (
-        f"{low + draw.between(1, 3)}-{low}",
-        draw.count(61, 90),
-        draw.count(11, 44),
-        draw.count(900, 68000),
-    )
+    score = f"{low + draw.between(1, 3)}-{low}"
+    minute = draw.count(61, 90)
+    other_minute = draw.count(11, 44)
+    crowd = draw.count(900, 68000)
     goal = draw.one(
         [
             "a header",
@@ -74,37 +85,73 @@ def match(draw: Draw) -> Story:
         )
     return Story(
         openings=[
-            f"Heavy rain had turned the pitch into a pond by the time the teams came out on {draw.day()}.",
-            f"It was a night that {veteran}, who has held a season ticket for {draw.count(20, 60)} years, will talk about for a while.",
+            (
+                "Heavy rain had turned the pitch into a pond "
+                f"by the time the teams came out on {draw.day()}."
+            ),
+            (
+                f"It was a night that {veteran}, who has held a season ticket "
+                f"for {draw.count(20, 60)} years, will talk about for a while."
+            ),
             f"The home of {home} was loud long before the whistle.",
-            f"There were empty seats at first, and late trains were to blame on {draw.day()}.",
+            (
+                "There were empty seats at first, "
+                f"and late trains were to blame on {draw.day()}."
+            ),
         ],
         leads=[
-            f"{home} met {away} on a cold evening, and coach {coach} had asked for courage.",
-            f"The meeting of {home} and {away} had been eagerly awaited since the game with {third}.",
-            f"It was {away} who had the ball first at {home}, and keeper {keeper} was soon busy.",
+            (
+                f"{home} met {away} on a cold evening, "
+                f"and coach {coach} had asked for courage."
+            ),
+            (
+                f"The meeting of {home} "
+                f"and {away} had been eagerly awaited since the game with {third}."
+            ),
+            (
+                f"It was {away} who had the ball first at {home}, "
+                f"and keeper {keeper} was soon busy."
+            ),
         ],
         facts=[
             final,
             [
                 f"It was {scorer} who got the {kind} in minute {minute} with {goal}.",
-                f"{scorer} came off the bench and got the {kind} with {goal} in minute {minute}.",
+                (
+                    f"{scorer} came off the bench "
+                    f"and got the {kind} with {goal} in minute {minute}."
+                ),
                 f"The {kind} was {goal} by {scorer} in minute {minute}.",
             ],
         ],
         asides=[
-            f"Coach {coach} had left out {draw.person()}, who was injured in the {draw.one(['cup', 'league'])} game at {third}.",
+            (
+                f"Coach {coach} had left out {draw.person()}, who was injured "
+                f"in the {draw.one(['cup', 'league'])} game at {third}."
+            ),
             f"In minute {other_minute} goalkeeper {keeper} saved from {draw.person()}.",
             f'"We wanted this more than anything," said coach {coach}.',
-            f"Last season the sides met {draw.small()} times, and the last game ended {draw.between(4, 6)}-{draw.between(4, 6)}.",
+            (
+                f"Last season the sides met {draw.small()} times, "
+                f"and the last game ended {draw.between(4, 6)}-{draw.between(4, 6)}."
+            ),
             f"The referee, {draw.person()}, showed {draw.small()} yellow cards.",
-            f'"The luck was not on our side in minute {draw.count(45, 60)}," said {other_coach}, the other coach.',
+            (
+                f'"The luck was not on our side in minute {draw.count(45, 60)}," '
+                f"said {other_coach}, the other coach."
+            ),
             f"{third}, who lead the table, have {draw.count(41, 70)} points.",
         ],
         endings=[
-            f"The next match is against {draw.town()} {draw.one(_CLUBS)} on {draw.date()}.",
+            (
+                f"The next match is against {draw.town()} {draw.one(_CLUBS)} "
+                f"on {draw.date()}."
+            ),
             "Fans sang in the streets until late.",
-            f"The club also said that tickets will cost {draw.percent(2, 9)} more next season.",
+            (
+                "The club also said "
+                f"that tickets will cost {draw.percent(2, 9)} more next season."
+            ),
         ],
         highlights=highlights,
     )
@@ -112,14 +159,12 @@ def match(draw: Draw) -> Story:
 
 def concert(draw: Draw) -> Story:
     """A concert is sold out and praised, or is cancelled."""
-    singer, promoter, fan, town, support = (
-        draw.person(),
-        draw.person(),
-        draw.person(),
-        draw.town(),
-        draw.person(),
-    )
-    ends = draw.shuffled(
+    singer = draw.person()
+    promoter = draw.person()
+    fan = draw.person()
+    town = draw.town()
+    support = draw.person()
+    endings = draw.shuffled(
         [
             "River",
             "Road",
@@ -132,14 +177,12 @@ def concert(draw: Draw) -> Story:
             "Garden",
         ]
     )
-    song = f"{draw.one(['Silver', 'Broken', 'Winter', 'Paper', 'Midnight', 'Golden', 'Little', 'Lonely'])} {ends[0]}"
-    old_song = f"{draw.one(['Crimson', 'Velvet', 'Summer', 'Glass'])} {ends[1]}"
-    crowd, songs, age, price = (
-        draw.count(2100, 88000),
-        draw.count(14, 39),
-        draw.count(21, 81),
-        draw.count(22, 140),
-    )
+    song = f"{draw.one(_SONG_BEGINNINGS)} {endings[0]}"
+    old_song = f"{draw.one(_OLD_SONG_BEGINNINGS)} {endings[1]}"
+    crowd = draw.count(2100, 88000)
+    songs = draw.count(14, 39)
+    age = draw.count(21, 81)
+    price = draw.count(22, 140)
     illness = draw.one(
         [
             "a throat infection",
@@ -152,9 +195,12 @@ def concert(draw: Draw) -> Story:
     )
     date = draw.date()
     if draw.below(2):
-        what = [
+        news = [
             f"{singer}, {age}, sang {songs} songs and was called back again and again.",
-            f"It was the turn of {singer}, {age}, who stayed on stage for {songs} songs.",
+            (
+                f"It was the turn of {singer}, {age}, "
+                f"who stayed on stage for {songs} songs."
+            ),
         ]
         detail = [
             f'The loudest cheers were for "{song}", a new ballad.',
@@ -165,7 +211,7 @@ def concert(draw: Draw) -> Story:
             f'The singer, {age}, also gave them the unreleased "{song}".',
         )
     else:
-        what = [
+        news = [
             f"{singer}, {age}, cannot appear because of {illness}.",
             f"Doctors have told {singer}, {age}, to rest because of {illness}.",
         ]
@@ -181,16 +227,28 @@ def concert(draw: Draw) -> Story:
         openings=[
             f"The first fans had put up their tents outside the gates on {draw.day()}.",
             f"{fan} had saved for months to buy a ticket for {price} dollars.",
-            f"Hotels were fully booked, and a man on {draw.street()} let out his garden shed.",
+            (
+                "Hotels were fully booked, "
+                f"and a man on {draw.street()} let out his garden shed."
+            ),
             "Long before the doors were due to open there was singing in the car park.",
         ],
         leads=[
-            f"{singer} was to be the star of the season in {town}, said promoter {promoter}.",
-            f"There is much talk about the concert of {singer} in {town}, where {support} was also on the bill.",
-            f"The name {singer} was on every wall in {town}, next to that of {support}.",
+            (
+                f"{singer} was to be the star of the season in {town}, "
+                f"said promoter {promoter}."
+            ),
+            (
+                f"There is much talk about the concert of {singer} in {town}, "
+                f"where {support} was also on the bill."
+            ),
+            (
+                f"The name {singer} was on every wall in {town}, "
+                f"next to that of {support}."
+            ),
         ],
         facts=[
-            what,
+            news,
             detail,
             [
                 f"All {crowd} tickets for the arena in {town} had been sold.",
@@ -199,10 +257,19 @@ def concert(draw: Draw) -> Story:
             ],
         ],
         asides=[
-            f'The career began in {draw.year()} with "{old_song}", which sold {draw.count(90000, 900000)} copies.',
+            (
+                f'The career began in {draw.year()} with "{old_song}", '
+                f"which sold {draw.count(90000, 900000)} copies."
+            ),
             f"A band from {draw.town()} led by {support} was booked to play first.",
-            f'"I would not swap my seat for anything," said {fan}, {draw.count(16, 79)}.',
-            f"Promoter {promoter} expects {draw.count(90000, 900000)} visitors on the whole tour.",
+            (
+                f'"I would not swap my seat for anything," said {fan}, '
+                f"{draw.count(16, 79)}."
+            ),
+            (
+                f"Promoter {promoter} expects {draw.count(90000, 900000)} visitors "
+                "on the whole tour."
+            ),
             f"In {draw.town()} last month only {draw.count(900, 2000)} people came.",
         ],
         endings=[
@@ -216,13 +283,11 @@ def concert(draw: Draw) -> Story:
 
 def museum(draw: Draw) -> Story:
     """A museum opens, or it breaks a record in its first year."""
-    town, founder, curator, guest, rival_town = (
-        draw.town(),
-        draw.person(),
-        draw.person(),
-        draw.person(),
-        draw.town(),
-    )
+    town = draw.town()
+    founder = draw.person()
+    curator = draw.person()
+    guest = draw.person()
+    rival_town = draw.town()
     subject = draw.one(
         [
             "clocks",
@@ -239,12 +304,10 @@ def museum(draw: Draw) -> Story:
             "kites",
         ]
     )
-    items, visitors, cost, fee = (
-        draw.count(300, 9800),
-        draw.count(31000, 480000),
-        draw.millions(2, 48),
-        draw.count(4, 19),
-    )
+    items = draw.count(300, 9800)
+    visitors = draw.count(31000, 480000)
+    cost = draw.millions(2, 48)
+    fee = draw.count(4, 19)
     site = draw.one(
         [
             "a former brewery",
@@ -258,7 +321,10 @@ def museum(draw: Draw) -> Story:
     if draw.below(2):
         state = [
             f"From {draw.day()} visitors can see {items} pieces.",
-            f"Behind the doors, which open on {draw.day()}, {items} pieces are waiting.",
+            (
+                f"Behind the doors, which open on {draw.day()}, "
+                f"{items} pieces are waiting."
+            ),
         ]
         highlights = (
             f"A museum of {subject} with {items} pieces is opening in {town}.",
@@ -270,20 +336,38 @@ def museum(draw: Draw) -> Story:
             f"No one had expected {visitors} people in the first year.",
         ]
         highlights = (
-            f"{visitors} people visited the museum of {subject} in {town} in its first year.",
+            (
+                f"{visitors} people visited the museum "
+                f"of {subject} in {town} in its first year."
+            ),
             f"The house that {founder} set up in {site} cost {cost}.",
         )
     return Story(
         openings=[
-            "The smell of fresh paint is still in the air and the cafe serves warm rolls.",
+            (
+                "The smell of fresh paint is still in the air "
+                "and the cafe serves warm rolls."
+            ),
             f"When {guest} first heard of the idea, there was a good deal of laughter.",
-            f"On {draw.day()} a queue reached around the corner and down to {draw.street()}.",
+            (
+                f"On {draw.day()} a queue reached around the corner "
+                f"and down to {draw.street()}."
+            ),
             "Not every passion fits into a living room.",
         ],
         leads=[
-            f"The museum of {subject} in {town} has visitors talking, said curator {curator}.",
-            f"A museum of {subject} is the pride of {town} these days, wrote a newspaper in {rival_town}.",
-            f"Curator {curator} led reporters through the museum of {subject} and had a story about each room.",
+            (
+                f"The museum of {subject} in {town} has visitors talking, "
+                f"said curator {curator}."
+            ),
+            (
+                f"A museum of {subject} is the pride of {town} these days, "
+                f"wrote a newspaper in {rival_town}."
+            ),
+            (
+                f"Curator {curator} led reporters through the museum of {subject} "
+                "and had a story about each room."
+            ),
         ],
         facts=[
             state,
@@ -295,7 +379,10 @@ def museum(draw: Draw) -> Story:
             [
                 f"{founder}, who began to collect as a child, found {site} for it.",
                 f"It was {founder}, a collector, who bought {site} to house it all.",
-                f'"I saw {site} and knew it was the place," said the collector, {founder}.',
+                (
+                    f'"I saw {site} and knew it was the place," said the collector, '
+                    f"{founder}."
+                ),
             ],
             [
                 f"The work cost {cost}.",
@@ -304,7 +391,10 @@ def museum(draw: Draw) -> Story:
         ],
         asides=[
             f"Curator {curator} is proudest of a piece from {draw.year()}.",
-            f"A gallery in {rival_town} counted {draw.count(3000, 30000)} people last year.",
+            (
+                "A gallery "
+                f"in {rival_town} counted {draw.count(3000, 30000)} people last year."
+            ),
             f"Admission is {fee} dollars, and children get in free.",
             f'"We shall be back," said {guest}, who came from {draw.town()}.',
             f"A trust run by {draw.person()} gave {draw.thousands(60, 900)}.",

@@ -13,20 +13,26 @@ def _words(text: str) -> tuple[str, ...]:
 
 FIRST_NAMES = _words(
     """
-    Ada Adeline Agnes Alma Alistair Amara Ambrose Anika Anselm Antonia Arlo Astrid August Aurelia Barnaby Beatrix Benedict Bettina
-    Bram Brigid Bruno Callum Camilla Caspar Cecily Cedric Clara Clement Coralie Cormac Cosima Dagmar Damaris Damian Daphne Darius
-    Delia Dermot Dilys Dominic Dora Edith Edmund Eileen Elias Elodie Elspeth Emeka Emmeline Enid Esme Ewan Fabian Farah Felicity
-    Fergus Fiona Flora Florian Frida Gareth Gemma Gideon Gilda Greta Griffin Gwen Hamish Harriet Hattie Hector Helga Henrik Hester
-    Hilda Hugo Ida Ignatius Imogen Ines Ingrid Iris Isadora Ivo Jasper Jemima Jocelyn Jonas Joyce Judith Julian Juno Kamal Katya
-    Keira Kenji Klara Lachlan Lars Laszlo Leander Leonie Lionel Lorna Lucian Ludwig Lydia Mabel Magnus Malik Marcel Margot Marius
-    Matilda Maud Merle Milo Minna Mira Morag Nadia Nestor Nina Noor Odette Olaf Olive Oscar Otto Pascal Petra Philippa Quentin
-    Ramona Rashid Rhoda Roderick Rowan Rupert Sabine Selma Silas Sonia Stellan Sunita Sybil Tabitha Tamsin Thaddeus Theo Tilda Tobias
-    Ulrich Una Ursula Vera Viggo Viola Walter Wanda Wilfred Willa Xenia Yara Yusuf Zelda Zora
+    Ada Adeline Agnes Alma Alistair Amara Ambrose Anika Anselm Antonia Arlo Astrid
+    August Aurelia Barnaby Beatrix Benedict Bettina Bram Brigid Bruno Callum Camilla
+    Caspar Cecily Cedric Clara Clement Coralie Cormac Cosima Dagmar Damaris Damian
+    Daphne Darius Delia Dermot Dilys Dominic Dora Edith Edmund Eileen Elias Elodie
+    Elspeth Emeka Emmeline Enid Esme Ewan Fabian Farah Felicity Fergus Fiona Flora
+    Florian Frida Gareth Gemma Gideon Gilda Greta Griffin Gwen Hamish Harriet Hattie
+    Hector Helga Henrik Hester Hilda Hugo Ida Ignatius Imogen Ines Ingrid Iris Isadora
+    Ivo Jasper Jemima Jocelyn Jonas Joyce Judith Julian Juno Kamal Katya Keira Kenji
+    Klara Lachlan Lars Laszlo Leander Leonie Lionel Lorna Lucian Ludwig Lydia Mabel
+    Magnus Malik Marcel Margot Marius Matilda Maud Merle Milo Minna Mira Morag Nadia
+    Nestor Nina Noor Odette Olaf Olive Oscar Otto Pascal Petra Philippa Quentin Ramona
+    Rashid Rhoda Roderick Rowan Rupert Sabine Selma Silas Sonia Stellan Sunita Sybil
+    Tabitha Tamsin Thaddeus Theo Tilda Tobias Ulrich Una Ursula Vera Viggo Viola Walter
+    Wanda Wilfred Willa Xenia Yara Yusuf Zelda Zora
     """
 )
 
 _LAST_BEGIN = _words(
-    "Ald Bar Bren Cal Dar Drus Ell Far Gor Hal Har Jas Kor Lam Mar Ned Orl Pel Quar Ros Sal Tal Tar Ul Ver Wal Yar Zel"
+    "Ald Bar Bren Cal Dar Drus Ell Far Gor Hal Har Jas Kor Lam "
+    "Mar Ned Orl Pel Quar Ros Sal Tal Tar Ul Ver Wal Yar Zel"
 )
 _LAST_END = _words(
     "bright combe dane fell gard keth lock lund man mont rick son stow vale well worth"
@@ -34,7 +40,8 @@ _LAST_END = _words(
 LAST_NAMES = tuple(begin + end for begin in _LAST_BEGIN for end in _LAST_END)
 
 _TOWN_BEGIN = _words(
-    "Abber Brack Brim Cald Corm Dren Dusk Elver Fald Gar Hask Hollin Jarn Kell Kil Lusk Marl Merr Nar Orr Pell Quill Rav Sorl Tam Thrum "
+    "Abber Brack Brim Cald Corm Dren Dusk Elver Fald Gar Hask Hollin "
+    "Jarn Kell Kil Lusk Marl Merr Nar Orr Pell Quill Rav Sorl Tam Thrum "
     "Ul Vel Wen Yar Zen"
 )
 _TOWN_END = _words(
@@ -45,7 +52,8 @@ _TOWN_BEFORE = _words("Port North South Upper Old Saint")
 
 _DAYS = _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 _MONTHS = _words(
-    "January February March April May June July August September October November December"
+    "January February March April May June July "
+    "August September October November December"
 )
 _SMALL = _words("two three four five six seven eight nine")
 

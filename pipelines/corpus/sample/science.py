@@ -30,22 +30,21 @@ def study(draw: Draw) -> Story:
             "concentration",
         ]
     )
-    town, other_town, leader, critic, helper = (
-        draw.town(),
-        draw.town(),
-        draw.person(),
-        draw.person(),
-        draw.person(),
-    )
-    people, other_people, gain, months = (
-        draw.count(240, 28000),
-        draw.count(40, 230),
-        draw.percent(6, 42),
-        draw.small(),
-    )
+    town = draw.town()
+    other_town = draw.town()
+    leader = draw.person()
+    critic = draw.person()
+    helper = draw.person()
+    people = draw.count(240, 28000)
+    other_people = draw.count(40, 230)
+    gain = draw.percent(6, 42)
+    months = draw.small()
     if draw.below(2):
         finding = [
-            f"Compared with the others, {aim} was {gain} better among those with the habit.",
+            (
+                "Compared with the others, "
+                f"{aim} was {gain} better among those with the habit."
+            ),
             f"The measured gain in {aim} was {gain}.",
         ]
         subject = [
@@ -71,34 +70,67 @@ def study(draw: Draw) -> Story:
         )
     return Story(
         openings=[
-            "It sounds like the advice of a grandmother, and now it has been put to the test.",
+            (
+                "It sounds like the advice of a grandmother, "
+                "and now it has been put to the test."
+            ),
             f"Researchers rarely get as much post as they did after {draw.day()}.",
             f"Volunteer {helper} wore a small sensor on the wrist day and night.",
             "Magazines print such tips every week, but proof is harder to come by.",
         ],
         leads=[
-            f"A study on {habit} and {aim} has caused some debate, also at the university in {other_town}.",
-            f"Scientists in {town} have looked into {habit}, a matter on which {critic} has written a book.",
-            f"Can {habit} change {aim}? A study from {town} has an answer, and {critic} has doubts.",
+            (
+                f"A study on {habit} and {aim} has caused some debate, "
+                f"also at the university in {other_town}."
+            ),
+            (
+                f"Scientists in {town} have looked into {habit}, "
+                f"a matter on which {critic} has written a book."
+            ),
+            (
+                f"Can {habit} change {aim}? "
+                f"A study from {town} has an answer, and {critic} has doubts."
+            ),
         ],
         facts=[
             finding,
             subject,
             [
-                f"The team at the University of {town} followed {people} people for {months} months.",
-                f"For {months} months {people} people reported to the University of {town}.",
-                f"At the University of {town}, {people} people were examined over {months} months.",
+                (
+                    "The team at the University "
+                    f"of {town} followed {people} people for {months} months."
+                ),
+                (
+                    f"For {months} months {people} people reported "
+                    f"to the University of {town}."
+                ),
+                (
+                    f"At the University of {town}, "
+                    f"{people} people were examined over {months} months."
+                ),
             ],
             [
                 f'"The data are clear," said Professor {leader}, who led the work.',
-                f"Professor {leader}, who led the work, was surprised by how clear the data were.",
+                (
+                    f"Professor {leader}, who led the work, "
+                    "was surprised by how clear the data were."
+                ),
             ],
         ],
         asides=[
-            f"An earlier trial in {other_town} with {other_people} people had pointed the other way.",
-            f"{critic} of the University of {other_town}, who was not involved, urged caution.",
+            (
+                f"An earlier trial in {other_town} "
+                f"with {other_people} people had pointed the other way."
+            ),
+            (
+                f"{critic} of the University of {other_town}, "
+                "who was not involved, urged caution."
+            ),
             f"The work was paid for with {draw.millions(2, 19)} from a foundation.",
-            f"Those who took part were between {draw.count(18, 39)} and {draw.count(60, 89)} years old.",
+            (
+                f"Those who took part were between {draw.count(18, 39)} "
+                f"and {draw.count(60, 89)} years old."
+            ),
             f"About {draw.percent(43, 60)} of the group were women.",
             f'"I will go on with it anyway," said {helper}, a volunteer.',
         ],
@@ -126,19 +158,15 @@ def zoo(draw: Draw) -> Story:
             ("sea lion", "pup"),
         ]
     )
-    name, other_name, old_name, town, keeper = (
-        draw.first_name(),
-        draw.first_name(),
-        draw.first_name(),
-        draw.town(),
-        draw.person(),
-    )
-    size, hours, finder, place = (
-        draw.count(21, 98),
-        draw.small(),
-        draw.person(),
-        draw.town(),
-    )
+    name = draw.first_name()
+    other_name = draw.first_name()
+    old_name = draw.first_name()
+    town = draw.town()
+    keeper = draw.person()
+    size = draw.count(21, 98)
+    hours = draw.small()
+    finder = draw.person()
+    place = draw.town()
     spot = draw.one(
         [
             "a swimming pool",
@@ -164,7 +192,10 @@ def zoo(draw: Draw) -> Story:
         )
     else:
         event = [
-            f"{name}, a {animal} from the zoo of {town}, was missing for {hours} hours.",
+            (
+                f"{name}, a {animal} from the zoo of {town}, "
+                f"was missing for {hours} hours."
+            ),
             f"For {hours} hours the zoo of {town} had been without {name}, a {animal}.",
         ]
         detail = [
@@ -172,20 +203,38 @@ def zoo(draw: Draw) -> Story:
             f"The runaway was sitting in {spot} when {finder} came by.",
         ]
         highlights = (
-            f"{name} the {animal} is back in {town} zoo after {hours} hours on the run.",
+            (
+                f"{name} the {animal} is back in {town} zoo "
+                f"after {hours} hours on the run."
+            ),
             f"{finder} discovered the animal in {spot}.",
         )
     return Story(
         openings=[
             f"There was an unusual crowd at the gates on {draw.day()}.",
-            "A small pair of eyes looks out of the straw, and forty telephones are held up.",
-            f"Director {draw.person()} had slept for only {draw.small()} hours and was still smiling.",
+            (
+                "A small pair of eyes looks out of the straw, "
+                "and forty telephones are held up."
+            ),
+            (
+                f"Director {draw.person()} had slept for only {draw.small()} hours "
+                "and was still smiling."
+            ),
             "Some days at work are not like the others, as keepers know.",
         ],
         leads=[
-            f"The zoo in {town} has something to celebrate, said keeper {keeper}, and not for the first time.",
-            f"{name} the {animal} is the star of the {town} zoo this week, and keeper {keeper} has little sleep.",
-            f"Staff of the zoo in {town} met the press because of {name}, and brought {other_name} along too.",
+            (
+                f"The zoo in {town} has something to celebrate, "
+                f"said keeper {keeper}, and not for the first time."
+            ),
+            (
+                f"{name} the {animal} is the star of the {town} zoo this week, "
+                f"and keeper {keeper} has little sleep."
+            ),
+            (
+                f"Staff of the zoo in {town} met the press because of {name}, "
+                f"and brought {other_name} along too."
+            ),
         ],
         facts=[
             event,
@@ -196,10 +245,22 @@ def zoo(draw: Draw) -> Story:
             f"The zoo expects {draw.count(1200, 9000)} visitors at the weekend.",
             f"Its mother, {other_name}, came from a park in {place} in {draw.year()}.",
             f"Visitors had made {draw.count(300, 9000)} drawings for the animal house.",
-            f"Another animal, {old_name}, measures {draw.count(101, 190)} centimetres and is the oldest in the house.",
-            f"A camel was once loose in {draw.town()} for {draw.small()} days, recalls {draw.person()}.",
-            f"Only {draw.count(900, 9000)} animals of the species are left in the wild.",
-            f"A new house will cost {draw.millions(2, 19)}, said Mayor {draw.person()}.",
+            (
+                f"Another animal, {old_name}, measures {draw.count(101, 190)} "
+                "centimetres and is the oldest in the house."
+            ),
+            (
+                f"A camel was once loose in {draw.town()} for {draw.small()} days, "
+                f"recalls {draw.person()}."
+            ),
+            (
+                f"Only {draw.count(900, 9000)} animals "
+                "of the species are left in the wild."
+            ),
+            (
+                f"A new house will cost {draw.millions(2, 19)}, "
+                f"said Mayor {draw.person()}."
+            ),
         ],
         endings=[
             f"The house opens at {draw.hour()} every day.",

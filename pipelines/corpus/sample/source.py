@@ -24,7 +24,8 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
     """
     if spec and not (spec.isascii() and spec.isdecimal() and int(spec) > 0):
         raise UsageError(
-            f"sample:{spec}: {spec!r} is not a positive whole number of documents; write sample: or sample:20000"
+            f"sample:{spec}: {spec!r} is not a positive whole number of documents; "
+            "write sample: or sample:20000"
         )
     documents = int(spec) if spec else DEFAULT_DOCUMENTS
     tasks = []

@@ -1,4 +1,4 @@
-"""What a kind of story provides, and how an article is laid out from it."""
+"""The material of a story, and how an article is composed of it."""
 
 from typing import NamedTuple
 
@@ -27,9 +27,9 @@ class Story(NamedTuple):
     highlights: tuple[str, str]
 
 
-# Orders of an article, by the number of facts: o opening, l lead, f fact, a aside, e
-# ending, | a new paragraph.
-PLANS = {
+# Layouts of an article, by the number of facts: o opening, l lead, f fact, a aside,
+# e ending, | a new paragraph.
+LAYOUTS = {
     2: (
         "ola|afa|faa|e",
         "lo|aaa|fa|fae",
@@ -57,16 +57,16 @@ PLANS = {
 
 
 def compose(draw: Draw, story: Story) -> str:
-    """Lays out the article: paragraphs of sentences, an empty line between them."""
-    waiting = {
+    """The article: paragraphs of sentences with an empty line between them."""
+    sentences = {
         "o": [draw.one(story.openings)],
         "l": [draw.one(story.leads)],
         "f": [draw.one(wordings) for wordings in draw.shuffled(story.facts)],
         "a": draw.shuffled(story.asides),
         "e": [draw.one(story.endings)],
     }
-    paragraphs = draw.one(PLANS[len(story.facts)]).split("|")
+    paragraphs = draw.one(LAYOUTS[len(story.facts)]).split("|")
     return "\n\n".join(
-        " ".join(waiting[letter].pop() for letter in paragraph)
+        " ".join(sentences[letter].pop() for letter in paragraph)
         for paragraph in paragraphs
     )
