@@ -1,5 +1,6 @@
-"""An article: one document, cleaned and cut once for everything downstream."""
+"""An article: a document and everything that is derived from its text."""
 
+import copy
 import functools
 import hashlib
 import itertools
@@ -12,25 +13,41 @@ from precis.model.text.words import words
 
 
 class Article:
-    """A document with everything that is derived from its text.
+    """A document with the values that are derived from its text.
 
-    A job makes the article once and passes it on; each derived value is computed when
-    it is first asked for, and once.
+    A job makes one article of each document and passes it on. A derived value is
+    computed when it is first used, and once.
+
+    document.article  "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
+    normalised        "(CNN) -- Rain fell. It was cold.\\nNobody came."
+    story_start       9
+    body              "Rain fell. It was cold. Nobody came."
+    sentences                  [9, 19)     [21, 33)     [35, 47)
 
     Attributes:
-      document: as it was read.
-      story_start: the first character of `document.article` behind the boilerplate.
+      document: the document as it was read.
     """
 
     def __init__(self, document: Document, *, strip_boilerplate: bool = True) -> None:
         self.document = document
-        self.story_start = story_start(document.article) if strip_boilerplate else 0
+        self._strip_boilerplate = strip_boilerplate
 
     @classmethod
     def from_text(cls, text: str, *, strip_boilerplate: bool = True) -> "Article":
-        """The article of a text that stands in no corpus."""
+        """The article of a text that belongs to no corpus."""
         document = Document("", "", text, None, {})
         return cls(document, strip_boilerplate=strip_boilerplate)
+
+    def with_id_and_split(self, document_id: str, split: str) -> "Article":
+        """This article with another id and split; derived values are kept."""
+        article = copy.copy(self)
+        article.document = self.document._replace(document_id=document_id, split=split)
+        return article
+
+    @functools.cached_property
+    def story_start(self) -> int:
+        """The first character of `document.article` after the boilerplate."""
+        return story_start(self.document.article) if self._strip_boilerplate else 0
 
     @functools.cached_property
     def normalised(self) -> str:
@@ -39,12 +56,14 @@ class Article:
 
     @functools.cached_property
     def body(self) -> str:
-        """What a network reads: the story without boilerplate, normalised, on one
-        line.
-        """
+        """The input of a network: the story on one line, normalised, no boilerplate."""
+        text = self.normalised.replace("\n", " ")
         if self.story_start == 0:
-            return self.normalised.replace("\n", " ")
-        return one_line(self.document.article[self.story_start :])
+            return text
+        # Boilerplate ends with a bracket or with white space. No character composes
+        # with these, so the normalised boilerplate begins the normalised text.
+        boilerplate = one_line(self.document.article[: self.story_start])
+        return text[len(boilerplate) :].lstrip(" ")
 
     @functools.cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -60,8 +79,8 @@ class Article:
     def words(self) -> list[str]:
         """The words of the text as it was read, boilerplate included.
 
-        Where a sentence ends within a word (`the U.` `S.`), the word is cut there too,
-        so that no sentence holds a word that the article lacks.
+        Where a sentence ends within a word (`the U.` `S.`), the word is divided there,
+        so that every word of a sentence is a word of the article.
         """
         text = self.document.article
         if not self._word_cuts:
@@ -76,7 +95,7 @@ class Article:
 
     @functools.cached_property
     def _word_cuts(self) -> list[int]:
-        """Where a sentence begins with no space between it and the one before."""
+        """Where a sentence begins without a space after the sentence before it."""
         pairs = itertools.pairwise(self.sentences)
         return [before.end for before, after in pairs if before.end == after.start]
 

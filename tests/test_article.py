@@ -1,0 +1,184 @@
+"""Articles: derived values by hand, computed once, and shared by renamed copies."""
+
+import random
+import sys
+import unicodedata
+
+import pytest
+
+from precis.model.text import article as article_module
+from precis.model.text.article import Article
+from precis.model.text.boilerplate import story_start
+from precis.model.text.document import Document
+from precis.model.text.normalization import one_line
+
+TEXT = "(CNN) -- Rain fell.  It was cold.\r\nNobody came."
+DOCUMENT = Document("d1", "train", TEXT, "Rain.", {"kind": "storm"})
+# printf '(CNN) -- Rain fell. It was cold.\nNobody came.' | sha256sum
+TEXT_SHA256 = "de952937edfe84075cddb83c299b38c7e186aa7b8a9be4aa6c0824a307c17fbc"
+DERIVED = (
+    "story_start",
+    "normalised",
+    "body",
+    "sentences",
+    "sentence_lines",
+    "words",
+    "content_sha256",
+)
+
+# Pieces of random texts: boilerplate that is stripped, text that resembles it, and
+# characters that normalisation removes, composes or takes for white space.
+PIECES = [
+    *("(CNN)", "(CNN) --", "( cnn ) --", "( ~ cnn )", "(The Hollywood Reporter)"),
+    *("LONDON, England (CNN) --", "new delhi ( cnn )", "( any name ) --"),
+    *("By . Jane Roe .", "by . jane roe . and richard doe .", "Follow @@janeroe ."),
+    *("PUBLISHED: . 09:12 EST, 3 May 2014 . | .", "(AP) -", "(Reuters) —"),
+    *(
+        "Rain fell.",
+        "rain",
+        "(Rain)",
+        "by",
+        "London",
+        "é",
+        "E",
+        "▁",
+        "␤",
+        "-",
+        "--",
+        ".",
+    ),
+    *("\u0301", "\u0338", "\u0327", "\u200d", "\u200b", "\ufeff", "\xad", "\ud800"),
+    *(" ", "  ", "\t", "\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1f", "\x85"),
+    *("\xa0", "\u1680", "\u2000", "\u2001", "\u2028", "\u2029", "\u3000", "\x00"),
+]
+
+
+def test_derived_values_by_hand():
+    article = Article(DOCUMENT)
+    assert article.document is DOCUMENT
+    assert article.story_start == 9
+    assert article.normalised == "(CNN) -- Rain fell. It was cold.\nNobody came."
+    assert article.body == "Rain fell. It was cold. Nobody came."
+    assert article.sentences == (
+        (9, 19, "Rain fell."),
+        (21, 33, "It was cold."),
+        (35, 47, "Nobody came."),
+    )
+    assert article.words == "cnn rain fell it was cold nobody came".split()
+    assert not article.has_split_words
+    assert article.content_sha256 == TEXT_SHA256
+
+
+def test_derived_values_with_boilerplate_kept():
+    article = Article(DOCUMENT, strip_boilerplate=False)
+    assert article.story_start == 0
+    assert article.body == "(CNN) -- Rain fell. It was cold. Nobody came."
+    assert article.sentences[0] == (0, 19, "(CNN) -- Rain fell.")
+    assert article.content_sha256 == TEXT_SHA256
+
+
+def test_a_text_without_a_corpus():
+    article = Article.from_text(TEXT)
+    assert article.document == Document("", "", TEXT, None, {})
+    assert article.body == "Rain fell. It was cold. Nobody came."
+    kept = Article.from_text(TEXT, strip_boilerplate=False)
+    assert kept.body == "(CNN) -- Rain fell. It was cold. Nobody came."
+
+
+def test_an_empty_text():
+    article = Article.from_text("")
+    assert (article.body, article.normalised, article.words) == ("", "", [])
+    assert article.sentences == article.sentence_lines == ()
+
+
+def test_sentence_lines_are_normalised():
+    article = Article.from_text("Rain \u200b  fell.  Cafe\u0301\tclosed.")
+    assert [sentence.text for sentence in article.sentences] == [
+        "Rain \u200b  fell.",
+        "Cafe\u0301\tclosed.",
+    ]
+    assert article.sentence_lines == ("Rain fell.", "Café closed.")
+
+
+def test_a_word_is_divided_where_a_sentence_ends_within_it():
+    # A line without white space is cut after 100,000 characters.
+    article = Article.from_text("x" * 100_000 + "y Rain.")
+    assert [sentence.start for sentence in article.sentences] == [0, 100_000]
+    assert article.has_split_words
+    assert article.words == ["x" * 100_000, "y", "rain"]
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_each_derived_value_is_computed_once(name):
+    article = Article(DOCUMENT)
+    first = getattr(article, name)
+    assert getattr(article, name) is first
+
+
+def test_the_text_is_normalised_and_split_once(monkeypatch):
+    calls = []
+
+    def record_calls(name):
+        function = getattr(article_module, name)
+
+        def recorded(text, *args, **options):
+            calls.append((name, text))
+            return function(text, *args, **options)
+
+        monkeypatch.setattr(article_module, name, recorded)
+
+    names = ["normalise", "split_sentences", "story_start", "words"]
+    for name in names:
+        record_calls(name)
+    article = Article(DOCUMENT)
+    assert calls == []
+    renamed = article.with_id_and_split(article.content_sha256, "test")
+    for name in DERIVED * 2:
+        getattr(renamed, name)
+    assert sorted(calls) == [(name, TEXT) for name in names]
+
+
+def test_another_id_and_split_leave_the_article_as_it_was():
+    article = Article(DOCUMENT)
+    body = article.body
+    renamed = article.with_id_and_split("d2", "test")
+    assert renamed.document == Document("d2", "test", TEXT, "Rain.", {"kind": "storm"})
+    assert renamed.body is body
+    assert article.document is DOCUMENT
+    kept = Article(DOCUMENT, strip_boilerplate=False).with_id_and_split("d2", "test")
+    assert kept.story_start == 0
+
+
+def assert_body_is_that_of_the_story_alone(text: str) -> None:
+    assert Article.from_text(text).body == one_line(text[story_start(text) :]), text
+
+
+def test_the_body_is_that_of_the_story_alone_for_random_texts():
+    draw = random.Random(11)
+    texts = [
+        draw.choice(["", " "]).join(draw.choices(PIECES, k=draw.randint(1, 9)))
+        for _ in range(30_000)
+    ]
+    assert sum(story_start(text) > 0 for text in texts) > 5_000
+    for text in texts:
+        assert_body_is_that_of_the_story_alone(text)
+
+
+def test_the_body_is_that_of_the_story_alone_whatever_character_comes_first():
+    characters = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Mn", "Mc", "Me", "Cc", "Cf", "Zs", "Zl")
+    ]
+    assert len(characters) > 2_000
+    for character in characters:
+        for head in ("(CNN)", "(CNN) ", "By . Jane Roe .\u2000"):
+            assert_body_is_that_of_the_story_alone(f"{head}{character}x")
+
+
+def test_the_body_of_boilerplate_that_is_cut_off():
+    # Boilerplate is searched for in the first 1,000 characters only.
+    for count in range(109, 113):
+        for more in range(12):
+            text = "(CNN) -- " * count + "x" * more + " \u0301Rain fell."
+            assert_body_is_that_of_the_story_alone(text)
