@@ -13,10 +13,10 @@ from corpus_records import read_records
 from precis.model.errors import UsageError
 from precis.model.records.tfrecord import frame, read_frames
 from precis.model.text.document import Document
-from precis.pipelines.corpus import tfds_sets
+from precis.pipelines.corpus import tfds_prepare
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.corpus.task import Unreadable
-from precis.pipelines.corpus.tfds_sets import prepare_from_stories
+from precis.pipelines.corpus.tfds_prepare import prepare_from_stories
 
 # Each ends a line, marks a highlight or breaks a line in a way of its own.
 _STORIES = [
@@ -219,7 +219,9 @@ print(sum(1 for task in list_tasks(options) for _ in read_task(task, options)), 
 
 
 def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(tfds_sets, "_unreachable", lambda url: f"{url} does not answer")
+    monkeypatch.setattr(
+        tfds_prepare, "_unreachable", lambda url: f"{url} does not answer"
+    )
     with pytest.raises(
         UsageError,
         match=rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+ and cannot be downloaded "
@@ -243,9 +245,9 @@ def test_a_failed_download_is_told(tmp_path, monkeypatch):
     def fail(self):
         raise OSError("quota exceeded\nmore")
 
-    monkeypatch.setattr(tfds_sets, "_unreachable", lambda url: "")
+    monkeypatch.setattr(tfds_prepare, "_unreachable", lambda url: "")
     monkeypatch.setattr(
-        tfds_sets.tfds.core.DatasetBuilder, "download_and_prepare", fail
+        tfds_prepare.tfds.core.DatasetBuilder, "download_and_prepare", fail
     )
     with pytest.raises(
         UsageError,
@@ -255,13 +257,13 @@ def test_a_failed_download_is_told(tmp_path, monkeypatch):
 
 
 def test_a_host_that_never_answers_is_given_up_soon(monkeypatch):
-    monkeypatch.setattr(tfds_sets, "_PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(tfds_prepare, "_PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:  # accepts and stays silent
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         start = time.monotonic()
-        assert tfds_sets._unreachable(url).startswith(f"{url} does not answer")
+        assert tfds_prepare._unreachable(url).startswith(f"{url} does not answer")
         assert time.monotonic() - start < 5
-    assert tfds_sets._unreachable(url).startswith(f"{url} does not answer")
+    assert tfds_prepare._unreachable(url).startswith(f"{url} does not answer")
 
 
 def test_stories_and_url_lists_must_be_there(raw, tmp_path):

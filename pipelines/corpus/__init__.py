@@ -1,8 +1,19 @@
-"""Where documents come from: `document` says what one is, `source` reads the `--corpus`
-syntax, and each scheme has a module.
+"""Corpora: where documents come from.
 
-`lines`, `listing` and `records` hold what several schemes share. A scheme has two
-functions: `list_tasks`, which looks at the corpus without reading it through, and
-    `read`, which yields the documents of one task and an `Unreadable` for every record
-    that is none.
+options    the flags of a corpus, and the syntax `scheme:where`
+source     lists a corpus as tasks and reads a task as articles
+splits     the split of a document that its source assigns to none
+task       tasks, their fields, and records that cannot be read
+
+Each scheme has a module with two functions: `list_tasks` looks at the files of a corpus
+and cuts them into tasks; `read` yields the documents and unreadable records of a task.
+
+jsonl, csv_files, parquet, text_files, stories, tfds_sets, sample.source
+
+Several schemes share these modules:
+
+listing       finds files and cuts them into tasks
+lines         the lines of a byte range, plain or gzip
+records       a record of the user's files as a document
+tfds_prepare  data sets of TensorFlow Datasets that are not prepared yet
 """

@@ -1,5 +1,6 @@
-"""`csv:GLOB`: comma-separated files with a header row, plain or gzip; large plain files
-are cut where a row begins.
+"""`csv:GLOB`: comma-separated files with a header row, plain or gzip.
+
+Large plain files are cut where a row begins.
 """
 
 import csv
@@ -16,24 +17,30 @@ from precis.pipelines.corpus.lines import (
     is_gzip,
     read_lines,
 )
-from precis.pipelines.corpus.listing import SourceFile, cut_range, list_files
-from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.listing import (
+    SourceFile,
+    cut_range,
+    list_files,
+    range_task,
+)
+from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
 from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
-# The csv module's limit on a field belongs to the whole process; whoever holds the lock
-# has raised it.
+# The csv module has one limit on the size of a field for the whole process. Only the
+# holder of this lock changes it.
 _FIELD_LIMIT_LOCK = threading.Lock()
 
 
-class Row(NamedTuple):
+class CsvRow(NamedTuple):
     """A row of a CSV file.
 
     Attributes:
       start: position of its first byte in the (uncompressed) file.
-      cells: its cells, each byte a character (latin-1), so that broken UTF-8 in one
-          cell harms no other.
+      cells: its cells, one character a byte (latin-1), so that broken UTF-8 in one cell
+          does not damage the others.
       raw: its bytes, line breaks included.
-      problem, detail: why it is no row; "" where it is one.
+      problem: "", `invalid_csv` or the problem of one of its lines.
+      detail: the problem in words.
     """
 
     start: int
@@ -46,51 +53,43 @@ class Row(NamedTuple):
 def list_tasks(
     pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
 ) -> list[Task]:
-    """Whole files, and ranges of rows of plain files larger than `task_bytes`; those
-    are read through once to find where rows begin.
+    """Whole files, and ranges of rows of plain files larger than `task_bytes`.
+
+    Such large files are read once from end to end, to find where rows begin.
 
     Raises:
       UsageError: no file matches, or the first header lacks a field of `needed`.
     """
-    found = [file for file in list_files(pattern) if file.size_bytes]
-    if found:
-        check_fields(_header(found[0].path), needed=needed, path=found[0].path)
+    source_files = [file for file in list_files(pattern) if file.size_bytes]
+    if source_files:
+        first_path = source_files[0].path
+        check_fields(_header(first_path), needed=needed, path=first_path)
     tasks = []
-    for file in found:
-        starts = (
-            [0]
-            if is_gzip(file.path) or file.size_bytes <= task_bytes
-            else _row_starts(file, task_bytes)
-        )
+    for file in source_files:
+        if is_gzip(file.path) or file.size_bytes <= task_bytes:
+            starts = [0]
+        else:
+            starts = _row_starts(file, task_bytes)
         for start, stop in zip(starts, [*starts[1:], -1], strict=True):
-            size = (file.size_bytes if stop == -1 else stop) - start
+            size_bytes = (file.size_bytes if stop == -1 else stop) - start
             tasks.append(
-                Task(
-                    0,
-                    "csv",
-                    (file.path,),
-                    start,
-                    stop,
-                    fields=fields,
-                    version=file.version,
-                    size_bytes=size,
+                range_task(
+                    "csv", file, start, stop, size_bytes=size_bytes, fields=fields
                 )
             )
     return tasks
 
 
 def _row_starts(file: SourceFile, task_bytes: int) -> list[int]:
-    """Where the tasks of a file begin: 0, and the first row at or after each multiple
-    of the task's size.
-    """
+    """Where the tasks of a file begin: the first row of each of its equal pieces."""
     starts = [0]
-    wanted = cut_range(file.size_bytes, -(-file.size_bytes // task_bytes))[1:-1]
+    edges = cut_range(file.size_bytes, -(-file.size_bytes // task_bytes))[1:-1]
     for row in _rows(file.path):
-        passed = False
-        while wanted and row.start >= wanted[0]:
-            wanted.pop(0)
-            passed = True
-        if passed:
+        is_first_of_piece = False
+        while edges and row.start >= edges[0]:
+            edges.pop(0)
+            is_first_of_piece = True
+        if is_first_of_piece:
             starts.append(row.start)
     return starts
 
@@ -113,28 +112,23 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
     """The documents of a task. Blank lines are no rows."""
     (path,) = task.paths
     names = _header(path)
-    header_waits = task.start == 0
+    is_before_header = task.start == 0
     for row in _rows(path, task.start, task.stop):
         location = f"{path}:byte {row.start}"
         if row.problem:
             yield Unreadable(location, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
-        elif row.cells and header_waits:
-            header_waits = False
+        elif row.cells and is_before_header:
+            is_before_header = False
         elif row.cells:
             yield _to_document(row, names, task.fields, location=location)
 
 
 def _to_document(
-    row: Row, names: list[str], fields: Fields, *, location: str
+    row: CsvRow, names: list[str], fields: Fields, *, location: str
 ) -> Document | Unreadable:
-    raw = row.raw[:MAX_RAW_BYTES]
     if len(row.cells) != len(names):
-        return Unreadable(
-            location,
-            "wrong_columns",
-            f"the row has {len(row.cells)} columns, the header {len(names)}",
-            raw,
-        )
+        detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
+        return Unreadable(location, "wrong_columns", detail, row.raw[:MAX_RAW_BYTES])
     try:
         record = {
             name: _decode(cell)
@@ -142,67 +136,75 @@ def _to_document(
             if name in fields
         }
     except UnicodeDecodeError as error:
-        return Unreadable(
-            location,
-            "invalid_utf8",
-            f"byte {error.start} of a cell: {error.reason}",
-            raw,
-        )
-    return to_document(record, fields, location=location, raw=raw)
+        return invalid_utf8(error, "a cell", location=location, raw=row.raw)
+    return to_document(record, fields, location=location, raw=row.raw)
 
 
 def _decode(cell: str) -> str:
     return cell.encode("latin-1").decode()
 
 
-class _Feed:
-    """Hands lines to the csv module and remembers those of the row at hand, which may
-    span several.
+class _RowLines:
+    """Gives lines to the csv module and keeps the lines of the current row.
+
+    A row has several lines if a cell has line breaks.
+
+    Attributes:
+      row_lines: the lines of the current row.
+      has_ended: whether all lines are read.
     """
 
     def __init__(self, lines: Iterator[Line]) -> None:
-        self.lines = lines
-        self.taken: list[Line] = []
+        self._lines = lines
+        self.row_lines: list[Line] = []
         self.has_ended = False
 
-    def __iter__(self) -> "_Feed":
+    def __iter__(self) -> "_RowLines":
         return self
 
     def __next__(self) -> str:
-        line = next(self.lines, None)
+        line = next(self._lines, None)
         if line is None:
             self.has_ended = True
             raise StopIteration
-        self.taken.append(line)
+        self.row_lines.append(line)
         if line.problem:
             raise csv.Error(line.detail)
         return line.text.decode("latin-1")
 
 
-def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[Row]:
-    """The rows that begin in [start, stop); both are beginnings of rows. After a
-    problem the next line begins a row.
+def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[CsvRow]:
+    """The rows that begin in [start, stop), two positions where rows begin.
+
+    After a problem the next line begins a row.
     """
-    feed = _Feed(read_lines(path, start, stop))
-    reader = csv.reader(feed)
-    while not feed.has_ended:
-        feed.taken = []
+    lines = _RowLines(read_lines(path, start, stop))
+    reader = csv.reader(lines)
+    while not lines.has_ended:
+        lines.row_lines = []
         cells: list[str] = []
-        problem = detail = ""
+        problem = ""
+        detail = ""
         try:
-            with _FIELD_LIMIT_LOCK:
-                limit = csv.field_size_limit(MAX_LINE_BYTES)
-                try:
-                    cells = next(reader, [])
-                finally:
-                    csv.field_size_limit(limit)
+            cells = _next_cells(reader)
         except csv.Error as error:
-            problem, detail = feed.taken[-1].problem or "invalid_csv", str(error)
-        if not feed.taken:
+            problem = lines.row_lines[-1].problem or "invalid_csv"
+            detail = str(error)
+        if not lines.row_lines:
             return
-        if feed.has_ended:
-            # The reader asks for a line that is not there only when it stands inside
-            # quotes.
-            problem, detail = "invalid_csv", "the file ends inside a quoted cell"
-        raw = b"".join(line.text for line in feed.taken)
-        yield Row(feed.taken[0].start, cells, raw, problem, detail)
+        if lines.has_ended:
+            # The reader asks for a line after the last only inside a quoted cell.
+            problem = "invalid_csv"
+            detail = "the file ends inside a quoted cell"
+        raw = b"".join(line.text for line in lines.row_lines)
+        yield CsvRow(lines.row_lines[0].start, cells, raw, problem, detail)
+
+
+def _next_cells(reader: Iterator[list[str]]) -> list[str]:
+    """The cells of the next row, each at most `MAX_LINE_BYTES` long."""
+    with _FIELD_LIMIT_LOCK:
+        limit = csv.field_size_limit(MAX_LINE_BYTES)
+        try:
+            return next(reader, [])
+        finally:
+            csv.field_size_limit(limit)

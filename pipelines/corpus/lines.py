@@ -1,6 +1,4 @@
-"""Reads the lines of a byte range of a large text file, plain or gzip, in bounded
-memory.
-"""
+"""The lines of a byte range of a large text file, plain or gzip, in bounded memory."""
 
 import gzip
 import zlib
@@ -10,7 +8,7 @@ from typing import NamedTuple
 from precis.model import files
 
 MAX_LINE_BYTES = 64 << 20
-# What a dead letter keeps of a record.
+# The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
 _BLOCK_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -21,7 +19,7 @@ class Line(NamedTuple):
 
     Attributes:
       start: position of its first byte in the (uncompressed) file.
-      text: its bytes; of a line with a problem only the beginning.
+      text: its bytes; only the beginning if the line has a problem.
       problem: "", `line_too_long` or `broken_gzip`.
       detail: the problem in words.
     """
@@ -42,17 +40,19 @@ def is_gzip(path: str) -> bool:
 
 
 def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
-    """The lines whose first byte lies in [start, stop), so that ranges which touch
-    share no line and lose none.
+    """The lines whose first byte lies in [start, stop).
 
-        bytes   0123 4567 89
-        lines   abc⏎ def⏎ gh        range [2, 5) reads `def`, range [0, 4) reads `abc`, range [5, -1) reads `gh`
+    Neighbouring ranges share no line and lose none:
 
-    A byte order mark at the beginning of the file is dropped. `stop` of -1 means the
-    end of the file.
+        bytes   0123 4567 89        range [0, 4) reads `abc`
+        lines   abc⏎ def⏎ gh        range [2, 5) reads `def`
+                                    range [5, -1) reads `gh`
+
+    A byte order mark at the beginning of the file is dropped. A `stop` of -1 is the end
+    of the file.
     """
-    # Reading begins one byte early: the line break before `start` tells that a line
-    # starts there.
+    # Reading begins one byte early: a line break there shows that a line begins at
+    # `start`.
     begin = max(start - 1, 0)
     blocks = _gzip_blocks(path, begin) if is_gzip(path) else _plain_blocks(path, begin)
     for line in _split_lines(blocks, begin):
@@ -73,15 +73,17 @@ def _plain_blocks(path: str, begin: int) -> Iterator[bytes]:
 
 
 def _gzip_blocks(path: str, begin: int) -> Iterator[bytes]:
-    """Decompresses from the beginning whatever `begin` is; blocks are cut alike for
-    every range, so that all see damage alike.
+    """The uncompressed bytes from `begin` on.
+
+    The file is always decompressed from its beginning, in the same blocks, so that
+    damage is met at the same position for every range.
     """
     with files.open_read(path) as compressed, gzip.GzipFile(fileobj=compressed) as file:
         position = 0
         while True:
             try:
-                # Not `read`: it gathers until the block is full, and damage would cost
-                # what it gathered.
+                # `read` would collect a full block first, and damage would lose all
+                # that it had collected.
                 block = file.read1(_BLOCK_BYTES)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise _BrokenGzip(str(error)) from error
@@ -92,35 +94,36 @@ def _gzip_blocks(path: str, begin: int) -> Iterator[bytes]:
             position += len(block)
 
 
-def _split_lines(blocks: Iterable[bytes], position: int) -> Iterator[Line]:
-    parts: list[bytes] = []
-    held = 0  # bytes of the unfinished line, those dropped from `parts` included
-    start = position
+def _split_lines(blocks: Iterable[bytes], start: int) -> Iterator[Line]:
+    """The lines of blocks of bytes whose first byte is at `start` of the file."""
+    parts: list[bytes] = []  # the unfinished line
+    unfinished_bytes = 0  # its length, dropped bytes included
     try:
         for block in blocks:
-            at = 0
-            while end := block.find(b"\n", at) + 1:
-                size = held + end - at
-                yield _finish(
-                    start, [*parts, block[at:end]] if held else [block[at:end]], size
-                )
+            position = 0
+            while end := block.find(b"\n", position) + 1:
+                size = unfinished_bytes + end - position
+                yield _to_line(start, [*parts, block[position:end]], size)
                 start += size
-                parts, held, at = [], 0, end
-            if at < len(block):
-                held += len(block) - at
-                if held <= MAX_LINE_BYTES:
-                    parts.append(block[at:])
+                parts = []
+                unfinished_bytes = 0
+                position = end
+            if position < len(block):
+                unfinished_bytes += len(block) - position
+                if unfinished_bytes <= MAX_LINE_BYTES:
+                    parts.append(block[position:])
                 else:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
     except _BrokenGzip as error:
         detail = f"the gzip stream is damaged, the rest of the file is lost: {error}"
-        yield Line(start, b"".join(parts)[:MAX_RAW_BYTES], "broken_gzip", detail)
+        text = b"".join(parts)[:MAX_RAW_BYTES]
+        yield Line(start, text, "broken_gzip", detail)
         return
-    if held:
-        yield _finish(start, parts, held)
+    if unfinished_bytes:
+        yield _to_line(start, parts, unfinished_bytes)
 
 
-def _finish(start: int, parts: list[bytes], size: int) -> Line:
+def _to_line(start: int, parts: list[bytes], size: int) -> Line:
     text = parts[0] if len(parts) == 1 else b"".join(parts)
     if size <= MAX_LINE_BYTES:
         return Line(start, text)

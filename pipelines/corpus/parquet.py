@@ -1,5 +1,6 @@
-"""`parquet:GLOB`: Parquet files, cut by row group; only the columns that are needed are
-read.
+"""`parquet:GLOB`: Parquet files, cut by row group.
+
+Only the columns that are needed are read.
 """
 
 import json
@@ -13,8 +14,8 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import SourceFile, list_files
-from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
+from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
 from precis.pipelines.corpus.task import Fields, Task, Unreadable
 
 _BATCH_ROWS = 256
@@ -23,7 +24,7 @@ _BATCH_ROWS = 256
 def list_tasks(
     pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
 ) -> list[Task]:
-    """Runs of row groups of about `task_bytes` each, as they are without compression.
+    """Runs of row groups of about `task_bytes` each, uncompressed.
 
     Raises:
       UsageError: no file matches, one is not Parquet, or one lacks a field of `needed`.
@@ -34,26 +35,15 @@ def list_tasks(
         check_fields(
             metadata.schema.to_arrow_schema().names, needed=needed, path=file.path
         )
-        sizes = [
-            metadata.row_group(index).total_byte_size
-            for index in range(metadata.num_row_groups)
-        ]
+        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+        sizes = [group.total_byte_size for group in groups]
         for start, stop in _runs(sizes, task_bytes):
-            if not any(
-                metadata.row_group(index).num_rows for index in range(start, stop)
-            ):
+            if not any(group.num_rows for group in groups[start:stop]):
                 continue
-            size = sum(sizes[start:stop])
+            size_bytes = sum(sizes[start:stop])
             tasks.append(
-                Task(
-                    0,
-                    "parquet",
-                    (file.path,),
-                    start,
-                    stop,
-                    fields=fields,
-                    version=file.version,
-                    size_bytes=size,
+                range_task(
+                    "parquet", file, start, stop, size_bytes=size_bytes, fields=fields
                 )
             )
     return tasks
@@ -70,22 +60,27 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
 
 
 def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
-    """Ranges of neighbours whose sizes add up to at most `task_bytes`, or of one that
-    is larger.
+    """Ranges of neighbours with a total size of at most `task_bytes`.
+
+    A neighbour that is larger is a range by itself.
     """
-    start = total = 0
+    start = 0
+    total = 0
     for index, size in enumerate(sizes):
         if index > start and total + size > task_bytes:
             yield start, index
-            start, total = index, 0
+            start = index
+            total = 0
         total += size
     if sizes:
         yield start, len(sizes)
 
 
 def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. A row group that cannot be decoded costs what it holds
-    beyond that point, and no other.
+    """The documents of a task.
+
+    In a row group that cannot be decoded the rows from there on are lost; the other row
+    groups are read.
     """
     (path,) = task.paths
     with files.open_read(path) as opened:
@@ -103,8 +98,8 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
                     yield from _documents(batch, task.fields, path=path, first_row=row)
                     row += batch.num_rows
             except OSError as error:
-                # Damaged pages come as an OSError (ArrowInvalid is none) without a
-                # number; a failing disk or network has one.
+                # A damaged page raises an OSError without a number; the error of a disk
+                # or network has one.
                 if type(error) is not OSError or error.errno is not None:
                     raise
                 yield _lost_rows(path, row, next_group_row, error)
@@ -133,19 +128,12 @@ def _documents(
     for index, record in enumerate(records):
         location = f"{path}:row {first_row + index}"
         if isinstance(record, UnicodeDecodeError):
-            yield Unreadable(
-                location,
-                "invalid_utf8",
-                f"byte {record.start} of a value: {record.reason}",
-                record.object[:MAX_RAW_BYTES],
-            )
+            yield invalid_utf8(record, "a value", location=location, raw=record.object)
             continue
         document = to_document(record, fields, location=location, raw=b"")
         if isinstance(document, Unreadable):
-            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()[
-                :MAX_RAW_BYTES
-            ]
-            document = document._replace(raw=raw)
+            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()
+            document = document._replace(raw=raw[:MAX_RAW_BYTES])
         yield document
 
 

@@ -1,5 +1,6 @@
-"""From a record of the user's files to a document: field names checked before the work,
-values during it.
+"""A record of the user's files as a document.
+
+Field names are checked before the work begins, values during the work.
 """
 
 import difflib
@@ -29,19 +30,26 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
             close = difflib.get_close_matches(name, names, n=1)
             guess = f"; did you mean {close[0]!r}?" if close else ""
             raise UsageError(
-                f"{path} has no field {name!r}, it has {', '.join(map(repr, names)) or 'none'}{guess} "
-                "(--article_field, --highlights_field, --id_field and --split_field name the fields)"
+                f"{path} has no field {name!r}, "
+                f"it has {', '.join(map(repr, names)) or 'none'}{guess} "
+                "(--article_field, --highlights_field, --id_field and --split_field "
+                "name the fields)"
             )
 
 
 def to_document(
     record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes
 ) -> Document | Unreadable:
-    """Picks a document out of a record; its id and split stay empty where the record
-    has none.
+    """The document of a record; its id and split are empty if the record has none.
 
     The article must be a string. Highlights may be absent or null; an id may be a
     string or an integer.
+
+    Args:
+      record: values by field name.
+      fields: the names of the fields to read.
+      location: where the record is in its file.
+      raw: the record's bytes, for the unreadable record.
     """
     article = record.get(fields.article)
     if article is None:
@@ -71,3 +79,18 @@ def to_document(
         highlights,
         {},
     )
+
+
+def invalid_utf8(
+    error: UnicodeDecodeError, part: str, *, location: str, raw: bytes
+) -> Unreadable:
+    """The unreadable record for bytes that are not UTF-8.
+
+    Args:
+      error: of the decoder.
+      part: the part of the record that was decoded, as in "a cell".
+      location: where the record is in its file.
+      raw: the record's bytes.
+    """
+    detail = f"byte {error.start} of {part}: {error.reason}"
+    return Unreadable(location, "invalid_utf8", detail, raw[:MAX_RAW_BYTES])

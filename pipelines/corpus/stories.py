@@ -1,5 +1,7 @@
-"""`stories:DIR`: raw CNN/DailyMail `.story` files, cleaned as TensorFlow Datasets
-cleans them, so that both routes give one text.
+"""`stories:DIR`: raw CNN/DailyMail `.story` files.
+
+They are cleaned as TensorFlow Datasets cleans them, so that `stories:` and `tfds:` give
+equal texts.
 """
 
 import posixpath
@@ -7,12 +9,7 @@ from collections.abc import Iterator
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.listing import (
-    SourceFile,
-    group_files,
-    group_version,
-    list_folder,
-)
+from precis.pipelines.corpus.listing import SourceFile, group_tasks, list_folder
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.corpus.text_files import read_text
 
@@ -29,27 +26,19 @@ def list_tasks(folder: str, *, task_bytes: int) -> list[Task]:
     Raises:
       UsageError: there is no folder or no story in it, or two stories have one name.
     """
-    found = list_folder(folder, _SUFFIX)
-    _check_names(found)
-    return [
-        Task(
-            0,
-            "stories",
-            tuple(file.path for file in group),
-            version=group_version(group),
-            size_bytes=sum(file.size_bytes for file in group),
-        )
-        for group in group_files(found, task_bytes)
-    ]
+    source_files = list_folder(folder, _SUFFIX)
+    _check_names(source_files)
+    return group_tasks("stories", source_files, task_bytes)
 
 
-def _check_names(found: list[SourceFile]) -> None:
+def _check_names(source_files: list[SourceFile]) -> None:
     paths: dict[str, str] = {}
-    for file in found:
+    for file in source_files:
         other = paths.setdefault(story_id(file.path), file.path)
         if other != file.path:
             raise UsageError(
-                f"{other} and {file.path} have one name, and the name is the id; read their folders one at a time"
+                f"{other} and {file.path} have one name, and the name is the id; "
+                "read their folders one at a time"
             )
 
 
@@ -70,7 +59,7 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
 
 
 def parse_story(text: str) -> tuple[str, str | None]:
-    """Article and highlights of a raw story; None where it marks no highlights.
+    """The article of a raw story and its highlights, None if it marks none.
 
         A man bit a dog      ->  article     A man bit a dog. It was "big".
         It was "big".            highlights  Man bites dog.
@@ -79,21 +68,19 @@ def parse_story(text: str) -> tuple[str, str | None]:
 
         Man bites dog
 
-    Every line gets a full stop unless it ends a sentence. Lines of the article are
-    joined by spaces, highlights stay lines.
+    A full stop is added to each line that does not end a sentence. Lines of the article
+    are joined by spaces, highlights stay lines.
     """
     article: list[str] = []
     highlights: list[str] = []
     is_highlight = False
-    # Carriage returns vanish wherever they stand, as they do in the reader that TFDS
-    # uses.
+    # Carriage returns are removed everywhere, as the reader of TFDS does.
     for line in text.replace("\r", "").split("\n"):
         line = line.strip()
         if line.startswith(_MARK):
             is_highlight = True
         elif line:
-            ended = (
-                line if line.endswith(_SENTENCE_ENDS) or _MARK in line else f"{line}."
-            )
-            (highlights if is_highlight else article).append(ended)
+            if not line.endswith(_SENTENCE_ENDS) and _MARK not in line:
+                line += "."
+            (highlights if is_highlight else article).append(line)
     return " ".join(article), "\n".join(highlights) if highlights else None

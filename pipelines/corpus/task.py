@@ -1,12 +1,10 @@
-"""Tasks, and records that could not be read."""
+"""Tasks, the fields that they read, and records that cannot be read."""
 
 from typing import NamedTuple
 
 
 class Fields(NamedTuple):
-    """Names of the fields of a record in the user's own files; empty means that there
-    is none.
-    """
+    """Names of the fields of a record in the user's files; empty if there is none."""
 
     article: str = "article"
     highlights: str = "highlights"
@@ -15,7 +13,7 @@ class Fields(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A piece of a corpus that one worker reads in one go; minutes of work.
+    """A piece of a corpus that one worker reads without a break; minutes of work.
 
     Attributes:
       number: position among the tasks of the corpus; names the output.
@@ -24,11 +22,11 @@ class Task(NamedTuple):
       start, stop: the half-open range within the corpus or file; its unit (byte,
           record, row group) is the scheme's. stop is -1 where the range goes to the
           end.
-      split: the split that all documents of the task belong to, or "" where the
-          document or the hash of its id decides.
+      split: the split that all documents of the task belong to, or "" if the document
+          or the hash of its id decides.
       fields: names of the record's fields.
-      version: what changes when the content of the files does (sizes and times, etags),
-          for the job's fingerprint.
+      version: sizes and times, or etags: it changes when the content of the files
+          does. For the job's fingerprint.
       size_bytes: about how much there is to read, for progress.
     """
 
@@ -44,17 +42,16 @@ class Task(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A record of a source that is no document.
+    """A record of a source that cannot be read as a document.
 
     Attributes:
-      location: where it stands, as `file:byte 1234` or `file:row 12`; enough to find it
-          again.
-      reason: a short constant name such as `invalid_json`; dead letters are counted by
-          it.
-      detail: one line that says what was wrong, without the document's text.
+      location: the file and the position in it, as `file:byte 1234` or `file:row 12`.
+      reason: a short constant name such as `invalid_json`, by which dead letters are
+          counted.
+      detail: one line that says what is wrong, without the document's text.
       raw: the record's bytes, cut at 64 KiB.
-      records: how many records are lost here; more than one where a file is damaged
-          from some place on.
+      records: how many records are lost; more than one if a file is damaged from this
+          position on.
     """
 
     location: str

@@ -1,4 +1,4 @@
-"""`text:GLOB`: one document a file."""
+"""`text:GLOB`: text files, one document a file."""
 
 import posixpath
 from collections.abc import Iterator
@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import (
-    fixed_root,
-    group_files,
-    group_version,
-    list_files,
-)
+from precis.pipelines.corpus.listing import fixed_root, group_tasks, list_files
 from precis.pipelines.corpus.task import Task, Unreadable
 
 
@@ -21,20 +16,11 @@ def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
     Raises:
       UsageError: no file matches.
     """
-    return [
-        Task(
-            0,
-            "text",
-            tuple(file.path for file in group),
-            version=group_version(group),
-            size_bytes=sum(file.size_bytes for file in group),
-        )
-        for group in group_files(list_files(pattern), task_bytes)
-    ]
+    return group_tasks("text", list_files(pattern), task_bytes)
 
 
 def read(task: Task, pattern: str) -> Iterator[Document | Unreadable]:
-    """The documents of a task; `pattern` is the one that the task was listed from."""
+    """The documents of a task that was listed from `pattern`."""
     for path in task.paths:
         text = read_text(path)
         if isinstance(text, Unreadable):
@@ -66,14 +52,15 @@ def read_text(path: str) -> str | Unreadable:
 
 
 def document_id(path: str, pattern: str) -> str:
-    """The path below the pattern's fixed part, without the extension where the pattern
-    names one; so no two files share an id.
+    """The path below the pattern's fixed folder; no two files share an id.
+
+    The extension is left out if the pattern ends in it:
 
     news/*/*.txt   news/2024/storm.txt  ->  2024/storm
     news/*/*       news/2024/storm.txt  ->  2024/storm.txt
     """
-    # The pattern may be relative or hold `~` where the path does not.
+    # The path is absolute, and the pattern may be relative or begin with `~`.
     _, root = files.filesystem(fixed_root(pattern) or ".")
     _, name = files.filesystem(path)
-    own = posixpath.relpath(name, root)
-    return own.removesuffix(posixpath.splitext(pattern)[1])
+    below_root = posixpath.relpath(name, root)
+    return below_root.removesuffix(posixpath.splitext(pattern)[1])

@@ -1,4 +1,4 @@
-"""The scheme `sample:`, with the number of documents as in `sample:20000`."""
+"""`sample:[COUNT]`: the built-in corpus, with the number of documents."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.task import Task
 
 DEFAULT_DOCUMENTS = 6000
-_BYTES_A_DOCUMENT = 900
+_BYTES_PER_DOCUMENT = 900
 
 
 def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Task]:
@@ -31,7 +31,7 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
     tasks = []
     for index, start in enumerate(range(0, documents, task_documents)):
         stop = min(start + task_documents, documents)
-        size = (stop - start) * _BYTES_A_DOCUMENT
+        size_bytes = (stop - start) * _BYTES_PER_DOCUMENT
         tasks.append(
             Task(
                 index,
@@ -41,14 +41,14 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
                 stop,
                 split=split,
                 version=generator.VERSION,
-                size_bytes=size,
+                size_bytes=size_bytes,
             )
         )
     return tasks
 
 
 def read(task: Task) -> Iterator[Document]:
-    """The documents of a task, in order; only those of its split where it has one."""
+    """The documents of a task, in order; only those of its split if it has a split."""
     for index in range(task.start, task.stop):
         document = generator.document(index)
         if task.split in ("", document.split):
