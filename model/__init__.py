@@ -1,4 +1,4 @@
-"""Everything that is true without Beam, in layers; imports go downwards only.
+"""Everything that needs no Beam, in layers; imports go downwards only.
 
 training      batches, loss, schedule, optimizer, strategy, checkpoints, loop
 inference     batches, worker processes, summarizer, sentence scorer, export
@@ -11,6 +11,6 @@ quality       how far a summary can be trusted, and which text is shown
 extractive    terms, scoring methods, selection, oracle labels
 tokenization  WordPiece, imported tokenizers, vocabulary learning
 rouge         ROUGE scores; bootstrap, their intervals
-text          normalization, boilerplate, sentences, words, stems
+text          articles: normalization, boilerplate, sentences, words, stems
 backend, config, files, errors, tensorflow_import
 """

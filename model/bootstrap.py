@@ -1,8 +1,9 @@
-"""Bootstrap intervals of means, of many columns over the same resampled rows."""
+"""Bootstrap confidence intervals of the means of columns."""
 
 import numpy as np
 
-_DRAWS_AT_ONCE = 4_000_000  # 32 MB of drawn rows, as much of weights
+# 32 MB of drawn rows, and as much of weights.
+_DRAWS_AT_ONCE = 4_000_000
 
 
 def bootstrap_intervals(
@@ -14,19 +15,18 @@ def bootstrap_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The percentile bootstrap intervals of the means of columns (Efron 1979).
 
-    Every column sees the same resampled rows. So the interval of a column of
-    differences between two systems is that of the paired bootstrap (Koehn 2004). Memory
-    is bounded by a constant and the size of the values, whatever the number of
-    resamples.
+    All columns have the same resampled rows. So the interval of a column of differences
+    between two systems is that of the paired bootstrap (Koehn 2004). The memory that is
+    needed does not depend on the number of resamples.
 
     Args:
       values: float array [N, C] of N rows, at least one, and C columns.
       confidence: share of the resampled means that lie within the interval.
-      resamples: how many samples of N rows are drawn with replacement.
+      resamples: the number of samples of N rows, drawn with replacement.
       seed: equal seeds give equal intervals.
 
     Returns:
-      Their lower and their upper ends, float64 [C] each.
+      The lower and the upper ends of the intervals, float64 [C] each.
 
     Raises:
       ValueError: no rows.
@@ -40,11 +40,12 @@ def bootstrap_intervals(
     for first in range(0, resamples, at_once):
         block = min(at_once, resamples - first)
         drawn = generator.integers(0, count, size=(block, count))
-        # A mean over drawn rows is a product with how often each was drawn: one matrix
-        # product for all columns.
-        often = np.bincount(
-            (drawn + np.arange(block)[:, None] * count).ravel(), minlength=block * count
-        ).reshape(block, count)
-        means[first : first + block] = often @ values / count
+        # Row r of a block is counted from r * count on, so that one `bincount` serves
+        # all rows.
+        cells = (drawn + np.arange(block)[:, None] * count).ravel()
+        draws = np.bincount(cells, minlength=block * count).reshape(block, count)
+        # A mean of drawn rows is a product with the number of draws of each row: one
+        # matrix product for all columns.
+        means[first : first + block] = draws @ values / count
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return low, high

@@ -1,8 +1,8 @@
-"""The two ways a job ends badly, each with its exit code."""
+"""The errors that end a job, each with its exit code."""
 
 
 class PrecisError(Exception):
-    """A failure that is told to the user in one line, without a traceback."""
+    """A failure that is reported to the user in one line, without a traceback."""
 
     exit_code = 1
 
@@ -14,16 +14,18 @@ class UsageError(PrecisError):
 
 
 class DataError(PrecisError):
-    """The data failed the job: too many dead letters, a damaged file, a loss that is
-    not finite.
+    """The data failed the job.
+
+    There are too many dead letters, a file is damaged, or a loss is not finite.
     """
 
     exit_code = 1
 
 
 class JobError(PrecisError):
-    """A pipeline failed for a reason that is neither the command's nor the data's: a
-    full disk, a lost worker, a defect.
+    """A pipeline failed through neither the command nor the data.
+
+    The disk is full, a worker is lost, or the program has a defect.
     """
 
     exit_code = 1

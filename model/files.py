@@ -1,7 +1,7 @@
-"""Files on local disks and object stores alike: open, write aside and publish, hash.
+"""Files on local disks and object stores: opened, published and hashed.
 
-Every path in precis is a string that fsspec understands: `/data/x`, `relative/x`,
-`gs://bucket/x`. Nothing is written under its final name until it is complete.
+A path is a string that fsspec understands: `/data/x`, `relative/x`, `gs://bucket/x`. A
+file has its final name only when it is complete.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import fsspec
 
-# How the name of a file ends that is being written.
+# The end of the name of a file that is being written.
 ASIDE = ".aside"
 
 
@@ -41,12 +41,12 @@ def exists(path: str) -> bool:
 
 
 def glob(pattern: str) -> list[str]:
-    """All files that match a pattern, sorted, in the form the pattern was given in."""
+    """The files that match a pattern, sorted; URLs if the pattern is a URL."""
     fs, name = filesystem(pattern)
-    found = sorted(match for match in fs.glob(name) if fs.isfile(match))
-    return (
-        found if is_local(pattern) else [fs.unstrip_protocol(match) for match in found]
-    )
+    paths = sorted(path for path in fs.glob(name) if fs.isfile(path))
+    if is_local(pattern):
+        return paths
+    return [fs.unstrip_protocol(path) for path in paths]
 
 
 def open_read(path: str) -> IO[bytes]:
@@ -67,36 +67,41 @@ def read_json(path: str) -> Any:
 
 @contextlib.contextmanager
 def write_aside(path: str) -> Iterator[IO[bytes]]:
-    """A file for writing that appears under `path` only when the block ends without an
-    error.
+    """A file for writing that is published as `path` when the block ends.
 
-    On a local disk it is written beside its final name, synced and renamed. An object
-    store shows an object only when its upload is complete, so there it is written in
-    place and dropped on error.
+    If the block raises, nothing is published. On a local disk the file is written
+    under another name, synced and renamed. An object store shows an object only when
+    its upload is complete, so there the file is written under its own name, and
+    discarded on an error.
     """
-    if is_local(path):
-        _, name = filesystem(path)
-        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
-        try:
-            with open(aside, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, name)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(aside)
-        return
     fs, name = filesystem(path)
-    file = fs.open(name, "wb", autocommit=False)
+    if is_local(path):
+        with _write_aside_locally(name) as file:
+            yield file
+        return
+    upload = fs.open(name, "wb", autocommit=False)
     try:
-        yield file
+        yield upload
     except BaseException:
-        file.discard()
+        upload.discard()
         raise
-    file.close()
-    file.commit()
+    upload.close()
+    upload.commit()
+
+
+@contextlib.contextmanager
+def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
+    try:
+        with open(aside, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, name)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(aside)
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -106,28 +111,23 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def write_json(path: str, content: Any) -> None:
-    """Publishes a JSON file: sorted keys, two spaces, a last line break, so that equal
-    content is equal bytes.
+    """Publishes a JSON file; equal content gives equal bytes.
+
+    Keys are sorted, the indent is two spaces, and a line break ends the file.
     """
-    write_bytes(
-        path,
-        (
-            json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        ).encode(),
-    )
+    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
+    write_bytes(path, f"{text}\n".encode())
 
 
 def remove(path: str) -> None:
-    """Removes a file or a folder with all it holds; nothing happens where there is
-    none.
-    """
+    """Removes a file, or a folder with its content, if it exists."""
     fs, name = filesystem(path)
     if fs.exists(name):
         fs.rm(name, recursive=True)
 
 
 def remove_leftovers(folder: str) -> None:
-    """Removes what a killed process was writing aside, anywhere below a folder."""
+    """Removes the unfinished files of a killed process, anywhere below a folder."""
     fs, name = filesystem(folder)
     for path in fs.find(name):
         if path.endswith(ASIDE):
@@ -135,7 +135,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def copy_tree(folder: str, to: str) -> None:
-    """Copies a local folder to another place, over what is there."""
+    """Copies the files of a local folder; files of the same name are replaced."""
     for directory, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(directory, name)
@@ -153,7 +153,6 @@ def sha256_file(path: str) -> str:
 
 
 def sha256_json(content: Any) -> str:
-    """The sha256 of a value's canonical JSON form: the fingerprint of a configuration."""
-    return hashlib.sha256(
-        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    """The sha256 of a value's canonical JSON: the fingerprint of a configuration."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,11 +1,10 @@
-"""ROUGE as rouge-score computes it, many times as fast where many summaries share a
-reference and their sentences.
+"""ROUGE with the figures of rouge-score, for many summaries of one reference.
 
-rouge-score compares two texts at a time: it tokenizes both for every measure, stems the
-same words again and fills a table cell by cell for every pair of sentences. Here a text
+rouge-score compares two texts at a time: it tokenizes both for each measure, stems the
+same words again and fills a table cell by cell for each pair of sentences. Here a text
 is tokenized once, a line that several summaries share is compared once, and the longest
-common subsequence is found on the bits of whole numbers. The figures are equal to the
-last bit; `tests/test_rouge.py` compares them.
+common subsequence is computed with the bits of integers, which is many times as fast.
+The figures are equal to the last bit; `tests/test_rouge.py` compares them.
 """
 
 import functools
@@ -41,8 +40,12 @@ class Score(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of a summary: its tokens, and the places that its longest common
-    subsequences take in the lines of the reference.
+    """A line of a summary.
+
+    Attributes:
+      tokens: its tokens.
+      matched: the places in the reference of its longest common subsequences with the
+          lines of the reference.
     """
 
     tokens: list[str]
@@ -50,15 +53,13 @@ class _Line(NamedTuple):
 
 
 class Reference:
-    """A reference, prepared once to score any number of summaries against it."""
+    """A reference that is prepared once to score any number of summaries."""
 
     def __init__(self, text: str) -> None:
         lines = [tokenize(line) for line in text.split("\n")]
         self._tokens = list(itertools.chain.from_iterable(lines))
-        self._unigrams, self._bigrams = (
-            Counter(self._tokens),
-            Counter(itertools.pairwise(self._tokens)),
-        )
+        self._unigrams = Counter(self._tokens)
+        self._bigrams = Counter(itertools.pairwise(self._tokens))
         self._places = _places(self._tokens)
         starts = itertools.accumulate(map(len, lines), initial=0)
         self._lines = [
@@ -66,31 +67,32 @@ class Reference:
             for start, line in zip(starts, lines, strict=False)
             if line
         ]
-        self._known: dict[str, _Line] = {}
+        self._summary_lines: dict[str, _Line] = {}
 
     def score(self, summary: str) -> dict[str, Score]:
         """Every measure of `MEASURES` (Lin 2004) for one summary.
 
-        ROUGE-1 and ROUGE-2 count shared words and pairs of words. The unsplit ROUGE-L
-        is the longest common subsequence of the whole texts, whatever their line
-        breaks. ROUGE-Lsum takes for each line of the reference the union of those with
-        every line of the summary; it is what papers on news report as ROUGE-L.
+        ROUGE-1 and ROUGE-2 count the words and the pairs of words that both texts have.
+        The unsplit ROUGE-L is the longest common subsequence of the whole texts,
+        without regard to line breaks. ROUGE-Lsum takes, for each line of the reference,
+        the union of its longest common subsequences with every line of the summary;
+        papers on news report it as ROUGE-L.
         """
         lines = [
-            self._known.get(text) or self._line(text) for text in summary.split("\n")
+            self._summary_lines.get(text) or self._line(text)
+            for text in summary.split("\n")
         ]
         tokens = list(itertools.chain.from_iterable(line.tokens for line in lines))
         unigrams = Counter(tokens)
-        union = set().union(*(line.matched for line in lines))
+        matched = set().union(*(line.matched for line in lines))
+        # A word of the summary counts once, even if several lines of the reference
+        # match it, as in ROUGE 1.5.5.
+        matched_words = Counter(self._tokens[place] for place in matched)
         hits = {
             "rouge1": _shared(self._unigrams, unigrams),
             "rouge2": _shared(self._bigrams, Counter(itertools.pairwise(tokens))),
             "rougeL": _common_length(self._places, len(self._tokens), tokens),
-            # A word of the summary is credited once, however many lines of the
-            # reference hold it, as ROUGE 1.5.5 does.
-            "rougeLsum": _shared(
-                Counter(self._tokens[place] for place in union), unigrams
-            ),
+            "rougeLsum": _shared(matched_words, unigrams),
         }
         return {
             measure: _score(
@@ -106,7 +108,8 @@ class Reference:
             for start, length, places in self._lines
             for place in _common_places(places, length, tokens)
         ]
-        self._known[text] = line = _Line(tokens, matched)
+        line = _Line(tokens, matched)
+        self._summary_lines[text] = line
         return line
 
 
@@ -122,29 +125,31 @@ def scores(
     Args:
       references, summaries: texts, one sentence a line.
       measures: some of `MEASURES`.
-      part: which figure of each score.
+      part: the figure of each score.
 
     Returns:
       One float64 array [N] in 0..1 for each measure.
 
     Raises:
-      ValueError: as many references as summaries are needed.
+      ValueError: the numbers of references and summaries differ.
     """
     if len(references) != len(summaries):
         raise ValueError(f"{len(references)} references for {len(summaries)} summaries")
-    found = [
+    rows = [
         Reference(reference).score(summary)
         for reference, summary in zip(references, summaries, strict=True)
     ]
     return {
-        measure: np.array([getattr(row[measure], part) for row in found], np.float64)
+        measure: np.array([getattr(row[measure], part) for row in rows], np.float64)
         for measure in measures
     }
 
 
 def tokenize(text: str) -> list[str]:
-    """The words that ROUGE compares: runs of a to z and 0 to 9 in lower case; those of
-    more than three characters as their stems.
+    """The tokens that ROUGE compares.
+
+    A token is a run of a to z and 0 to 9 in lower case. A run of more than three
+    characters is replaced by its stem.
     """
     return list(map(_token, _WORD.findall(text.lower())))
 
@@ -159,16 +164,14 @@ def _score(
 ) -> Score:
     precision = hits / max(summary_tokens - pairs, 1)
     recall = hits / max(reference_tokens - pairs, 1)
-    return Score(
-        precision,
-        recall,
-        2 * precision * recall / (precision + recall) if hits else 0.0,
-    )
+    fmeasure = 2 * precision * recall / (precision + recall) if hits else 0.0
+    return Score(precision, recall, fmeasure)
 
 
 def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
-    """How many n-grams two texts share, each as often as in the text that has fewer of
-    it.
+    """How many n-grams two texts share.
+
+    An n-gram counts as often as it is in the text that has it less often.
     """
     return sum(
         min(count, summary[ngram])
@@ -178,7 +181,7 @@ def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
 
 
 def _places(tokens: Sequence[str]) -> dict[str, int]:
-    """For each token the places where it stands, as bits.
+    """The places of each token, as bits; the lowest bit is the first place.
 
     a b a c   ->   a 0b0101, b 0b0010, c 0b1000
     """
@@ -191,12 +194,16 @@ def _places(tokens: Sequence[str]) -> dict[str, int]:
 def _common_length(
     places: Mapping[str, int], length: int, tokens: Sequence[str]
 ) -> int:
-    """The length of the longest common subsequence of a text, given by its places, with
-    another.
+    """The length of the longest common subsequence of two texts.
 
-    Bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004): one column of the
-    table of lengths is one whole number, whose bit i is 0 where the length grows from
-    row i to row i + 1.
+    The algorithm is bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004):
+    one column of the table of lengths is one integer, in which bit i is 0 if the length
+    grows from row i to row i + 1.
+
+    Args:
+      places: the places of the tokens of the first text.
+      length: the number of tokens of the first text.
+      tokens: the tokens of the second text.
     """
     full = column = (1 << length) - 1
     for match in filter(None, map(places.get, tokens)):
@@ -208,14 +215,16 @@ def _common_length(
 def _common_places(
     places: Mapping[str, int], length: int, tokens: Sequence[str]
 ) -> list[int]:
-    """The places that one longest common subsequence takes in a text; of several that
-    are as long, the one that rouge-score takes.
+    """The places in the first text of one longest common subsequence of two texts.
 
-    rouge-score walks back from the last cell of the table: at cell (i, j) it takes a
-    match, or else steps to j - 1 where that column has the larger length, or else to i
-    - 1. Column j - 1 has it exactly where column j grows from row i - 1 to row i, which
-      is a 0 in its bits, so that all steps within one column are one look for the
-      highest bit that is a match or a 0.
+    Of several subsequences of that length it is the one that rouge-score takes, which
+    walks back from the last cell of the table: at cell (i, j) it takes a match, or else
+    steps to column j - 1 if the length there is larger than in row i - 1, or else to
+    row i - 1. In the latter case column j does not grow from row i - 1 to row i, so its
+    bit is 1. All steps within one column are therefore one search for the highest bit
+    that is a match or a 0.
+
+    The arguments are those of `_common_length`.
     """
     if places.keys().isdisjoint(tokens):
         return []
@@ -226,10 +235,10 @@ def _common_places(
             both = column & match
             column = ((column + both) | (column - both)) & full
         elif columns and not columns[-1][0]:
-            # A second column without a match would change nothing on the way back.
+            # A second column without a match changes nothing on the way back.
             continue
         columns.append((match, column))
-    found = []
+    common_places = []
     row = length
     for match, column in reversed(columns):
         row = ((match | (full ^ column)) & ((1 << row) - 1)).bit_length()
@@ -237,5 +246,5 @@ def _common_places(
             break
         if match >> (row - 1) & 1:
             row -= 1
-            found.append(row)
-    return found
+            common_places.append(row)
+    return common_places

@@ -1,21 +1,19 @@
-"""Importing TensorFlow without the notes that it writes to stderr on import, whatever
-the log level.
-"""
+"""Imports TensorFlow without the messages that it writes to stderr at any log level."""
 
 import importlib
 import os
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow; silently where TF_CPP_MIN_LOG_LEVEL asks for silence."""
+    """Imports TensorFlow, without any message if TF_CPP_MIN_LOG_LEVEL is 3."""
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3":
         importlib.import_module("tensorflow")
         return
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
+    stderr = os.dup(2)
+    with open(os.devnull, "wb") as devnull:
+        os.dup2(devnull.fileno(), 2)
     try:
         importlib.import_module("tensorflow")
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)

@@ -1,4 +1,12 @@
-"""Text: its normal form (`normalization`), news boilerplate (`boilerplate`,
-`page_sentences`), `sentences` with offsets, `words`, stems (`porter`), `stop_words`,
-and the content hash (`article`).
+"""Text: cleaned, cut into sentences and words, and kept as an article.
+
+document        a document as its source holds it
+article         a document with all that is derived from its text
+normalization   the normal form of a text
+boilerplate     agency, dateline and byline before a story
+page_sentences  sentences about the web page, such as "Scroll down for video"
+sentences       sentences with their offsets
+words           words
+porter          stems
+stop_words      English stop words
 """

@@ -9,10 +9,10 @@ class Document(NamedTuple):
 
     Attributes:
       document_id: the source's own id, or the sha256 of the normalised article.
-      split: train, validation, test, any other name the source uses, or "" where the
+      split: train, validation, test, any other name the source uses, or "" if the
           source has no splits.
       article: the text as it was read.
-      highlights: the reference summary, one sentence a line; None where there is none.
+      highlights: the reference summary, one sentence a line; None if there is none.
       metadata: further columns of the record, as strings.
     """
 

@@ -1,15 +1,15 @@
-"""Sentences that speak of the page and not of the story: "Scroll down for video",
-"Follow us on Twitter", "All rights reserved."
+"""Sentences about the web page and not about the story, as in "Scroll down for video".
 
-A short list of what news sites set between paragraphs and below the story, cased or
-lower-cased and tokenised. It is meant to miss some rather than to take one sentence of
-a story: a pattern names the first words, the last words, or the whole sentence.
+News sites print such sentences between paragraphs and below the story. The patterns fit
+cased text, and lower-cased and tokenised text. They are narrow, because a sentence of
+the story must not match: each names the first words, the last words or the whole of a
+sentence. Some sentences about the page are missed.
 """
 
 import re
 
 _SITES = r"(?:twitter|facebook|instagram|google ?\+|youtube|pinterest|snapchat)"
-_FIRST = "|".join(
+_BEGINNINGS = "|".join(
     [
         r"(?:video ?:? )?scroll down (?:for|to (?:see|watch|read|view|listen))\b",
         r"click here\b",
@@ -21,9 +21,15 @@ _FIRST = "|".join(
         r"all rights reserved",
         r"copyright (?:©|\( ?c ?\)|\d{4})",
         r"(?:tm & )?© ?\d{4}\b",
-        r"share your (?:comments|experiences?|memories|photos|stories|story|thoughts|videos?|views)\b",
+        (
+            r"share your (?:comments|experiences?|memories|photos|stories|story"
+            r"|thoughts|videos?|views)\b"
+        ),
         r"subscribe (?:now|today|to)\b",
-        r"sign up (?:here|now|to (?:our|the)|for (?:our|the)) ?(?:[\w' -]{1,40}newsletters?\b|\W*$)",
+        (
+            r"sign up (?:here|now|to (?:our|the)|for (?:our|the)) ?"
+            r"(?:[\w' -]{1,40}newsletters?\b|\W*$)"
+        ),
         r"(?:story|article) continues below\b",
         r"(?:advertisement|sponsored links?)\W*$",
         r"(?:sorry )?we are (?:not currently|no longer) accepting comments\b",
@@ -32,57 +38,51 @@ _FIRST = "|".join(
         r"tell us (?:what you think|in the (?:comments|sound off))\b",
     ]
 )
-_LAST = "|".join(
+_ENDINGS = "|".join(
     [
         r"\bcontributed to this (?:article|report|story)(?: from [\w ,]{1,40})?\W*$",
         r"[,!-] ?click here\W*$",
     ]
 )
-_BOILERPLATE = re.compile(rf"\W*?(?:(?<!\w)(?:{_FIRST})|.*(?:{_LAST}))", re.DOTALL)
-# Every pattern needs one of these; they are looked for first, as that is much the
-# faster.
+_PAGE_SENTENCE = re.compile(
+    rf"\W*?(?:(?<!\w)(?:{_BEGINNINGS})|.*(?:{_ENDINGS}))", re.DOTALL
+)
+# A sentence that matches contains one of these strings. They are searched for first,
+# because that is much faster.
 _HINTS = (
-    *(
-        "scroll down",
-        "click here",
-        "facebook",
-        "twitter",
-        "instagram",
-        "google",
-        "youtube",
-        "pinterest",
-        "snapchat",
-        "read more",
-        "»",
-    ),
-    *(
-        "to a friend",
-        "all rights",
-        "copyright",
-        "©",
-        "share your",
-        "subscribe",
-        "sign up",
-        "continues below",
-        "advertisement",
-        "sponsored",
-    ),
-    *(
-        "accepting comments",
-        "for confidential",
-        "ireport",
-        "tell us",
-        "contributed to this",
-    ),
+    "scroll down",
+    "click here",
+    "facebook",
+    "twitter",
+    "instagram",
+    "google",
+    "youtube",
+    "pinterest",
+    "snapchat",
+    "read more",
+    "»",
+    "to a friend",
+    "all rights",
+    "copyright",
+    "©",
+    "share your",
+    "subscribe",
+    "sign up",
+    "continues below",
+    "advertisement",
+    "sponsored",
+    "accepting comments",
+    "for confidential",
+    "ireport",
+    "tell us",
+    "contributed to this",
 )
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Whether a sentence is an invitation, a credit or a copyright notice of the page
-    it stood on.
-    """
+    """Whether a sentence is an invitation, a credit or a notice of the web page."""
     text = " ".join(sentence.lower().split())
-    for hint in _HINTS:  # faster than any()
+    for hint in _HINTS:  # faster than `any`
         if hint in text:
-            return _BOILERPLATE.match(text) is not None
+            return _PAGE_SENTENCE.match(text) is not None
     return False

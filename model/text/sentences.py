@@ -12,7 +12,7 @@ from sentencex import get_sentence_boundaries
 
 
 class Sentence(NamedTuple):
-    """A sentence and where it stands: `article[start:end] == text`."""
+    """A sentence and its offsets: `article[start:end] == text`."""
 
     start: int
     end: int
@@ -24,35 +24,35 @@ _WORD_CHARACTER = re.compile(r"[^\W_]")
 
 
 def split_sentences(article: str, *, start: int = 0) -> list[Sentence]:
-    """The sentences of a text, in order, as offsets into it.
+    """The sentences of a text, in order, with their offsets.
 
-    A line break always ends a sentence; within a line sentencex cuts, and the rules of
-    `_cuts` place quotation marks. Text without a letter or digit is no sentence: it
-    belongs to the sentence before it on its line, or else to the sentence after it; a
-    line of such characters has none. A line beyond 100,000 characters is first cut at
-    white space, so that the work stays in proportion to the text.
+    A line break always ends a sentence. Within a line sentencex finds the boundaries,
+    and `_cuts` moves them by the rules for quotation marks. Text without a letter or
+    digit is no sentence: it belongs to the sentence before it on its line, or else to
+    the sentence after it. A line of such text has no sentence. A line of more than
+    100,000 characters is first cut at white space, so that the time is proportional to
+    the length of the text.
 
     Args:
       article: the text.
       start: the first character that belongs to a sentence.
     """
-    found = []
+    sentences = []
     for line in article[start:].splitlines(keepends=True):
         for piece in _pieces(line):
             for left, right in _sentences_of_piece(piece):
-                found.append(Sentence(start + left, start + right, piece[left:right]))
+                text = piece[left:right]
+                sentences.append(Sentence(start + left, start + right, text))
             start += len(piece)
-    return found
+    return sentences
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """The line in pieces of at most 100,000 characters, cut behind white space where
-    there is any.
-    """
+    """Pieces of a line of at most 100,000 characters, cut after white space if any."""
     start = 0
     while len(line) - start > _MAX_PIECE_CHARACTERS:
         end = start + _MAX_PIECE_CHARACTERS
-        space = max(line.rfind(white, start, end) for white in " \t\xa0\u3000")
+        space = max(line.rfind(blank, start, end) for blank in " \t\xa0\u3000")
         end = space + 1 if space >= start else end
         yield line[start:end]
         start = end
@@ -60,33 +60,42 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _sentences_of_piece(piece: str) -> list[tuple[int, int]]:
-    """Start and end of every sentence, without the white space around it; each holds a
-    letter or digit.
+    """Start and end of each sentence, without the white space around it.
+
+    Each sentence has a letter or digit.
     """
-    found: list[tuple[int, int]] = []
-    waiting = -1  # where wordless characters start that belong to the next sentence
+    bounds: list[tuple[int, int]] = []
+    # Where marks without words begin that belong to the next sentence; -1 if there are
+    # none.
+    marks_start = -1
     for start, end in _cuts(piece):
         chunk = piece[start:end]
-        bare = chunk.strip()
-        if not bare:
+        stripped = chunk.strip()
+        if not stripped:
             continue
         start += len(chunk) - len(chunk.lstrip())
-        end = start + len(bare)
-        if not _WORD_CHARACTER.search(bare):
-            if found:
-                found[-1] = (found[-1][0], end)
-            elif waiting < 0:
-                waiting = start
+        end = start + len(stripped)
+        if not _WORD_CHARACTER.search(stripped):
+            if bounds:
+                bounds[-1] = (bounds[-1][0], end)
+            elif marks_start < 0:
+                marks_start = start
             continue
-        found.append((start if waiting < 0 else waiting, end))
-        waiting = -1
-    return found
+        bounds.append((start if marks_start < 0 else marks_start, end))
+        marks_start = -1
+    return bounds
 
 
 _MARKS = "\"'“”„«»‘’`()[]"
-_DIRECTED = dict.fromkeys("“„«‘`([", True) | dict.fromkeys("”»’)]", False)  # True opens
+_OPENS = {
+    **dict.fromkeys("“„«‘`([", True),
+    **dict.fromkeys("”»’)]", False),
+}
 _HIDDEN = str.maketrans(
-    dict.fromkeys('"“”„«»`()[]\xa0\n\r', " ") | dict.fromkeys("•▪●‣◦", "-")
+    {
+        **dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "),
+        **dict.fromkeys("•▪●‣◦", "-"),
+    }
 )
 _SINGLE_QUOTE = re.compile(r"(?<!\S)['‘’]|['‘’](?!\S)")
 _MAX_GAP_CHARACTERS = 32
@@ -94,13 +103,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _hide_marks(piece: str) -> str:
-    """The text, as long as before, with spaces for quotation marks and brackets,
-    hyphens for apostrophes and bullets.
+    """The text with other characters for marks, for sentencex; its length is the same.
 
-    sentencex takes what lies between two marks, or between two items of a list, for one
-    sentence. News quotes run over several, and one mark that is never closed would join
-    the rest of the article. Nor does it end a sentence at a question mark of tokenised
-    lower-case text, so ` ? ` is shown to it as ` . `.
+        He said "Go. Now." Isn't it ? yes
+        He said  Go. Now.  Isn-t it . yes
+
+    sentencex takes the text between two quotation marks or between two items of a list
+    for one sentence. But a quotation in the news has several sentences, and a mark that
+    is never closed would join the rest of the article. Quotation marks and brackets
+    become spaces, apostrophes and bullets hyphens. sentencex does not end a sentence at
+    a question mark of tokenised lower-case text either, so ` ? ` becomes ` . `.
     """
     hidden = piece.translate(_HIDDEN)
     if "'" in hidden or "’" in hidden or "‘" in hidden:
@@ -115,11 +127,11 @@ def _hide_marks(piece: str) -> str:
 
 
 def _cuts(piece: str) -> Iterator[tuple[int, int]]:
-    """Cuts a piece into chunks that join up to it again, one sentence each.
+    """Start and end of the chunks of a piece, one sentence each, without gaps.
 
-    A closing quotation mark or bracket stays with the sentence it ends. A question or
-    exclamation mark before it, or a bracket, ends no sentence where the text goes on in
-    lower case: `"Why?" she asked.` is one.
+    A closing quotation mark or bracket belongs to the sentence that it ends. After a
+    question or exclamation mark in quotation marks, and after a bracket, the sentence
+    goes on if the next letter is lower case: `"Why?" she asked.` is one sentence.
     """
     hidden = _hide_marks(piece)
     start = 0
@@ -132,52 +144,50 @@ def _cuts(piece: str) -> Iterator[tuple[int, int]]:
         gap = piece[stop : min(end, stop + _MAX_GAP_CHARACTERS)]
         if not gap.isspace():
             end = stop + _closing_length(gap, stop, quotes)
-            within = piece[stop - 1] in "?!" or ")" in gap
-            if (
-                within
-                and piece[stop:end].strip()
-                and piece[end : end + _MAX_GAP_CHARACTERS].lstrip()[:1].islower()
-            ):
-                continue
+            may_go_on = piece[stop - 1] in "?!" or ")" in gap
+            if may_go_on and piece[stop:end].strip():
+                rest = piece[end : end + _MAX_GAP_CHARACTERS].lstrip()
+                if rest[:1].islower():
+                    continue
         yield start, end
         start = end
     yield start, len(piece)
 
 
 class _QuoteParity:
-    """Counts the marks that stand alone between spaces, as tokenised text has them,
-    from left to right.
+    """Counts the quotation marks between spaces, as tokenised text has them.
+
+    The positions asked for must not decrease, so that the text is counted once.
     """
 
     def __init__(self, text: str) -> None:
         self._text = f" {text}"
-        self._seen = {
-            '"': (0, 0),
-            "'": (0, 0),
-        }  # mark -> (position read up to, marks before it)
+        # mark -> (a position, the marks before it)
+        self._counts = {'"': (0, 0), "'": (0, 0)}
 
     def opens(self, mark: str, position: int) -> bool:
-        """Whether the mark at that position is the first of a pair."""
-        read, count = self._seen[mark]
-        count += self._text.count(f" {mark} ", read, position + 1)
-        self._seen[mark] = (position, count)
+        """Whether the mark at a position is the first of a pair."""
+        counted_to, count = self._counts[mark]
+        count += self._text.count(f" {mark} ", counted_to, position + 1)
+        self._counts[mark] = (position, count)
         return count % 2 == 0
 
 
 def _closing_length(gap: str, position: int, quotes: _QuoteParity) -> int:
-    """How much of the marks and spaces between two sentences belongs to the first.
+    """How many of the marks and spaces between two sentences belong to the first.
 
+    text            gap
     gone." She      `" `    the mark touches the first sentence: closing
-    gone. "She      ` "`    it touches the second: opening
-    gone . " she    ` " `   it stands alone: closing if another was opened before
+    gone. "She      ` "`    the mark touches the second sentence: opening
+    gone . " she    ` " `   the mark touches neither: closing if a mark is open
     """
     for index, mark in enumerate(gap):
         if mark not in _MARKS:
             continue
         touches_left = not gap[:index].strip(_MARKS)
         touches_right = not gap[index:].strip(_MARKS)
-        if mark in _DIRECTED:
-            opens = _DIRECTED[mark]
+        if mark in _OPENS:
+            opens = _OPENS[mark]
         elif touches_left != touches_right:
             opens = touches_right
         else:

@@ -11,10 +11,10 @@ WORD = re.compile(
 def words(text: str) -> list[str]:
     """The words of a text in lower case and NFC, without punctuation.
 
-    A word is letters and digits. Part of it are an apostrophe or a hyphen between two
-    of them (`don't`, `well-known`), a point or comma between digits (`4.5m`, `1,200`)
-    and a point between single letters (`u.s`). A typographic apostrophe counts as a
-    plain one.
+    A word consists of letters and digits. An apostrophe or hyphen between two of them
+    belongs to the word (`don't`, `well-known`), and so do a point or comma between
+    digits (`4.5m`, `1,200`) and a point between single letters (`u.s`). A typographic
+    apostrophe counts as a plain apostrophe.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("’", "'")
