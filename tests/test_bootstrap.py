@@ -57,6 +57,6 @@ def test_interval_over_several_blocks(monkeypatch):
     assert interval(values, resamples=1001) == pytest.approx(expected, abs=1e-12)
 
 
-def test_interval_of_nothing_is_refused():
+def test_an_interval_without_values_is_refused():
     with pytest.raises(ValueError, match="no values to resample"):
         bootstrap_intervals(np.zeros((0, 2)))

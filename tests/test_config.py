@@ -1,4 +1,4 @@
-"""Decoding configurations: the bounds, and every refusal with its words."""
+"""Search configurations: the bounds, and every refusal with its message."""
 
 import dataclasses
 
@@ -14,7 +14,10 @@ from precis.model.search.config import SearchConfig, SpecialTokens, check_covera
         ({"beam_width": 0}, "--beam_width must be at least 1, not 0"),
         (
             {"n_best": 5},
-            r"--n_best must lie between 1 and --beam_width \(4\), not be 5; widen the beam or ask for fewer",
+            (
+                r"--n_best must lie between 1 and --beam_width \(4\), "
+                r"not be 5; widen the beam or ask for fewer"
+            ),
         ),
         (
             {"n_best": 0},
@@ -22,7 +25,10 @@ from precis.model.search.config import SearchConfig, SpecialTokens, check_covera
         ),
         (
             {"min_summary_tokens": -1},
-            r"--min_summary_tokens \(-1\) must be at least 0 and below --max_summary_tokens \(128\)",
+            (
+                r"--min_summary_tokens \(-1\) must be at least 0 "
+                r"and below --max_summary_tokens \(128\)"
+            ),
         ),
         (
             {"min_summary_tokens": 9, "max_summary_tokens": 9},
@@ -58,7 +64,7 @@ from precis.model.search.config import SearchConfig, SpecialTokens, check_covera
         ({"beam_groups": 0}, r"--beam_groups \(0\) must divide --beam_width \(4\)"),
     ],
 )
-def test_decoding_refuses_what_contradicts_itself(settings, words):
+def test_contradictory_values_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         SearchConfig(**settings)
 
@@ -84,7 +90,7 @@ def test_decoding_refuses_what_contradicts_itself(settings, words):
         {"beam_width": 6, "beam_groups": 2},
     ],
 )
-def test_decoding_takes_what_lies_on_a_bound(settings):
+def test_values_on_a_bound_are_accepted(settings):
     config = SearchConfig(**settings)
     assert {name: getattr(config, name) for name in settings} == settings
 
@@ -102,12 +108,18 @@ def test_a_coverage_penalty_needs_a_pointer_and_a_beam():
     config = SearchConfig(coverage_penalty=0.2)
     with pytest.raises(
         UsageError,
-        match="weighs what the pointer has read of the source, and this network has no pointer; leave it at 0",
+        match=(
+            "weighs what the pointer has read of the source, "
+            "and this network has no pointer; leave it at 0"
+        ),
     ):
         check_coverage(config, has_pointer=False)
     with pytest.raises(
         UsageError,
-        match="weighs summaries against each other, so it needs a --beam_width of at least 2",
+        match=(
+            "weighs summaries against each other, "
+            "so it needs a --beam_width of at least 2"
+        ),
     ):
         check_coverage(dataclasses.replace(config, beam_width=1), has_pointer=True)
     check_coverage(config, has_pointer=True)

@@ -1,4 +1,4 @@
-"""csv:GLOB."""
+"""The scheme csv:GLOB."""
 
 import csv
 import gzip
@@ -6,19 +6,14 @@ import io
 
 import fsspec
 import pytest
-from corpus_records import read_records
+from corpus_records import read_corpus, read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import csv_files
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Unreadable
-
-
-def _read(corpus, **options):
-    options = CorpusOptions(corpus=corpus, **options)
-    tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 def _content(count, terminator="\n"):
@@ -51,21 +46,21 @@ def test_any_cut_gives_the_same_documents(tmp_path, terminator):
         ]
     counts = []
     for task_bytes in (1_000, 10_000, 1 << 30):
-        tasks, found = _read(f"csv:{tmp_path}/*.csv", task_bytes=task_bytes)
-        assert [(d.document_id, d.article, d.highlights) for d in found] == expected
+        tasks, records = read_corpus(f"csv:{tmp_path}/*.csv", task_bytes=task_bytes)
+        assert [(d.document_id, d.article, d.highlights) for d in records] == expected
         assert sum(task.size_bytes for task in tasks) == len(content.encode())
         counts.append(len(tasks))
     assert counts[0] > 20 > counts[1] > 2 > counts[2] == 1
 
 
-def test_gzip_stays_whole(tmp_path):
+def test_a_compressed_file_is_one_task(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(_content(50).encode()))
-    tasks, found = _read(f"csv:{tmp_path}/a.csv.gz", task_bytes=100)
+    tasks, records = read_corpus(f"csv:{tmp_path}/a.csv.gz", task_bytes=100)
     assert len(tasks) == 1
-    assert [d.document_id for d in found] == [f"d{index}" for index in range(50)]
+    assert [d.document_id for d in records] == [f"d{index}" for index in range(50)]
 
 
-def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
+def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     rows = [
         (b"1,a,b\n", None),
         (b"2,a\n", "wrong_columns"),
@@ -86,7 +81,7 @@ def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
         content += row
     (tmp_path / "a.csv").write_bytes(content)
     results = [
-        _read(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)
+        read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)
     ]
     assert results[0] == results[1]
     documents = [d for d in results[0] if isinstance(d, Document)]
@@ -104,14 +99,14 @@ def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
         "8",
     ]
     assert len(documents[3].document_id) == 64
-    told = [u for u in results[0] if isinstance(u, Unreadable)]
-    assert [u.reason for u in told] == [reason for _, reason in rows if reason]
-    assert [u.location for u in told] == [
+    unreadable = [u for u in results[0] if isinstance(u, Unreadable)]
+    assert [u.reason for u in unreadable] == [reason for _, reason in rows if reason]
+    assert [u.location for u in unreadable] == [
         f"{tmp_path}/a.csv:byte {offset}" for offset in offsets
     ]
-    assert [u.raw for u in told] == [row for row, reason in rows if reason]
-    assert [u.detail for u in told][0] == "the row has 2 columns, the header 3"
-    assert [u.detail for u in told][-1] == "the file ends inside a quoted cell"
+    assert [u.raw for u in unreadable] == [row for row, reason in rows if reason]
+    assert unreadable[0].detail == "the row has 2 columns, the header 3"
+    assert unreadable[-1].detail == "the file ends inside a quoted cell"
 
 
 def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
@@ -128,56 +123,56 @@ def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
         csv.field_size_limit(before)
 
 
-def test_a_cell_past_the_limit_is_told(tmp_path, monkeypatch):
+def test_a_cell_beyond_the_limit_is_unreadable(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "MAX_LINE_BYTES", 100)
     (tmp_path / "a.csv").write_text(f"article\n{'x' * 101}\nshort\n")
-    _, found = _read(f"csv:{tmp_path}/a.csv")
-    assert [found[0].reason, found[0].detail, found[1].article] == [
+    _, records = read_corpus(f"csv:{tmp_path}/a.csv")
+    assert [records[0].reason, records[0].detail, records[1].article] == [
         "invalid_csv",
         "field larger than field limit (100)",
         "short",
     ]
 
 
-def test_damaged_gzip(tmp_path):
+def test_a_damaged_compressed_file_is_read_up_to_the_damage(tmp_path):
     content = gzip.compress(_content(2000).encode())
     (tmp_path / "a.csv.gz").write_bytes(content[:-2000])
-    *documents, last = _read(f"csv:{tmp_path}/a.csv.gz")[1]
+    *documents, last = read_corpus(f"csv:{tmp_path}/a.csv.gz")[1]
     assert last.reason == "broken_gzip"
     assert len(documents) > 100
     assert all(isinstance(d, Document) for d in documents)
 
 
-def test_headers(tmp_path):
+def test_the_header_is_checked_and_its_columns_are_mapped(tmp_path):
     (tmp_path / "a.csv").write_text("key;text\n1;x\n")
     with pytest.raises(
         UsageError, match=r"a.csv has no field 'article', it has 'key;text' "
     ):
-        _read(f"csv:{tmp_path}/a.csv")
+        read_corpus(f"csv:{tmp_path}/a.csv")
     (tmp_path / "b.csv").write_text("\n\n")
     with pytest.raises(UsageError, match=r"b.csv has no header row \(it has no rows\)"):
-        _read(f"csv:{tmp_path}/b.csv")
+        read_corpus(f"csv:{tmp_path}/b.csv")
     (tmp_path / "c.csv").write_bytes(b"id,caf\xe9\n")
     with pytest.raises(
         UsageError, match=r"c.csv has no header row \(it is not UTF-8: "
     ):
-        _read(f"csv:{tmp_path}/c.csv")
+        read_corpus(f"csv:{tmp_path}/c.csv")
     (tmp_path / "d.csv").write_bytes(b"key,text,sum\n1,t,s\n")
-    found = _read(
+    records = read_corpus(
         f"csv:{tmp_path}/d.csv",
         article_field="text",
         highlights_field="sum",
         id_field="key",
         split_field="key",
     )[1]
-    assert found == [Document("1", "1", "t", "s", {})]
+    assert records == [Document("1", "1", "t", "s", {})]
 
 
 def test_each_file_has_its_own_header(tmp_path):
     (tmp_path / "a.csv").write_text("id,article\n1,a\n")
     (tmp_path / "b.csv").write_text("article,id\nb,2\n")
     (tmp_path / "c.csv").write_text("text,id\nc,3\n")
-    first, second, third = _read(f"csv:{tmp_path}/*.csv")[1]
+    first, second, third = read_corpus(f"csv:{tmp_path}/*.csv")[1]
     assert [(d.document_id, d.article) for d in (first, second)] == [
         ("1", "a"),
         ("2", "b"),
@@ -188,12 +183,12 @@ def test_each_file_has_its_own_header(tmp_path):
     )
 
 
-def test_remote():
+def test_a_remote_file_is_read():
     memory = fsspec.filesystem("memory")
     memory.pipe("/corpus/a.csv", _content(60).encode())
     try:
-        tasks, found = _read("csv:memory://corpus/*.csv", task_bytes=1_000)
+        tasks, records = read_corpus("csv:memory://corpus/*.csv", task_bytes=1_000)
         assert len(tasks) > 3
-        assert [d.document_id for d in found] == [f"d{index}" for index in range(60)]
+        assert [d.document_id for d in records] == [f"d{index}" for index in range(60)]
     finally:
         memory.rm("/corpus", recursive=True)

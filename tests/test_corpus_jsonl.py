@@ -1,4 +1,4 @@
-"""jsonl:GLOB, plain and gzip."""
+"""The scheme jsonl:GLOB, plain and gzip."""
 
 import gzip
 import json
@@ -7,12 +7,11 @@ import tracemalloc
 
 import fsspec
 import pytest
-from corpus_records import read_records
+from corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import lines
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.corpus.task import Unreadable
 
 
@@ -34,13 +33,6 @@ def _lines(records):
     ).encode()
 
 
-def _read(corpus, **options):
-    options = CorpusOptions(corpus=corpus, **options)
-    tasks = list_tasks(options)
-    assert [task.number for task in tasks] == list(range(len(tasks)))
-    return tasks, [record for task in tasks for record in read_records(task, options)]
-
-
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 @pytest.mark.parametrize("break_", [b"\n", b"\r\n"])
 def test_any_cut_gives_the_same_documents(tmp_path, name, break_):
@@ -52,8 +44,10 @@ def test_any_cut_gives_the_same_documents(tmp_path, name, break_):
     expected = [(r["id"], r["article"], r["highlights"]) for r in records]
     counts = []
     for task_bytes in (1_000, 10_000, 1 << 30):
-        tasks, found = _read(f"jsonl:{tmp_path}/*.jsonl*", task_bytes=task_bytes)
-        assert [(d.document_id, d.article, d.highlights) for d in found] == expected
+        tasks, documents = read_corpus(
+            f"jsonl:{tmp_path}/*.jsonl*", task_bytes=task_bytes
+        )
+        assert [(d.document_id, d.article, d.highlights) for d in documents] == expected
         counts.append(len(tasks))
     assert counts[0] > counts[1] > counts[2] == 1
     assert counts[0] == 16 if name.endswith(".gz") else counts[0] > 16
@@ -61,7 +55,9 @@ def test_any_cut_gives_the_same_documents(tmp_path, name, break_):
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz"])
 @pytest.mark.parametrize("block_bytes", [1, 2, 5, 1 << 20])
-def test_every_edge_owns_each_line_once(tmp_path, monkeypatch, name, block_bytes):
+def test_two_ranges_share_no_line_and_lose_none(
+    tmp_path, monkeypatch, name, block_bytes
+):
     monkeypatch.setattr(lines, "_BLOCK_BYTES", block_bytes)
     path = tmp_path / name
     content = b"abc\n\nde\n\n\nfgh"
@@ -83,18 +79,18 @@ def test_every_edge_owns_each_line_once(tmp_path, monkeypatch, name, block_bytes
         assert [(line.start, line.text) for line in parts] == whole
 
 
-def test_gzip_hint_that_lies_still_reads_everything(tmp_path):
-    """Two members: the trailer counts the second alone."""
+def test_a_file_whose_gzip_trailer_is_wrong_is_read_completely(tmp_path):
+    # The file has two gzip members, and the trailer counts only the second.
     records = _records(200)
     (tmp_path / "a.jsonl.gz").write_bytes(
         gzip.compress(_lines(records[:199])) + gzip.compress(_lines(records[199:]))
     )
-    tasks, found = _read(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=1_000)
+    tasks, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=1_000)
     assert len(tasks) > 1
-    assert [d.document_id for d in found] == [r["id"] for r in records]
+    assert [d.document_id for d in documents] == [r["id"] for r in records]
 
 
-def test_bad_lines_are_told_and_the_rest_is_read(tmp_path):
+def test_bad_lines_are_unreadable_and_the_other_lines_are_read(tmp_path):
     bad = [
         (b'{"article": "broken', "invalid_json"),
         (b'{"article": "\xff"}', "invalid_utf8"),
@@ -112,16 +108,17 @@ def test_bad_lines_are_told_and_the_rest_is_read(tmp_path):
         offsets.append(len(content))
         content += line + b"\n \n"
     (tmp_path / "a.jsonl").write_bytes(content + b'{"article": "last", "x": NaN}')
-    _, found = _read(f"jsonl:{tmp_path}/a.jsonl")
-    assert [d.article for d in found if isinstance(d, Document)] == ["first", "last"]
-    told = [u for u in found if isinstance(u, Unreadable)]
-    assert [u.reason for u in told] == [reason for _, reason in bad]
-    assert [u.location for u in told] == [
+    _, records = read_corpus(f"jsonl:{tmp_path}/a.jsonl")
+    documents = [record for record in records if isinstance(record, Document)]
+    assert [document.article for document in documents] == ["first", "last"]
+    unreadable = [record for record in records if isinstance(record, Unreadable)]
+    assert [u.reason for u in unreadable] == [reason for _, reason in bad]
+    assert [u.location for u in unreadable] == [
         f"{tmp_path}/a.jsonl:byte {offset}" for offset in offsets
     ]
     assert all(
         u.raw.startswith(line[:60]) and len(u.raw) <= 65536 and "\n" not in u.detail
-        for u, (line, _) in zip(told, bad, strict=True)
+        for u, (line, _) in zip(unreadable, bad, strict=True)
     )
 
 
@@ -130,14 +127,14 @@ def test_ids_highlights_and_byte_order_mark(tmp_path):
         file.write(b'\xef\xbb\xbf{"article": "Caf\xc3\xa9  one", "id": 12}\n')
         file.write(b'{"article": "Cafe\xcc\x81 one", "id": ""}\n')
         file.write(b'{"article": "", "highlights": ""}\n')
-    _, found = _read(f"jsonl:{tmp_path}/a.jsonl")
+    _, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl")
     # sha256 of the composed, single-spaced text, from `printf 'Café one' | sha256sum`
-    assert [d.document_id for d in found] == [
+    assert [d.document_id for d in documents] == [
         "12",
         "7c6d807d9da50a88e8ae4f3711db7aaf924bc9c21285228070ef90ff68102ed1",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     ]
-    assert [d.highlights for d in found] == [None, None, ""]
+    assert [d.highlights for d in documents] == [None, None, ""]
 
 
 def test_a_line_of_50_mb_is_a_record(tmp_path):
@@ -146,21 +143,23 @@ def test_a_line_of_50_mb_is_a_record(tmp_path):
         + b"a" * 50_000_000
         + b'"}\n{"id": "y", "article": "b"}'
     )
-    _, found = _read(f"jsonl:{tmp_path}/a.jsonl", task_bytes=1_000_000)
-    assert [(d.document_id, len(d.article)) for d in found] == [
+    _, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl", task_bytes=1_000_000)
+    assert [(d.document_id, len(d.article)) for d in documents] == [
         ("x", 50_000_000),
         ("y", 1),
     ]
 
 
-def test_a_longer_line_is_none_and_never_held_in_memory(tmp_path):
+def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
     with open(tmp_path / "a.jsonl", "wb") as file:
         file.write(b'{"id": "x", "article": "a"}\n')
         for _ in range(200):
             file.write(b"x" * 1_000_000)
         file.write(b'\n{"id": "y", "article": "b"}')
     tracemalloc.start()
-    _, (first, long, last) = _read(f"jsonl:{tmp_path}/a.jsonl", task_bytes=50_000_000)
+    _, (first, long, last) = read_corpus(
+        f"jsonl:{tmp_path}/a.jsonl", task_bytes=50_000_000
+    )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (first.document_id, long.reason, last.document_id) == (
@@ -174,14 +173,14 @@ def test_a_longer_line_is_none_and_never_held_in_memory(tmp_path):
     assert peak < 150_000_000
 
 
-def test_damaged_gzip_is_told_once_wherever_the_cuts_are(tmp_path):
+def test_a_damaged_compressed_file_is_reported_once_whatever_the_tasks(tmp_path):
     records = [
         {"id": str(index), "article": os.urandom(300).hex()} for index in range(400)
     ]
     content = gzip.compress(_lines(records))
     (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
     results = [
-        _read(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=size)[1]
+        read_corpus(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=size)[1]
         for size in (20_000, 1 << 30)
     ]
     assert results[0] == results[1]
@@ -204,20 +203,20 @@ def test_field_names_are_mapped_and_checked(tmp_path):
         "id_field": "key",
         "split_field": "part",
     }
-    assert _read(corpus, **names)[1][1] == Document("k", "dev", "B", "A", {})
+    assert read_corpus(corpus, **names)[1][1] == Document("k", "dev", "B", "A", {})
     with pytest.raises(
         UsageError,
         match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
     ):
-        _read(corpus)
+        read_corpus(corpus)
     with pytest.raises(
         UsageError, match="no field 'abstracts', .*did you mean 'abstract'"
     ):
-        _read(corpus, article_field="body", highlights_field="abstracts")
+        read_corpus(corpus, article_field="body", highlights_field="abstracts")
     with pytest.raises(UsageError, match="no field 'id'"):
-        _read(corpus, article_field="body", id_field="id")
+        read_corpus(corpus, article_field="body", id_field="id")
     with pytest.raises(UsageError, match="no field 'split'"):
-        _read(corpus, article_field="body", split_field="split")
+        read_corpus(corpus, article_field="body", split_field="split")
 
 
 def test_remote_files_and_versions():
@@ -227,9 +226,9 @@ def test_remote_files_and_versions():
     memory.pipe("/corpus/b.jsonl.gz", gzip.compress(content))
     memory.pipe("/corpus/empty.jsonl", b"")
     try:
-        tasks, found = _read("jsonl:memory://corpus/*", task_bytes=1_000)
+        tasks, documents = read_corpus("jsonl:memory://corpus/*", task_bytes=1_000)
         assert len(tasks) > 4
-        assert [d.document_id for d in found] == [
+        assert [d.document_id for d in documents] == [
             f"d{index}" for index in range(50)
         ] * 2
         assert {task.paths[0] for task in tasks} == {
@@ -237,6 +236,6 @@ def test_remote_files_and_versions():
             "memory:///corpus/b.jsonl.gz",
         }
         memory.pipe("/corpus/a.jsonl", content)
-        assert tasks[0].version != _read("jsonl:memory://corpus/*")[0][0].version
+        assert tasks[0].version != read_corpus("jsonl:memory://corpus/*")[0][0].version
     finally:
         memory.rm("/corpus", recursive=True)

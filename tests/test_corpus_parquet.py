@@ -1,4 +1,4 @@
-"""parquet:GLOB."""
+"""The scheme parquet:GLOB."""
 
 import itertools
 
@@ -6,18 +6,11 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corpus_records import read_records
+from corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.corpus.task import Unreadable
-
-
-def _read(corpus, **options):
-    options = CorpusOptions(corpus=corpus, **options)
-    tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 def _table(count, kind=None):
@@ -54,8 +47,10 @@ def test_any_cut_gives_the_same_documents(tmp_path, kind):
     ]
     counts = []
     for task_bytes in (1_000, 10_000, 40_000, 1 << 30):
-        tasks, found = _read(f"parquet:{tmp_path}/*.parquet", task_bytes=task_bytes)
-        assert [(d.document_id, d.article, d.highlights) for d in found] == expected
+        tasks, records = read_corpus(
+            f"parquet:{tmp_path}/*.parquet", task_bytes=task_bytes
+        )
+        assert [(d.document_id, d.article, d.highlights) for d in records] == expected
         assert all(
             task.size_bytes <= task_bytes or task.stop - task.start == 1
             for task in tasks
@@ -68,24 +63,24 @@ def test_any_cut_gives_the_same_documents(tmp_path, kind):
     assert counts[0] == 25 >= counts[1] >= counts[2] > counts[3] == 1
 
 
-def test_bad_rows_are_told_and_the_rest_is_read(tmp_path):
+def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     texts = pa.array([b"good", b"caf\xe9", None, b""], pa.binary()).view(pa.string())
     pq.write_table(
         pa.table({"article": texts, "id": pa.array([1.5, None, 3.0, None])}),
         tmp_path / "a.parquet",
     )
     path = f"{tmp_path}/a.parquet"
-    _, found = _read(f"parquet:{path}")
-    assert [(u.location, u.reason) for u in found[:3]] == [
+    _, records = read_corpus(f"parquet:{path}")
+    assert [(u.location, u.reason) for u in records[:3]] == [
         (f"{path}:row 0", "wrong_type"),
         (f"{path}:row 1", "invalid_utf8"),
         (f"{path}:row 2", "missing_field"),
     ]
-    assert found[0].raw == b'{"article": "good", "id": 1.5}'
-    assert (found[3].article, found[3].highlights) == ("", None)
+    assert records[0].raw == b'{"article": "good", "id": 1.5}'
+    assert (records[3].article, records[3].highlights) == ("", None)
 
 
-def test_a_damaged_row_group_costs_no_other(tmp_path):
+def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path):
     path = tmp_path / "a.parquet"
     table = _table(90)
     with_null = pa.array(
@@ -110,7 +105,9 @@ def test_a_damaged_row_group_costs_no_other(tmp_path):
     begin = column.data_page_offset + column.total_compressed_size // 2
     content[begin : begin + 40] = b"\xff" * 40
     path.write_bytes(content)
-    results = [_read(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)]
+    results = [
+        read_corpus(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)
+    ]
     assert results[0] == results[1]
     lost, null = [u for u in results[0] if isinstance(u, Unreadable)]
     assert (null.location, null.reason) == (f"{path}:row 70", "missing_field")
@@ -133,35 +130,37 @@ def test_fields_and_files_are_checked(tmp_path):
         "id_field": "key",
         "split_field": "part",
     }
-    assert _read(corpus, **names)[1] == [Document("k", "dev", "B", "A", {})]
+    assert read_corpus(corpus, **names)[1] == [Document("k", "dev", "B", "A", {})]
     with pytest.raises(
         UsageError,
         match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
     ):
-        _read(corpus)
+        read_corpus(corpus)
     with pytest.raises(UsageError, match="no field 'highlights'"):
-        _read(corpus, article_field="body", highlights_field="highlights")
+        read_corpus(corpus, article_field="body", highlights_field="highlights")
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
     with pytest.raises(
         UsageError,
         match=r"b.parquet is not a Parquet file \(.*\); name the Parquet files alone",
     ):
-        _read(f"parquet:{tmp_path}/b.parquet")
+        read_corpus(f"parquet:{tmp_path}/b.parquet")
 
 
-def test_no_rows(tmp_path):
+def test_a_file_without_rows_is_refused(tmp_path):
     pq.write_table(_table(0), tmp_path / "a.parquet")
     with pytest.raises(UsageError, match="holds no documents"):
-        _read(f"parquet:{tmp_path}/a.parquet")
+        read_corpus(f"parquet:{tmp_path}/a.parquet")
 
 
-def test_remote():
+def test_a_remote_file_is_read():
     memory = fsspec.filesystem("memory")
     with memory.open("/corpus/part 1/a.parquet", "wb") as file:
         pq.write_table(_table(100), file, row_group_size=10)
     try:
-        tasks, found = _read("parquet:memory://corpus/**/*.parquet", task_bytes=1)
+        tasks, records = read_corpus(
+            "parquet:memory://corpus/**/*.parquet", task_bytes=1
+        )
         assert len(tasks) == 10
-        assert [d.document_id for d in found] == [str(index) for index in range(100)]
+        assert [d.document_id for d in records] == [str(index) for index in range(100)]
     finally:
         memory.rm("/corpus", recursive=True)

@@ -1,4 +1,4 @@
-"""The --corpus syntax, splits and what is refused before the work."""
+"""The --corpus syntax, splits, and options that are refused before the work."""
 
 import argparse
 import hashlib
@@ -12,11 +12,9 @@ from corpus_records import read_records
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines import flags
-from precis.pipelines.corpus.source import (
-    CorpusOptions,
-    list_tasks,
-    split_of,
-)
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.splits import split_of
 from precis.pipelines.corpus.task import Unreadable
 
 
@@ -41,7 +39,10 @@ def _read(options):
     [
         (
             {"corpus": "xml:a"},
-            r"unknown corpus 'xml:a'; .*tfds, stories, jsonl, csv, parquet, text, sample$",
+            (
+                r"unknown corpus 'xml:a'; "
+                r".*tfds, stories, jsonl, csv, parquet, text, sample$"
+            ),
         ),
         ({"corpus": "news.jsonl"}, r"unknown corpus 'news.jsonl'; write scheme:where"),
         ({"corpus": "gs://bucket/a"}, r"unknown corpus 'gs://bucket/a'"),
@@ -86,13 +87,13 @@ def _read(options):
         ),
     ],
 )
-def test_refused_before_any_file_is_opened(values, message):
+def test_options_are_refused_before_any_file_is_opened(values, message):
     with pytest.raises(UsageError, match=message):
         CorpusOptions(**values)
 
 
 @pytest.mark.parametrize("scheme", ["jsonl", "csv", "parquet", "text"])
-def test_nothing_matches(tmp_path, scheme):
+def test_a_pattern_without_files_is_refused(tmp_path, scheme):
     with pytest.raises(
         UsageError,
         match=rf"no file matches {tmp_path}/\*.x \(the folder {tmp_path} exists\)",
@@ -113,13 +114,13 @@ def test_nothing_matches(tmp_path, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["jsonl", "csv"])
-def test_empty_files(tmp_path, scheme):
+def test_empty_files_are_refused(tmp_path, scheme):
     (tmp_path / "a").touch()
     with pytest.raises(UsageError, match="holds no documents; its files are empty"):
         list_tasks(CorpusOptions(corpus=f"{scheme}:{tmp_path}/a"))
 
 
-def test_splits_by_hash(corpus):
+def test_the_hash_of_the_id_decides_the_split(corpus):
     options = CorpusOptions(corpus=corpus, validation_share=0.2, test_share=0.3)
     documents = _read(options)
     assert len(documents) == 400
@@ -154,16 +155,18 @@ def test_splits_by_hash(corpus):
     assert [d.split for d in _read(other_seed)] != [d.split for d in documents]
 
 
-def test_shares_at_their_ends():
+def test_shares_of_0_and_1():
     everything = CorpusOptions(corpus="jsonl:a", validation_share=0, test_share=1)
     nothing = CorpusOptions(corpus="jsonl:a", validation_share=0, test_share=0)
     assert {split_of(str(index), everything) for index in range(200)} == {"test"}
     assert {split_of(str(index), nothing) for index in range(200)} == {"train"}
 
 
-def test_records_own_split(tmp_path):
+def test_the_split_of_a_record_comes_first(tmp_path):
     (tmp_path / "a.jsonl").write_text(
-        '{"article": "a", "part": "dev"}\n{"article": "b", "part": "x"}\n{"article": "c", "part": null}\n'
+        '{"article": "a", "part": "dev"}\n'
+        '{"article": "b", "part": "x"}\n'
+        '{"article": "c", "part": null}\n'
     )
     corpus = f"jsonl:{tmp_path}/a.jsonl"
     assert [
@@ -184,7 +187,7 @@ def test_records_own_split(tmp_path):
     ] == ["a"]
 
 
-def test_sample():
+def test_the_built_in_corpus_has_tasks_and_splits():
     documents = _read(CorpusOptions(corpus="sample:1500", task_bytes=8 << 20))
     tasks = list_tasks(CorpusOptions(corpus="sample:1500", task_bytes=8 << 20))
     assert len(documents) == 1500
@@ -219,13 +222,15 @@ def test_every_field_is_a_flag():
     assert "Corpus" in parser.format_help()
 
 
-def test_heavy_modules_wait_until_they_are_needed(corpus):
+def test_heavy_modules_are_not_imported_without_need(corpus):
     script = f"""
 import sys
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
 options = CorpusOptions(corpus={corpus!r})
 assert sum(1 for task in list_tasks(options) for _ in read_task(task, options)) == 400
-print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam") if name in sys.modules])
+heavy = ("tensorflow", "tensorflow_datasets", "pyarrow", "apache_beam")
+print([name for name in heavy if name in sys.modules])
 """
     assert (
         subprocess.run(
@@ -235,7 +240,7 @@ print([name for name in ("tensorflow", "tensorflow_datasets", "pyarrow", "apache
     )
 
 
-def test_a_split_that_cannot_be_a_name_is_told(tmp_path):
+def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
     path = tmp_path / "a.jsonl"
     splits = ["train", "../../escaped/evil", "/abs", "", "x" * 41, "dev_2"]
     path.write_text(
@@ -245,15 +250,15 @@ def test_a_split_that_cannot_be_a_name_is_told(tmp_path):
         )
     )
     options = CorpusOptions(corpus=f"jsonl:{path}", split_field="s")
-    found = [
-        record for task in list_tasks(options) for record in read_records(task, options)
-    ]
+    records = _read(options)
     assert [
         (record.location, record.reason)
-        for record in found
+        for record in records
         if isinstance(record, Unreadable)
     ] == [(f"document d{i}", "bad_split") for i in (1, 2, 4)]
-    assert [record.document_id for record in found if isinstance(record, Document)] == [
+    assert [
+        record.document_id for record in records if isinstance(record, Document)
+    ] == [
         "d0",
         "d3",
         "d5",

@@ -1,19 +1,14 @@
-"""text:GLOB and stories:DIR."""
+"""The schemes text:GLOB and stories:DIR."""
 
 import pytest
-from corpus_records import read_records
+from corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import text_files
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.stories import parse_story
 from precis.pipelines.corpus.task import Unreadable
-
-
-def _read(corpus, **options):
-    options = CorpusOptions(corpus=corpus, **options)
-    tasks = list_tasks(options)
-    return tasks, [record for task in tasks for record in read_records(task, options)]
 
 
 @pytest.fixture
@@ -31,45 +26,45 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_one_document_a_file(folder, monkeypatch):
+def test_each_file_is_a_document(folder, monkeypatch):
     texts = {
         "2023/storm": "Text of 2023/storm.txt\r\nend ü",
         "2024/fire.v1": "Text of 2024/fire.v1.txt\r\nend ü",
         "2024/storm": "Text of 2024/storm.txt\r\nend ü",
     }
     for task_bytes, count in ((1, 3), (70, 2), (1000, 1)):
-        tasks, found = _read(f"text:{folder}/*/*.txt", task_bytes=task_bytes)
-        assert {d.document_id: d.article for d in found} == texts
-        assert len(found) == 3
-        assert all(d.highlights is None for d in found)
+        tasks, records = read_corpus(f"text:{folder}/*/*.txt", task_bytes=task_bytes)
+        assert {d.document_id: d.article for d in records} == texts
+        assert len(records) == 3
+        assert all(d.highlights is None for d in records)
         assert len(tasks) == count
     monkeypatch.chdir(folder)
-    assert {d.document_id for d in _read("text:*/*.txt")[1]} == set(texts)
+    assert {d.document_id for d in read_corpus("text:*/*.txt")[1]} == set(texts)
 
 
 def test_ids_are_unique(folder):
-    assert [d.document_id for d in _read(f"text:{folder}/2024/*")[1]] == [
+    assert [d.document_id for d in read_corpus(f"text:{folder}/2024/*")[1]] == [
         "fire.v1.txt",
         "storm.md",
         "storm.txt",
     ]
-    assert [d.document_id for d in _read(f"text:{folder}/2024/storm.md")[1]] == [
+    assert [d.document_id for d in read_corpus(f"text:{folder}/2024/storm.md")[1]] == [
         "storm"
     ]
-    assert [d.document_id for d in _read(f"text:{folder}/2*/storm.*")[1]] == [
+    assert [d.document_id for d in read_corpus(f"text:{folder}/2*/storm.*")[1]] == [
         "2023/storm.txt",
         "2024/storm.md",
         "2024/storm.txt",
     ]
 
 
-def test_unreadable_files(tmp_path, monkeypatch):
+def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 100)
     (tmp_path / "a.txt").write_bytes(b"good \xff bad")
     (tmp_path / "b.txt").write_bytes(b"x" * 101)
     (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * 97)
     (tmp_path / "d[1].txt").write_bytes(b"")
-    broken, large, whole, empty = _read(f"text:{tmp_path}/*.txt")[1]
+    broken, large, whole, empty = read_corpus(f"text:{tmp_path}/*.txt")[1]
     assert (broken.location, broken.reason, broken.raw) == (
         f"{tmp_path}/a.txt:byte 5",
         "invalid_utf8",
@@ -81,7 +76,7 @@ def test_unreadable_files(tmp_path, monkeypatch):
     )
     assert whole.article == "y" * 97
     assert (empty.article, empty.document_id) == ("", "d[1]")
-    assert _read(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
+    assert read_corpus(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
 
 
 def test_a_changed_file_changes_the_version(folder):
@@ -91,8 +86,12 @@ def test_a_changed_file_changes_the_version(folder):
     assert before != list_tasks(CorpusOptions(corpus=f"text:{folder}/*/*"))[0].version
 
 
-def test_story_text():
-    text = "A man bit\r a dog\r\n  It was “big”  \n\nSee @highlight there\n\n@highlight\n\nMan bites dog\nin town!\n\n@highlight\n\nDog (well)"
+def test_a_story_is_parsed_as_tfds_parses_it():
+    text = (
+        "A man bit\r a dog\r\n  It was “big”  \n\nSee @highlight there\n\n"
+        "@highlight\n\nMan bites dog\nin town!\n\n"
+        "@highlight\n\nDog (well)"
+    )
     assert parse_story(text) == (
         "A man bit a dog. It was “big” See @highlight there",
         "Man bites dog.\nin town!\nDog (well)",
@@ -109,12 +108,12 @@ def test_story_text():
 def test_small_files_share_a_task(tmp_path):
     for index in range(6):
         (tmp_path / f"{index}.txt").write_text("ten bytes.")
-    tasks, found = _read(f"text:{tmp_path}/*.txt", task_bytes=20)
+    tasks, records = read_corpus(f"text:{tmp_path}/*.txt", task_bytes=20)
     assert [(len(task.paths), task.size_bytes) for task in tasks] == [(2, 20)] * 3
-    assert [d.document_id for d in found] == list("012345")
+    assert [d.document_id for d in records] == list("012345")
 
 
-def test_stories(tmp_path):
+def test_stories_are_read_from_all_folders(tmp_path):
     for name, text in (
         ("cnn/stories/a1.story", "One\n\n@highlight\n\nH"),
         ("dailymail/stories/b2.story", "Two."),
@@ -124,21 +123,24 @@ def test_stories(tmp_path):
         (tmp_path / name).write_text(text)
     (tmp_path / "cnn/stories/c3.story").write_bytes(b"\xff")
     for task_bytes, count in ((1, 3), (1000, 1)):
-        tasks, found = _read(f"stories:{tmp_path}", task_bytes=task_bytes)
+        tasks, records = read_corpus(f"stories:{tmp_path}", task_bytes=task_bytes)
         assert len(tasks) == count
-        assert isinstance(found.pop(1), Unreadable)
-        assert [(d.document_id, d.article, d.highlights) for d in found] == [
+        assert isinstance(records.pop(1), Unreadable)
+        assert [(d.document_id, d.article, d.highlights) for d in records] == [
             ("a1", "One.", "H."),
             ("b2", "Two.", None),
         ]
     (tmp_path / "dailymail/stories/a1.story").write_text("again")
     with pytest.raises(
         UsageError,
-        match=r"cnn/stories/a1.story and .*dailymail/stories/a1.story have one name, and the name is the id",
+        match=(
+            r"cnn/stories/a1.story and .*dailymail/stories/a1.story have one name, "
+            r"and the name is the id"
+        ),
     ):
-        _read(f"stories:{tmp_path}")
+        read_corpus(f"stories:{tmp_path}")
     with pytest.raises(UsageError, match=r"there is no folder .*/none; check the path"):
-        _read(f"stories:{tmp_path}/none")
+        read_corpus(f"stories:{tmp_path}/none")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"no file below .*/empty ends in .story"):
-        _read(f"stories:{tmp_path}/empty")
+        read_corpus(f"stories:{tmp_path}/empty")

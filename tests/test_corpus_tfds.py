@@ -1,4 +1,4 @@
-"""tfds:NAME, with a data set that the upstream builder prepares from small raw stories."""
+"""The scheme tfds:NAME, with a data set that TFDS prepares from small raw stories."""
 
 import hashlib
 import shutil
@@ -8,27 +8,42 @@ import sys
 import time
 
 import pytest
-from corpus_records import read_records
+from corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.records.tfrecord import frame, read_frames
 from precis.model.text.document import Document
 from precis.pipelines.corpus import tfds_prepare
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
 from precis.pipelines.corpus.task import Unreadable
 from precis.pipelines.corpus.tfds_prepare import prepare_from_stories
 
-# Each ends a line, marks a highlight or breaks a line in a way of its own.
+# Each story ends lines, marks highlights or breaks lines in another way.
 _STORIES = [
-    "(CNN) -- A plain first line\n\nIt ends with a stop.\n\n@highlight\n\nOne\n\n@highlight\n\nTwo.\n",
-    "He said 'yes'\n\nShe said “no”\n\nThey said ‘so’\n\nWhy?\n\nOh!\n\n(Really)\n\nBack`\n\nDone...\n\n@highlight\n\nQuoted \"end\"\n",
-    "Windows lines\r\n\r\n  Indented and trailing  \t\r\n\r\n@highlight\r\n\r\nCarriage\r\n",
-    "A carriage\rin a line\n\u00a0No-break space around\u00a0\n\n@highlight\n\nÜmlaut — dash\n\n@highlight\n\nTwo lines\nin one\n",
+    (
+        "(CNN) -- A plain first line\n\nIt ends with a stop.\n\n"
+        "@highlight\n\nOne\n\n@highlight\n\nTwo.\n"
+    ),
+    (
+        "He said 'yes'\n\nShe said “no”\n\nThey said ‘so’\n\nWhy?\n\nOh!\n\n"
+        '(Really)\n\nBack`\n\nDone...\n\n@highlight\n\nQuoted "end"\n'
+    ),
+    (
+        "Windows lines\r\n\r\n  Indented and trailing  \t\r\n\r\n"
+        "@highlight\r\n\r\nCarriage\r\n"
+    ),
+    (
+        "A carriage\rin a line\n\u00a0No-break space around\u00a0\n\n"
+        "@highlight\n\nÜmlaut — dash\n\n@highlight\n\nTwo lines\nin one\n"
+    ),
     "Mentions @highlight inside\n\n@highlight and more\n\nAfter a mark with words\n",
-    "A line separator\u2028stays, a form feed\x0ctoo;\n\n@highlight\n\n\u0085next line\n",
+    (
+        "A line separator\u2028stays, a form feed\x0ctoo;\n\n"
+        "@highlight\n\n\u0085next line\n"
+    ),
     "Colon at the end:\n\nComma,\n\nEllipsis…\n\n@highlight\n\nx]\n",
     *(
-        f"Story number {number} is long. {'Words ' * (10 * number)}\n\n@highlight\n\nNumber {number}\n"
+        f"Story number {number} is long. {'Words ' * (10 * number)}\n\n"
+        f"@highlight\n\nNumber {number}\n"
         for number in range(20)
     ),
 ]
@@ -71,18 +86,10 @@ def data_dir(raw, tmp_path_factory):
     return data_dir
 
 
-def _read(corpus, **options):
-    options = CorpusOptions(corpus=corpus, **options)
-    tasks = list_tasks(options)
-    return tasks, [
-        document for task in tasks for document in read_records(task, options)
-    ]
-
-
 def test_raw_stories_and_prepared_data_set_are_the_same_documents(raw, data_dir):
     folder, splits = raw
-    _, prepared = _read("tfds:cnn_dailymail", data_dir=str(data_dir))
-    _, stories = _read(f"stories:{folder}/stories")
+    _, prepared = read_corpus("tfds:cnn_dailymail", data_dir=str(data_dir))
+    _, stories = read_corpus(f"stories:{folder}/stories")
     assert len(prepared) == len(_STORIES)
     assert {d.document_id: d.split for d in prepared} == splits
     assert sorted(d._replace(split="") for d in prepared) == sorted(
@@ -90,19 +97,23 @@ def test_raw_stories_and_prepared_data_set_are_the_same_documents(raw, data_dir)
     )
 
 
-def test_prepares_where_the_data_set_is_missing(raw, data_dir, tmp_path):
+def test_a_missing_data_set_is_prepared_from_stories_once(raw, data_dir, tmp_path):
     folder, _ = raw
     flags = {
         "stories_dir": f"{folder}/stories",
         "urls_dir": f"{folder}/urls",
         "data_dir": str(tmp_path),
     }
-    _, found = _read("tfds:cnn_dailymail:test", **flags)
-    assert found == _read("tfds:cnn_dailymail:test", data_dir=str(data_dir))[1] != []
+    _, records = read_corpus("tfds:cnn_dailymail:test", **flags)
+    assert (
+        records
+        == read_corpus("tfds:cnn_dailymail:test", data_dir=str(data_dir))[1]
+        != []
+    )
     written = sorted(
         (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
     )
-    assert _read("tfds:cnn_dailymail:test", **flags)[1] == found
+    assert read_corpus("tfds:cnn_dailymail:test", **flags)[1] == records
     assert (
         sorted(
             (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
@@ -113,69 +124,74 @@ def test_prepares_where_the_data_set_is_missing(raw, data_dir, tmp_path):
 
 def test_any_cut_gives_the_same_documents(data_dir):
     counts = []
-    whole = _read("tfds:cnn_dailymail", data_dir=str(data_dir))[1]
+    whole = read_corpus("tfds:cnn_dailymail", data_dir=str(data_dir))[1]
     for task_bytes in (1_000, 10_000, 1 << 30):
-        tasks, found = _read(
+        tasks, records = read_corpus(
             "tfds:cnn_dailymail", data_dir=str(data_dir), task_bytes=task_bytes
         )
-        assert found == whole
+        assert records == whole
         counts.append(len(tasks))
     assert counts[0] > counts[1] > counts[2] == 3
 
 
-def test_versions_and_splits(data_dir):
-    found = _read("tfds:cnn_dailymail/3.4.0:validation", data_dir=str(data_dir))[1]
+def test_the_address_names_a_version_and_a_split(data_dir):
+    records = read_corpus(
+        "tfds:cnn_dailymail/3.4.0:validation", data_dir=str(data_dir)
+    )[1]
     assert (
-        found
-        == _read("tfds:cnn_dailymail", split="validation", data_dir=str(data_dir))[1]
+        records
+        == read_corpus(
+            "tfds:cnn_dailymail", split="validation", data_dir=str(data_dir)
+        )[1]
     )
-    assert {d.split for d in found} == {"validation"}
+    assert {d.split for d in records} == {"validation"}
     with pytest.raises(
         UsageError, match="tfds:cnn_dailymail has no split 'dev'; it has .*validation"
     ):
-        _read("tfds:cnn_dailymail:dev", data_dir=str(data_dir))
+        read_corpus("tfds:cnn_dailymail:dev", data_dir=str(data_dir))
     with pytest.raises(
         UsageError,
         match="tfds:cnn_dailymail:test names one split and --split train another",
     ):
-        _read("tfds:cnn_dailymail:test", split="train", data_dir=str(data_dir))
+        read_corpus("tfds:cnn_dailymail:test", split="train", data_dir=str(data_dir))
 
 
-def test_other_features(data_dir):
-    _, found = _read(
+def test_other_features_may_be_read(data_dir):
+    _, records = read_corpus(
         "tfds:cnn_dailymail",
         data_dir=str(data_dir),
         highlights_field="publisher",
         id_field="article",
     )
-    assert {d.highlights for d in found} == {"cnn", "dm"}
-    assert all(d.document_id == d.article for d in found)
+    assert {d.highlights for d in records} == {"cnn", "dm"}
+    assert all(d.document_id == d.article for d in records)
     with pytest.raises(
         UsageError,
-        match="has no field 'summary', it has 'article', 'highlights', 'id', 'publisher'",
+        match=(
+            "has no field 'summary', it has 'article', 'highlights', 'id', 'publisher'"
+        ),
     ):
-        _read("tfds:cnn_dailymail", data_dir=str(data_dir), highlights_field="summary")
+        read_corpus(
+            "tfds:cnn_dailymail", data_dir=str(data_dir), highlights_field="summary"
+        )
 
 
-def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(
-    data_dir, tmp_path
-):
+def test_every_record_lost_to_damage_is_counted_whatever_the_tasks(data_dir, tmp_path):
     copy = tmp_path / "data"
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
         frames = list(read_frames(file))
     content = bytearray(shard.read_bytes())
-    content[sum(len(frame) + 16 for frame in frames[:5]) + 20] ^= (
-        1  # inside the sixth record
-    )
+    sixth_record = sum(len(frame) + 16 for frame in frames[:5])
+    content[sixth_record + 20] ^= 1
     shard.write_bytes(content)
     results = [
-        _read("tfds:cnn_dailymail:train", data_dir=str(copy), task_bytes=size)[1]
+        read_corpus("tfds:cnn_dailymail:train", data_dir=str(copy), task_bytes=size)[1]
         for size in (1_000, 1 << 30)
     ]
-    for found, is_cut in zip(results, (True, False), strict=True):
-        lost = [u for u in found if isinstance(u, Unreadable)]
+    for records, is_cut in zip(results, (True, False), strict=True):
+        lost = [u for u in records if isinstance(u, Unreadable)]
         assert (lost[0].location, lost[0].reason) == (
             f"{shard}:record 5",
             "broken_shard",
@@ -183,34 +199,34 @@ def test_every_record_lost_to_damage_is_counted_wherever_the_cuts_are(
         assert lost[0].detail.startswith(
             "the shard is damaged or ends at record 5; records 5 to "
         )
-        assert sum(isinstance(d, Document) for d in found) == 5
-        assert (
-            sum(u.records for u in lost) == len(frames) - 5
-            and (len(lost) > 1) is is_cut
-        )
+        assert sum(isinstance(d, Document) for d in records) == 5
+        assert sum(u.records for u in lost) == len(frames) - 5
+        assert (len(lost) > 1) is is_cut
         assert lost[-1].detail.endswith(f" to {len(frames) - 1} are lost")
 
 
-def test_a_shard_that_is_too_short_is_told(data_dir, tmp_path):
+def test_the_missing_records_of_a_short_shard_are_unreadable(data_dir, tmp_path):
     copy = tmp_path / "data"
     shutil.copytree(data_dir, copy)
     (shard,) = copy.glob("cnn_dailymail/3.4.0/*train*")
     with open(shard, "rb") as file:
         frames = list(read_frames(file))
     shard.write_bytes(b"".join(frame(content) for content in frames[:-2]))
-    _, found = _read("tfds:cnn_dailymail:train", data_dir=str(copy))
-    assert [(u.reason, u.records) for u in found if isinstance(u, Unreadable)] == [
+    _, records = read_corpus("tfds:cnn_dailymail:train", data_dir=str(copy))
+    assert [(u.reason, u.records) for u in records if isinstance(u, Unreadable)] == [
         ("broken_shard", 2)
     ]
-    assert sum(isinstance(d, Document) for d in found) == len(frames) - 2
+    assert sum(isinstance(d, Document) for d in records) == len(frames) - 2
 
 
-def test_reading_does_without_tensorflow(data_dir):
+def test_reading_does_not_import_tensorflow(data_dir):
     script = f"""
 import sys
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
 options = CorpusOptions(corpus="tfds:cnn_dailymail", data_dir={str(data_dir)!r})
-print(sum(1 for task in list_tasks(options) for _ in read_task(task, options)), "tensorflow" in sys.modules)
+documents = sum(1 for task in list_tasks(options) for _ in read_task(task, options))
+print(documents, "tensorflow" in sys.modules)
 """
     output = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -224,24 +240,30 @@ def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path, monke
     )
     with pytest.raises(
         UsageError,
-        match=rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+ and cannot be downloaded "
-        r"\(https://drive.google.com does not answer\); "
-        "copy a prepared data_dir there .* --data_dir, or prepare it from raw stories with --stories_dir and --urls_dir",
+        match=(
+            rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+ and cannot be "
+            r"downloaded \(https://drive.google.com does not answer\); "
+            "copy a prepared data_dir there .* --data_dir, "
+            "or prepare it from raw stories with --stories_dir and --urls_dir"
+        ),
     ):
-        _read("tfds:cnn_dailymail", data_dir=str(tmp_path))
+        read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
     with pytest.raises(
         UsageError,
         match="tfds:no_such_set is no data set that TensorFlow Datasets knows",
     ):
-        _read("tfds:no_such_set", data_dir=str(tmp_path))
+        read_corpus("tfds:no_such_set", data_dir=str(tmp_path))
     with pytest.raises(
         UsageError,
-        match="tfds:cnn_dailymail/9.9.9 is no data set that TensorFlow Datasets knows: .*9.9.9",
+        match=(
+            "tfds:cnn_dailymail/9.9.9 is no data set "
+            "that TensorFlow Datasets knows: .*9.9.9"
+        ),
     ):
-        _read("tfds:cnn_dailymail/9.9.9", data_dir=str(tmp_path))
+        read_corpus("tfds:cnn_dailymail/9.9.9", data_dir=str(tmp_path))
 
 
-def test_a_failed_download_is_told(tmp_path, monkeypatch):
+def test_the_error_of_a_failed_download_is_reported(tmp_path, monkeypatch):
     def fail(self):
         raise OSError("quota exceeded\nmore")
 
@@ -251,12 +273,15 @@ def test_a_failed_download_is_told(tmp_path, monkeypatch):
     )
     with pytest.raises(
         UsageError,
-        match=r"cannot be downloaded \(the download failed: OSError: quota exceeded\); copy a prepared",
+        match=(
+            r"cannot be downloaded \(the download failed: "
+            r"OSError: quota exceeded\); copy a prepared"
+        ),
     ):
-        _read("tfds:cnn_dailymail", data_dir=str(tmp_path))
+        read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
 
 
-def test_a_host_that_never_answers_is_given_up_soon(monkeypatch):
+def test_a_host_that_never_answers_costs_little_time(monkeypatch):
     monkeypatch.setattr(tfds_prepare, "_PROBE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:  # accepts and stays silent
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -270,7 +295,10 @@ def test_stories_and_url_lists_must_be_there(raw, tmp_path):
     folder, _ = raw
     with pytest.raises(
         UsageError,
-        match="/cnn/stories is missing; --stories_dir holds cnn/stories and dailymail/stories, --urls_dir all_train.txt",
+        match=(
+            "/cnn/stories is missing; --stories_dir holds cnn/stories "
+            "and dailymail/stories, --urls_dir all_train.txt"
+        ),
     ):
         prepare_from_stories(str(tmp_path), f"{folder}/urls", str(tmp_path))
     with pytest.raises(UsageError, match="/all_train.txt is missing"):
@@ -292,7 +320,7 @@ def test_tfds_itself_reads_what_was_prepared(data_dir):
     }
     ours = {
         d.document_id: (d.article, d.highlights)
-        for d in _read("tfds:cnn_dailymail:train", data_dir=str(data_dir))[1]
+        for d in read_corpus("tfds:cnn_dailymail:train", data_dir=str(data_dir))[1]
     }
     assert theirs == ours
     assert len(ours) > 10

@@ -12,8 +12,9 @@ from precis.model import files
 
 
 class VaultFileSystem(MemoryFileSystem):
-    """An object store: an object is there when its upload is committed. (fsspec's own
-    memory file system shows it at once.)
+    """An object store: an object exists when its upload is committed.
+
+    In the memory file system of fsspec an object exists at once.
     """
 
     protocol = "vault"
@@ -52,7 +53,7 @@ def folder(request, tmp_path):
         ("memory://a", False),
     ],
 )
-def test_local_paths_are_told_from_urls(path, local):
+def test_local_paths_and_urls_are_distinguished(path, local):
     assert files.is_local(path) is local
 
 
@@ -64,7 +65,7 @@ def test_parts_are_joined_with_slashes():
     assert files.join("run/", "a") == "run/a" and files.join("", "a") == "a"
 
 
-def test_what_is_written_is_read(folder):
+def test_written_bytes_are_read(folder):
     path = files.join(folder, "deep", "down", "a.bin")
     assert not files.exists(path)
     files.write_bytes(path, b"\x00one\n")
@@ -120,7 +121,7 @@ def test_a_file_is_published_when_the_block_ends(folder):
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
-def test_a_block_that_fails_leaves_what_was_there(folder, error):
+def test_a_block_that_fails_leaves_the_old_file(folder, error):
     path = files.join(folder, "a")
     files.write_bytes(path, b"old")
     for name in ("a", "new"):
@@ -166,7 +167,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, when):
     assert os.listdir(tmp_path) == []
 
 
-def test_writers_of_one_name_do_not_meet(tmp_path):
+def test_two_writers_of_one_name_do_not_disturb_each_other(tmp_path):
     path = str(tmp_path / "a")
     with files.write_aside(path) as first, files.write_aside(path) as second:
         first.write(b"first")
@@ -175,7 +176,7 @@ def test_writers_of_one_name_do_not_meet(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_hashes(folder):
+def test_hashes_of_files_and_of_json(folder):
     content = os.urandom((1 << 20) + 5)  # more than one block
     files.write_bytes(files.join(folder, "a"), content)
     assert (

@@ -9,27 +9,32 @@ from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 
 SUFFIXES = (
-    "sses ies ss s ied eed ed ing y ational tional enci anci izer bli abli alli entli eli ousli ization ation ator alism iveness fulness "
-    "ousness aliti iviti biliti fulli logi icate ative alize iciti ical ful ness al ance ence er ic able ible ant ement ment ent sion tion "
+    "sses ies ss s ied eed ed ing y ational tional enci anci izer bli "
+    "abli alli entli eli ousli ization ation ator alism iveness fulness "
+    "ousness aliti iviti biliti fulli logi icate ative alize iciti ical "
+    "ful ness al ance ence er ic able ible ant ement ment ent sion tion "
     "ion ou ism ate iti ous ive ize e ll at bl iz"
 ).split()
 
 
 def test_stems_by_hand():
-    # The examples of Porter (1980), each with what all steps together leave of it.
+    # The examples of Porter (1980), each with its stem after all steps.
     examples = dict(
         pair.split(":")
         for pair in (
-            "caresses:caress ponies:poni cats:cat feed:feed agreed:agre plastered:plaster motoring:motor sing:sing conflated:conflat "
-            "hopping:hop falling:fall filing:file happy:happi relational:relat conditional:condit rational:ration operator:oper "
-            "hopefulness:hope electrical:electr replacement:replac adoption:adopt probate:probat rate:rate cease:ceas "
+            "caresses:caress ponies:poni cats:cat feed:feed agreed:agre "
+            "plastered:plaster motoring:motor sing:sing conflated:conflat "
+            "hopping:hop falling:fall filing:file happy:happi "
+            "relational:relat conditional:condit rational:ration operator:oper "
+            "hopefulness:hope electrical:electr replacement:replac "
+            "adoption:adopt probate:probat rate:rate cease:ceas "
             "controlling:control rolls:roll"
         ).split()
     )
     assert {word: stem(word) for word in examples} == examples
 
 
-def test_what_nltk_does_otherwise():
+def test_the_extensions_of_nltk():
     expected = {
         "ties": "tie",
         "tied": "tie",
@@ -44,21 +49,22 @@ def test_what_nltk_does_otherwise():
 
 
 def test_words_of_the_built_in_corpus_have_the_stems_of_nltk():
-    known = {
+    corpus_words = {
         word
         for index in range(0, 2000, 5)
         for word in words(document(index).article)
         if word.isascii() and word.isalnum()
     }
-    assert len(known) > 1500
-    theirs = PorterStemmer()
-    assert {word: stem(word) for word in known} == {
-        word: theirs.stem(word) for word in known
+    assert len(corpus_words) > 1500
+    nltk = PorterStemmer()
+    assert {word: stem(word) for word in corpus_words} == {
+        word: nltk.stem(word) for word in corpus_words
     }
 
 
 def test_made_up_words_have_the_stems_of_nltk():
-    generator, theirs = random.Random(5), PorterStemmer()
+    generator = random.Random(5)
+    nltk = PorterStemmer()
     made_up = [
         "".join(generator.choices("aeioubcdlstzywx1", k=generator.randint(0, 5)))
         for _ in range(20_000)
@@ -68,8 +74,8 @@ def test_made_up_words_have_the_stems_of_nltk():
         for start in made_up
     ]
     different = [
-        (word, stem(word), theirs.stem(word))
+        (word, stem(word), nltk.stem(word))
         for word in made_up
-        if stem(word) != theirs.stem(word)
+        if stem(word) != nltk.stem(word)
     ]
     assert different == []

@@ -37,11 +37,12 @@ def random_text(generator: random.Random) -> str:
 
 
 def texts_that_share_words(count):
-    """References and summaries of lines with few words, so that longest common
-    subsequences are many and long.
+    """References and summaries with few different words.
+
+    They have many long common subsequences.
     """
     generator = random.Random(7)
-    made = []
+    pairs = []
     for _ in range(count):
         words = generator.choices(
             "abcdefgh", k=generator.randint(1, 7)
@@ -51,8 +52,8 @@ def texts_that_share_words(count):
             for _ in range(generator.randint(1, 9))
         ]
         cut = generator.randint(1, len(lines))
-        made.append(("\n".join(lines[:cut]), "\n".join(lines[cut:])))
-    return made
+        pairs.append(("\n".join(lines[:cut]), "\n".join(lines[cut:])))
+    return pairs
 
 
 def test_every_figure_is_that_of_rouge_score_to_the_last_bit():
@@ -109,10 +110,10 @@ def test_scores_gives_the_part_and_the_measures_that_are_asked_for(part):
         scorer.score(reference, summary)
         for reference, summary in zip(references, summaries, strict=True)
     ]
-    found = rouge.scores(
+    scores = rouge.scores(
         references, summaries, measures=("rouge2", "rougeL"), part=part
     )
-    assert {name: values.tolist() for name, values in found.items()} == {
+    assert {name: values.tolist() for name, values in scores.items()} == {
         name: [getattr(row[name], part) for row in expected]
         for name in ("rouge2", "rougeL")
     }
@@ -120,16 +121,16 @@ def test_scores_gives_the_part_and_the_measures_that_are_asked_for(part):
 
 
 def test_scores_by_hand():
-    found = rouge.scores(
+    scores = rouge.scores(
         ["the cat sat\non the mat"], ["the cat\nsat on a mat by night"]
     )
     # Five words shared of 6 and 8: the, cat, sat, on, mat; three pairs of 5 and 7: the
     # cat, cat sat, sat on.
-    assert found["rouge1"][0] == pytest.approx(2 * 5 / (6 + 8))
-    assert found["rouge2"][0] == pytest.approx(2 * 3 / (5 + 7))
+    assert scores["rouge1"][0] == pytest.approx(2 * 5 / (6 + 8))
+    assert scores["rouge2"][0] == pytest.approx(2 * 3 / (5 + 7))
     # Union of the longest common subsequences: "the cat" and "sat" of the first line,
     # "on" and "mat" of the second.
-    assert found["rougeLsum"][0] == pytest.approx(2 * 5 / (6 + 8))
+    assert scores["rougeLsum"][0] == pytest.approx(2 * 5 / (6 + 8))
     # Of the whole texts: the cat sat on mat.
     assert rouge.Reference("the cat sat\non the mat").score("mat\nsat on the")[
         "rougeL"
@@ -151,12 +152,12 @@ def test_words_are_stemmed():
     assert rouge.scores(["cities running"], ["city run"])["rouge1"][0] == 1.0
 
 
-def test_variant_names_the_package_that_it_is_compared_with_here():
+def test_the_variant_names_the_version_of_rouge_score():
     version = importlib.metadata.version("rouge-score")
     assert (
-        f"ROUGE of rouge-score {version}, Porter stemmer, F1, ROUGE-Lsum split at line breaks"
-        == rouge.VARIANT
-    )
+        f"ROUGE of rouge-score {version}, Porter stemmer, "
+        "F1, ROUGE-Lsum split at line breaks"
+    ) == rouge.VARIANT
 
 
 def test_unequal_numbers_of_texts_are_refused():

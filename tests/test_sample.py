@@ -1,5 +1,6 @@
-"""The built-in corpus: reproducible, free of repeats, and a summarization task that
-copying the first sentences does not solve.
+"""The built-in corpus: reproducible, without repeats, and not too easy.
+
+The first sentences of its articles are no good summaries.
 """
 
 import hashlib
@@ -29,32 +30,31 @@ def numbers(text: str) -> set[str]:
 
 
 def copied_words(highlights: str) -> set[str]:
-    """Words of the highlights that are names: capitalised within a sentence, or a known
-    name at its start.
+    """The names in the highlights.
+
+    A name is a word that is capitalised within a sentence, or the first word of a
+    sentence if the lists of names have it.
     """
-    found = set()
+    words = set()
     for line in highlights.split("\n"):
         for position, word in enumerate(re.findall(r"[^\W\d_]+", line)):
             if word in NAME_PARTS or (position > 0 and word[0].isupper()):
-                found.add(word)
-    return found
+                words.add(word)
+    return words
 
 
 def test_documents_are_the_golden_ones():
     digest = hashlib.sha256()
     for index in range(200):
         document = generator.document(index)
-        digest.update(
-            f"{document.document_id}\n{document.article}\n{document.highlights}\n".encode()
-        )
+        for text in (document.document_id, document.article, document.highlights):
+            digest.update(f"{text}\n".encode())
     assert digest.hexdigest() == GOLDEN_SHA256
 
 
 def test_task_boundaries_change_nothing():
-    small, large = (
-        read_all("100", task_documents=7),
-        read_all("100", task_documents=1000),
-    )
+    small = read_all("100", task_documents=7)
+    large = read_all("100", task_documents=1000)
     assert [document.document_id for document in large] == [
         f"sample-{index:06d}" for index in range(100)
     ]
@@ -127,7 +127,7 @@ def test_the_wording_of_the_highlights_follows_from_the_article():
         "match": (r"shared the points", r" drew |between .* and "),
         "storm": (r"Flooding", r"river broke|Rescue boats|Cellars"),
     }
-    seen = {(kind, told): 0 for kind in signs for told in (True, False)}
+    counts = {(kind, is_positive): 0 for kind in signs for is_positive in (True, False)}
     for index in range(WRITTEN, WRITTEN + 1000):
         document = generator.document(index)
         kind = document.metadata["kind"]
@@ -137,13 +137,15 @@ def test_the_wording_of_the_highlights_follows_from_the_article():
                 for sign, text in zip(signs[kind], document[3:1:-1], strict=True)
             )
             assert in_highlights == in_article, document
-            seen[kind, in_highlights] += 1
-    assert min(seen.values()) > 5
+            counts[kind, in_highlights] += 1
+    assert min(counts.values()) > 5
 
 
 def test_the_first_three_sentences_are_a_mediocre_summary():
     scorer = rouge_scorer.RougeScorer(["rouge2"], use_stemmer=True)
-    scores, lengths, kinds = [], [], set()
+    scores = []
+    lengths = []
+    kinds = set()
     for index in range(WRITTEN, WRITTEN + 200):
         document = generator.document(index)
         first = re.split(r"(?<=[.?])\s+(?=[A-Z\"])", document.article)[:3]
