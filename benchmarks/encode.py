@@ -1,13 +1,11 @@
-"""What it costs to make records: reading, normalising, encoding and writing articles of
-700 words, in one thread.
+"""The speed of making records of articles of 700 words, in one thread.
 
     python benchmarks/encode.py [--documents 1000] [--runs 5]
 
-prints `name value unit` lines: each stage by itself, the whole chain as a worker of
-    `precis prepare` does it, tf.text alone, their ratio,
-and the stage that bounds the chain.
-Rates are medians over the runs, on one corpus that is made anew from a fixed seed each
-time.
+prints `name value unit` lines: each stage by itself (reading, normalising, encoding and
+writing), the whole chain as a worker of `precis prepare` does it, tf.text alone, their
+ratio, and the stage that bounds the chain. Rates are medians over the runs. The corpus
+is made from a fixed seed.
 """
 
 import argparse
@@ -33,19 +31,23 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options import PrepareOptions
 from precis.pipelines.prepare import EncodeTask
 from precis.pipelines.tasks import TASKS_FOLDER, Job
 from precis.pipelines.vocabulary_pass import scan_path
 
-_ARTICLE_WORDS, _HIGHLIGHTS_WORDS, _DIFFERENT_WORDS = 700, 50, 30_000
-_MAX_SOURCE_TOKENS, _MAX_TARGET_TOKENS = 512, 64
+_ARTICLE_WORDS = 700
+_HIGHLIGHTS_WORDS = 50
+_DIFFERENT_WORDS = 30_000
+_MAX_SOURCE_TOKENS = 512
+_MAX_TARGET_TOKENS = 64
 _VOCABULARY_SIZE = 16_000
 _BATCH = 64
 
 
-class Row(NamedTuple):
+class CorpusRecord(NamedTuple):
     """One record of the benchmark's corpus."""
 
     document_id: str
@@ -56,7 +58,10 @@ class Row(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints it."""
     parser = argparse.ArgumentParser(
-        description="Documents a second, stage by stage, from JSON lines to TFRecord, in one thread."
+        description=(
+            "Documents a second, stage by stage, "
+            "from JSON lines to TFRecord, in one thread."
+        )
     )
     parser.add_argument(
         "--documents",
@@ -68,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--runs",
         type=int,
         default=5,
-        help="runs of which the median counts (default: 5)",
+        help="runs whose median is printed (default: 5)",
     )
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
@@ -79,45 +84,55 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def write_articles(path: str, documents: int) -> None:
-    """Writes a corpus of made-up words, their frequencies falling as 1 / rank, with
-    sentences, capitals, numbers and quotes.
-    """
-    chance = random.Random(7)
+    """Writes a corpus of invented words with frequencies that fall as 1 / rank."""
+    draw = random.Random(7)
+    words = _invented_words(draw)
+    with open(path, "w", encoding="utf-8") as file:
+        for number in range(documents):
+            highlights = [
+                _invented_text(draw, words, _HIGHLIGHTS_WORDS // 3) for _ in range(3)
+            ]
+            record = {
+                "id": f"{number:040x}",
+                "article": _invented_text(draw, words, _ARTICLE_WORDS),
+                "highlights": "\n".join(highlights),
+            }
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _invented_words(draw: random.Random) -> list[str]:
+    """Different words of one to four syllables."""
     syllables = [
         first + vowel + last
         for first in "bcdfghlmnprstv"
         for vowel in "aeiou"
         for last in ("", "n", "r", "st", "l")
     ]
-    words = list(
-        {
-            "".join(chance.choices(syllables, k=1 + rank % 4)): None
-            for rank in range(3 * _DIFFERENT_WORDS)
-        }
-    )[:_DIFFERENT_WORDS]
+    words = [
+        "".join(draw.choices(syllables, k=1 + rank % 4))
+        for rank in range(3 * _DIFFERENT_WORDS)
+    ]
+    return list(dict.fromkeys(words))[:_DIFFERENT_WORDS]
+
+
+def _invented_text(draw: random.Random, words: Sequence[str], length: int) -> str:
+    """Sentences of 18 words, with capitals, numbers, commas and quotation marks."""
     weights = [1 / (rank + 10) for rank in range(len(words))]
-
-    def text(length: int) -> str:
-        parts = []
-        for index, word in enumerate(chance.choices(words, weights, k=length)):
-            draw = chance.random()
-            word = word.capitalize() if index % 18 == 0 or draw < 0.08 else word
-            word = f"{chance.randrange(3000)}" if draw > 0.98 else word
-            word = f"“{word}”" if 0.10 < draw < 0.11 else word
-            parts.append(
-                word + ("." if index % 18 == 17 else "," if draw > 0.93 else "")
-            )
-        return " ".join(parts)
-
-    with open(path, "w", encoding="utf-8") as file:
-        for number in range(documents):
-            highlights = "\n".join(text(_HIGHLIGHTS_WORDS // 3) for _ in range(3))
-            row = {
-                "id": f"{number:040x}",
-                "article": text(_ARTICLE_WORDS),
-                "highlights": highlights,
-            }
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    parts = []
+    for index, word in enumerate(draw.choices(words, weights, k=length)):
+        chance = draw.random()
+        if index % 18 == 0 or chance < 0.08:
+            word = word.capitalize()
+        if chance > 0.98:
+            word = f"{draw.randrange(3000)}"
+        if 0.10 < chance < 0.11:
+            word = f"“{word}”"
+        if index % 18 == 17:
+            word += "."
+        elif chance > 0.93:
+            word += ","
+        parts.append(word)
+    return " ".join(parts)
 
 
 def measure(path: str, documents: int, runs: int) -> Iterator[str]:
@@ -135,7 +150,10 @@ def measure(path: str, documents: int, runs: int) -> Iterator[str]:
     examples = encode_rows(tokenizer, clean)
     yield f"build_tokenizer_and_first_use {time.perf_counter() - started:.2f} s"
     yield f"vocabulary {len(vocabulary)} pieces"
-    yield f"article_tokens {statistics.mean(example.source_tokens for example in examples):.0f} tokens"
+    yield (
+        "article_tokens "
+        f"{statistics.mean(example.source_tokens for example in examples):.0f} tokens"
+    )
     output = path + ".tfrecord"
     stages: dict[str, Callable[[], Any]] = {
         "read": lambda: read(path),
@@ -160,24 +178,24 @@ def measure(path: str, documents: int, runs: int) -> Iterator[str]:
     yield from _peer(vocabulary, clean, documents, runs)
 
 
-def read(path: str) -> list[Row]:
+def read(path: str) -> list[CorpusRecord]:
     """Parses JSON lines."""
     with open(path, "rb") as file:
         return [
-            Row(content["id"], content["article"], content["highlights"])
+            CorpusRecord(content["id"], content["article"], content["highlights"])
             for content in map(json.loads, file)
         ]
 
 
-def normalise_rows(rows: Sequence[Row]) -> list[Row]:
+def normalise_rows(rows: Sequence[CorpusRecord]) -> list[CorpusRecord]:
     """Normalises both texts."""
     return [
-        Row(row.document_id, normalise(row.article), normalise(row.highlights))
+        CorpusRecord(row.document_id, normalise(row.article), normalise(row.highlights))
         for row in rows
     ]
 
 
-def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> list[Example]:
+def encode_rows(tokenizer: Tokenizer, rows: Sequence[CorpusRecord]) -> list[Example]:
     """Encodes both texts, a batch at a time, and cuts them."""
     examples = []
     for start in range(0, len(rows), _BATCH):
@@ -188,8 +206,14 @@ def encode_rows(tokenizer: Tokenizer, rows: Sequence[Row]) -> list[Example]:
         for row, source, target in zip(
             batch, tokens[: len(batch)], tokens[len(batch) :], strict=True
         ):
-            cut = source[:_MAX_SOURCE_TOKENS], target[:_MAX_TARGET_TOKENS]
-            examples.append(Example(row.document_id, *cut, len(source), row.highlights))
+            example = Example(
+                row.document_id,
+                source[:_MAX_SOURCE_TOKENS],
+                target[:_MAX_TARGET_TOKENS],
+                len(source),
+                row.highlights,
+            )
+            examples.append(example)
     return examples
 
 
@@ -200,8 +224,9 @@ def write(examples: Sequence[Example], path: str) -> None:
 
 
 def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], Any]:
-    """The second pass of `precis prepare` over the file as one task, as a worker does
-    it: from the corpus to a published shard.
+    """The second pass of `precis prepare` over the file, as one task of a worker.
+
+    It reads the corpus and publishes a shard.
     """
     corpus = CorpusOptions(corpus=f"jsonl:{path}", task_bytes=1 << 40)
     options = PrepareOptions(
@@ -218,17 +243,19 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
 
     def run() -> None:
         (receipt,) = worker.process(task)
-        files.remove(
-            files.join(output, TASKS_FOLDER, "00000.json")
-        )  # or the next run would find it done
+        # With the receipt the next run would skip the task.
+        files.remove(files.join(output, TASKS_FOLDER, "00000.json"))
         assert receipt["counts"]["written"] == receipt["counts"]["read"] > 0
 
     return run
 
 
-def _tf_text_alone(tokenizer: Tokenizer, rows: Sequence[Row]) -> Callable[[], Any]:
-    """tf.text's FastWordpiece on the same texts, already tensors: what no code around
-    it can beat.
+def _tf_text_alone(
+    tokenizer: Tokenizer, rows: Sequence[CorpusRecord]
+) -> Callable[[], Any]:
+    """FastWordpiece of tf.text on the same texts, given as tensors.
+
+    It is the upper bound of the speed of the chain.
     """
     import tensorflow_text
 
@@ -251,9 +278,9 @@ def _tf_text_alone(tokenizer: Tokenizer, rows: Sequence[Row]) -> Callable[[], An
 
 
 def _peer(
-    vocabulary: Sequence[str], rows: Sequence[Row], documents: int, runs: int
+    vocabulary: Sequence[str], rows: Sequence[CorpusRecord], documents: int, runs: int
 ) -> Iterator[str]:
-    """Hugging Face tokenizers with the same vocabulary and cuts, where it is installed."""
+    """Hugging Face tokenizers with the same vocabulary and cuts, if installed."""
     if importlib.util.find_spec("tokenizers") is None:
         yield "peer_tokenizers skipped (not installed)"
         return

@@ -1,13 +1,14 @@
-"""What oracle labels cost: articles a second of `oracle_sentences`, beside a greedy
-search that calls rouge-score for every candidate.
+"""The speed of oracle labels: `oracle_sentences` and a plain greedy search.
+
+The plain search calls rouge-score for every candidate.
 
     python benchmarks/oracle.py [--documents 200] [--plain_documents 3] [--runs 3]
 
-prints `name value unit` lines. Articles of 700 words are put together from the built-in
-corpus, with the highlights of their first document as the reference. The time is that
-of one core; rates are medians over the runs. The plain search joins the sentences with
-line breaks and counts pairs of words across them too, so that now and then it takes
-another sentence; `agreement` is the share of articles where it does not.
+prints `name value unit` lines. Articles of 700 words are joined from documents of the
+built-in corpus; the highlights of the first document are the reference. The time is the
+processor time of one core; rates are medians over the runs. The plain search joins the
+sentences with line breaks and counts pairs of words across them too, so that sometimes
+it takes another sentence; `agreement` is the share of articles with equal labels.
 """
 
 import argparse
@@ -31,8 +32,8 @@ _THREADS = {
 }
 
 
-class Pair(NamedTuple):
-    """The sentences of an article, and its reference, one sentence a line."""
+class ReferencedArticle(NamedTuple):
+    """The sentences of an article, and its reference summary, one sentence a line."""
 
     sentences: list[str]
     reference: str
@@ -53,74 +54,86 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--plain_documents",
         type=int,
         default=3,
-        help="those of them that the plain search labels too (default: 3)",
+        help="the articles of them that the plain search labels too (default: 3)",
     )
     parser.add_argument(
         "--runs",
         type=int,
         default=3,
-        help="runs of which the median counts (default: 3)",
+        help="runs whose median is printed (default: 3)",
     )
     options = parser.parse_args(argv)
-    source = pairs()
-    ours, plain, agreed, length = [], [], [], []
-    for run in range(options.runs + 1):  # the first warms up
-        shown = list(itertools.islice(source, options.documents))
-        rate, found = measure(label, shown)
-        plain_rate, plainly = measure(label_plainly, shown[: options.plain_documents])
-        if run:
-            ours.append(rate)
-            plain.append(plain_rate)
-            agreed += [one == other for one, other in zip(found, plainly, strict=False)]
-            length += [
-                sum(len(words(sentence)) for sentence in pair.sentences)
-                for pair in shown
-            ]
-    print(f"article {statistics.mean(length):.0f} words")
-    print(f"oracle_sentences {statistics.median(ours):.0f} articles/s")
-    print(f"plain_search {statistics.median(plain):.2f} articles/s")
-    print(f"ratio {statistics.median(ours) / statistics.median(plain):.0f} times")
-    print(f"agreement {100 * statistics.mean(agreed):.0f} %")
+    source = endless_articles()
+    rates = []
+    plain_rates = []
+    agreements = []
+    lengths = []
+    for run in range(options.runs + 1):
+        articles = list(itertools.islice(source, options.documents))
+        rate, labels = measure(label, articles)
+        plain_rate, plain_labels = measure(
+            label_plainly, articles[: options.plain_documents]
+        )
+        if run == 0:  # a warm-up
+            continue
+        rates.append(rate)
+        plain_rates.append(plain_rate)
+        agreements += [
+            places == plain_places
+            for places, plain_places in zip(labels, plain_labels, strict=False)
+        ]
+        lengths += [
+            sum(len(words(sentence)) for sentence in article.sentences)
+            for article in articles
+        ]
+    rate = statistics.median(rates)
+    plain_rate = statistics.median(plain_rates)
+    print(f"article {statistics.mean(lengths):.0f} words")
+    print(f"oracle_sentences {rate:.0f} articles/s")
+    print(f"plain_search {plain_rate:.2f} articles/s")
+    print(f"ratio {rate / plain_rate:.0f} times")
+    print(f"agreement {100 * statistics.mean(agreements):.0f} %")
 
 
-def pairs() -> Iterator[Pair]:
-    """Endlessly many articles of 700 words and a little more, documents of the built-in
-    corpus joined up.
-    """
-    article: list[str] = []
-    length, reference = 0, ""
+def endless_articles() -> Iterator[ReferencedArticle]:
+    """Articles of 700 words or a little more, joined from built-in documents."""
+    sentences: list[str] = []
+    length = 0
+    reference = ""
     for number in itertools.count():
         document = generator.document(number)
         reference = reference or document.highlights or ""
         for sentence in Article.from_text(document.article).sentences:
-            article.append(sentence.text)
+            sentences.append(sentence.text)
             length += len(words(sentence.text))
             if length >= _ARTICLE_WORDS:
-                yield Pair(article, reference)
-                article, length, reference = [], 0, ""
+                yield ReferencedArticle(sentences, reference)
+                sentences = []
+                length = 0
+                reference = ""
                 break
 
 
 def measure(
-    search: Callable[[Pair], list[int]], shown: Sequence[Pair]
+    search: Callable[[ReferencedArticle], list[int]],
+    articles: Sequence[ReferencedArticle],
 ) -> tuple[float, list[list[int]]]:
-    """Articles a second of processor time, and what was found."""
+    """Articles a second of processor time, and the labels of each article."""
     started = time.process_time()
-    found = [search(pair) for pair in shown]
-    return len(shown) / (time.process_time() - started), found
+    labels = [search(article) for article in articles]
+    return len(articles) / (time.process_time() - started), labels
 
 
-def label(pair: Pair) -> list[int]:
-    """The oracle of precis."""
-    return [
-        pick.place
-        for pick in oracle_sentences(pair.sentences, pair.reference, _MAX_SENTENCES)
-    ]
+def label(article: ReferencedArticle) -> list[int]:
+    """The places of the sentences that the oracle of precis takes."""
+    picks = oracle_sentences(article.sentences, article.reference, _MAX_SENTENCES)
+    return [pick.place for pick in picks]
 
 
-def label_plainly(pair: Pair) -> list[int]:
-    """The greedy search as it is usually written: the scorer is called for each
-    candidate of each step.
+def label_plainly(article: ReferencedArticle) -> list[int]:
+    """The places of the sentences that a plain greedy search takes.
+
+    It calls the scorer for each candidate of each step.
     """
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -128,29 +141,25 @@ def label_plainly(pair: Pair) -> list[int]:
     chosen: list[int] = []
     best = 0.0
     while len(chosen) < _MAX_SENTENCES:
-        found = {
-            place: sum(
-                score.fmeasure
-                for score in scorer.score(
-                    pair.reference,
-                    "\n".join(pair.sentences[i] for i in (*chosen, place)),
-                ).values()
-            )
-            for place in range(len(pair.sentences))
-            if place not in chosen
-        }
-        place = max(found, key=lambda place: found[place], default=-1)
-        if place < 0 or found[place] <= best:
+        totals = {}
+        for place in range(len(article.sentences)):
+            if place not in chosen:
+                candidate = [article.sentences[index] for index in (*chosen, place)]
+                scores = scorer.score(article.reference, "\n".join(candidate))
+                totals[place] = sum(score.fmeasure for score in scores.values())
+        if not totals:
+            break
+        place = max(totals, key=lambda place: totals[place])
+        if totals[place] <= best:
             break
         chosen.append(place)
-        best = found[place]
+        best = totals[place]
     return chosen
 
 
 if __name__ == "__main__":
-    if any(
-        os.environ.get(name) != value for name, value in _THREADS.items()
-    ):  # NumPy reads them when it is imported
+    # NumPy reads these variables when it is imported.
+    if any(os.environ.get(name) != value for name, value in _THREADS.items()):
         os.execve(
             sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS}
         )
