@@ -89,12 +89,18 @@ def boilerplate(article: str) -> list[Span]:
     head = article[:MAX_BOILERPLATE_CHARACTERS]
     spans: list[Span] = []
     position = 0
-    while match := next(
-        filter(None, (pattern.match(head, position) for pattern in _BOILERPLATE)), None
-    ):
+    while match := _match_boilerplate(head, position):
         spans.append(Span(position, match.end()))
         position = match.end()
     return spans
+
+
+def _match_boilerplate(text: str, position: int) -> re.Match[str] | None:
+    for pattern in _BOILERPLATE:
+        match = pattern.match(text, position)
+        if match:
+            return match
+    return None
 
 
 def story_start(article: str) -> int:

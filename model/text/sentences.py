@@ -12,7 +12,7 @@ from sentencex import get_sentence_boundaries
 
 
 class Sentence(NamedTuple):
-    """A sentence and its offsets: `article[start:end] == text`."""
+    """A sentence and its offsets in the article: `article[start:end] == text`."""
 
     start: int
     end: int

@@ -99,8 +99,7 @@ def _source_files(
 
 
 def fixed_root(pattern: str) -> str:
-    """The folder part of a glob that comes before its first wildcard, without the last
-    slash.
+    """The folder of a glob up to its first wildcard, without the last slash.
 
     news/2024-*/*.txt   ->  news
     gs://bucket/*.txt   ->  gs://bucket
