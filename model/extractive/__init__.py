@@ -1,3 +1,13 @@
-"""Summaries made of the article's own sentences: `methods` scores them, `selection`
-picks the best in document order.
+"""Extractive summaries: sentences of the article, unchanged.
+
+terms       the content words of a document, as numbers and sparse counts
+methods     every method by name: sentences -> one score per sentence
+frequency   scores from word frequencies
+graph       scores from the graph of similar sentences
+lsa         scores from latent semantic analysis
+features    the input features of the neural sentence scorer
+selection   scores -> the sentences of the summary
+oracle      the sentences that come closest to a reference summary
+config      the configuration of the selection
+threads     linear algebra in a single thread
 """

@@ -1,12 +1,12 @@
-"""How an extractive summary is made of scores."""
+"""The configuration of the selection: how scores become an extractive summary."""
 
 import dataclasses
 
 from precis.model.config import flag
 from precis.model.errors import UsageError
 
-# Extractive methods that others are measured against: their sentences are taken as they
-# are.
+# The methods that other methods are measured against. The selection takes their best
+# sentences and does not look for repetitions.
 BASELINES = ("lead", "random", "oracle")
 REDUNDANCY = ("none", "trigrams", "mmr")
 
@@ -18,17 +18,21 @@ class SelectionConfig:
     sentences: int = flag(3, "sentences of an extractive summary, at most")
     max_words: int = flag(
         0,
-        "words of an extractive summary, at most: sentences that do not fit any more are passed over; 0 sets no limit",
+        "words of an extractive summary, at most: sentences that do not fit any more "
+        "are passed over; 0 sets no limit",
     )
     redundancy: str = flag(
         "trigrams",
-        "what keeps an extractive summary from saying things twice: trigrams takes no sentence that shares three words in a row with one "
-        "taken before, mmr weighs score against similarity (maximal marginal relevance), none takes the best scores",
+        "what keeps an extractive summary from saying things twice: trigrams takes no "
+        "sentence that shares three words in a row with one "
+        "taken before, mmr weighs score against similarity (maximal marginal "
+        "relevance), none takes the best scores",
         choices=REDUNDANCY,
     )
     mmr_lambda: float = flag(
         0.7,
-        "weight of the score in maximal marginal relevance, from 0 to 1; the rest weighs similarity",
+        "weight of the score in maximal marginal relevance, from 0 to 1; the rest "
+        "weighs similarity",
     )
 
     def __post_init__(self) -> None:
@@ -36,23 +40,22 @@ class SelectionConfig:
             raise UsageError(f"--sentences must be at least 1, not {self.sentences}")
         if self.max_words < 0:
             raise UsageError(
-                f"--max_words must not be negative, but is {self.max_words}; 0 sets no limit"
+                f"--max_words must not be negative, but is {self.max_words}; "
+                "0 sets no limit"
             )
         if self.redundancy not in REDUNDANCY:
-            raise UsageError(
-                f"--redundancy is one of {', '.join(REDUNDANCY)}, not {self.redundancy!r}"
-            )
+            known = ", ".join(REDUNDANCY)
+            raise UsageError(f"--redundancy is one of {known}, not {self.redundancy!r}")
         if not 0 <= self.mmr_lambda <= 1:
             raise UsageError(
                 f"--mmr_lambda must lie between 0 and 1, not be {self.mmr_lambda}"
             )
 
     def for_method(self, method: str) -> "SelectionConfig":
-        """The selection for a method by name: a baseline's sentences are taken whatever
-        they repeat.
+        """The selection for one extractive method.
+
+        A baseline selects by score alone, so its redundancy is `none`.
         """
-        return (
-            dataclasses.replace(self, redundancy="none")
-            if method in BASELINES
-            else self
-        )
+        if method in BASELINES:
+            return dataclasses.replace(self, redundancy="none")
+        return self

@@ -1,10 +1,8 @@
-"""Extractive methods by name: each gives the sentences of a document one score each,
-higher is better.
+"""The extractive methods by name.
 
-score(sentences) -> float64 [N]
-
-A score is a function of the document alone. Methods that read words share
-`terms.find_terms`.
+Each method maps the sentences of a document to one score per sentence, float64 [N];
+higher is better. The score depends on nothing but the document. The methods that read
+words share the cached result of `terms.find_terms`.
 """
 
 import hashlib
@@ -20,19 +18,20 @@ from precis.model.extractive.lsa import lsa
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
-    """The earlier the better: what a news story opens with, the baseline that is hard
-    to beat on news.
+    """The first sentences: a baseline that is hard to beat on news.
+
+    The scores fall from N to 1.
     """
     return np.arange(len(sentences), 0, -1, dtype=np.float64)
 
 
 def random(sentences: Sequence[str]) -> np.ndarray:
-    """Numbers between 0 and 1, drawn with the sha256 of the text as the seed: the lower
-    baseline, the same in every run.
+    """The lower baseline: random numbers between 0 and 1.
+
+    The seed is the sha256 of the text, so that every run draws the same numbers.
     """
-    digest = hashlib.sha256(
-        "\n".join(sentences).encode("utf-8", "surrogatepass")
-    ).digest()
+    text = "\n".join(sentences).encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(text).digest()
     draw = random_numbers.Random(int.from_bytes(digest, "big")).random
     return np.array([draw() for _ in sentences], np.float64)
 

@@ -1,15 +1,20 @@
-"""Oracle labels: which sentences of an article make the extractive summary that is
-closest to its reference.
+"""Oracle labels: the sentences of an article that make the extractive summary closest
+to its reference.
 
-The greedy search of Nallapati et al. (2017) as Liu and Lapata (2019) use it: take the
-sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most, then the next, until none raises it
-any more. Only n-grams of the reference count, and each only as often as it is still
-left over:
+This is the greedy search of Nallapati et al. (2017) in the form of Liu and Lapata
+(2019): take the sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most, then the next one,
+until no sentence raises it. Only n-grams of the reference count, each as often as the
+reference has it beyond the sentences already taken:
 
-    reference  "a flood hit the town"      n-grams   a flood hit the town | a-flood flood-hit hit-the the-town      left   1 each
-    sentence   "the town saw the flood"    counts    0   1    0   2   1   |    0       0        0        1          gains  3 + 1
+    reference "a flood hit the town"
 
-Counts that are not 0 are kept, so that a step of the search takes time and memory in
+    n-grams    a  flood  hit  the  town   a-flood  flood-hit  hit-the  the-town
+    remaining  1    1     1    1    1        1         1         1        1
+    sentence "the town saw the flood"
+    counts     0    1     0    2    1        0         0         0        1
+    gains      0    1     0    1    1        0         0         0        1
+
+Only counts above 0 are stored, so that a step of the search takes time and memory in
 proportion to the words of the article.
 """
 
@@ -22,108 +27,111 @@ import numpy as np
 
 from precis.model.rouge import tokenize
 
-_LEAST_GAIN = 1e-9  # a smaller gain is rounding
+_MIN_GAIN = 1e-9  # a smaller gain is a rounding error
 
 
-class Pick(NamedTuple):
-    """A sentence of the oracle: its place in the document, and by how much it raised
-    ROUGE-1 F1 + ROUGE-2 F1.
+class OracleSentence(NamedTuple):
+    """A sentence of the oracle summary.
+
+    Attributes:
+      place: the index of the sentence in the document.
+      gain: the increase of ROUGE-1 F1 + ROUGE-2 F1 when the search took it.
     """
 
     place: int
     gain: float
 
 
-class _Counts(NamedTuple):
-    """The n-grams of a reference, numbered, and how often each sentence has them.
+class _NgramCounts(NamedTuple):
+    """The n-grams of a reference, numbered, and their counts in the sentences.
 
     Attributes:
-      left: int64 [G]; how often the reference has each of its n-grams besides those in
-          sentences that are taken.
-      rows, grams, counts: int64 [C] each; a sentence, an n-gram that it has, and how
-          often.
-      total: n-grams of the reference, with repetitions, at least 1.
+      remaining: int64 [G]; the count of each n-gram in the reference, minus its count
+          in the sentences already taken, at least 0. `take` changes it.
+      rows: int64 [C]; a sentence.
+      grams: int64 [C]; an n-gram that the sentence has.
+      counts: int64 [C]; how often the sentence has it.
+      total: the number of n-grams of the reference with repetitions, at least 1.
     """
 
-    left: np.ndarray
+    remaining: np.ndarray
     rows: np.ndarray
     grams: np.ndarray
     counts: np.ndarray
     total: int
 
     def gains(self, sentences: int) -> np.ndarray:
-        """How many n-grams more the summary would share with the reference, for each
+        """How many more n-grams the summary would share with the reference, for each
         sentence; float64 [N].
         """
-        return np.bincount(
-            self.rows, np.minimum(self.counts, self.left[self.grams]), sentences
-        )
+        shared = np.minimum(self.counts, self.remaining[self.grams])
+        return np.bincount(self.rows, shared, sentences)
 
     def take(self, sentence: int) -> None:
-        """Takes a sentence into the summary."""
-        own = np.flatnonzero(self.rows == sentence)
-        self.left[self.grams[own]] -= np.minimum(
-            self.counts[own], self.left[self.grams[own]]
-        )  # each n-gram stands there once
+        """Adds a sentence to the summary."""
+        # Each n-gram of the sentence is in one cell, so no index is repeated.
+        cells = np.flatnonzero(self.rows == sentence)
+        grams = self.grams[cells]
+        self.remaining[grams] -= np.minimum(self.counts[cells], self.remaining[grams])
 
 
 def oracle_sentences(
     sentences: Sequence[str], reference: str, max_sentences: int
-) -> list[Pick]:
-    """The oracle of a document, in the order in which the search takes the sentences;
-    of equal ones it takes the earlier.
+) -> list[OracleSentence]:
+    """The oracle summary of a document, in the order in which the search takes the
+    sentences; of equally good sentences it takes the earlier.
 
-    Pairs of words count within a sentence, not across the break between two, which is
-    all that ROUGE-2 of the joined text has besides.
+    Pairs of words count within a sentence only. ROUGE-2 of the joined text also counts
+    the pair at each break between two sentences; that is the only difference.
 
     Args:
-      sentences: all of the document.
-      reference: the summary to come close to.
-      max_sentences: how many are taken at most.
+      sentences: all sentences of the document.
+      reference: the reference summary.
+      max_sentences: how many sentences are taken at most.
     """
     tokens = [tokenize(sentence) for sentence in sentences]
-    target = tokenize(reference)
-    kinds = [_count(tokens, target), _count(list(map(_pairs, tokens)), _pairs(target))]
-    lengths = np.array(
-        [[len(own) for own in tokens], [max(len(own) - 1, 0) for own in tokens]],
-        np.float64,
-    )  # [2, N]
-    totals = np.array([[kind.total] for kind in kinds], np.float64)
-    hits, length = np.zeros((2, 1)), np.zeros((2, 1))  # of the sentences that are taken
-    picks: list[Pick] = []
+    reference_tokens = tokenize(reference)
+    by_size = [
+        _count_ngrams(tokens, reference_tokens),
+        _count_ngrams(list(map(_pairs, tokens)), _pairs(reference_tokens)),
+    ]
+    word_counts = [len(words) for words in tokens]
+    pair_counts = [max(count - 1, 0) for count in word_counts]
+    lengths = np.array([word_counts, pair_counts], np.float64)  # [2, N]
+    totals = np.array([[counts.total] for counts in by_size], np.float64)  # [2, 1]
+    hits = np.zeros((2, 1))  # n-grams that the taken sentences share with the reference
+    length = np.zeros((2, 1))  # n-grams of the taken sentences
+    taken: list[OracleSentence] = []
     best = 0.0
     is_open = np.ones(len(sentences), bool)
-    while len(picks) < max_sentences and is_open.any():
-        gains = np.stack([kind.gains(len(sentences)) for kind in kinds])
-        values = np.where(
-            is_open,
-            (2 * (hits + gains) / (length + lengths + totals)).sum(axis=0),
-            -1.0,
-        )  # [N]
-        place = int(np.argmax(values > values.max() - _LEAST_GAIN))
-        if values[place] < best + _LEAST_GAIN:
+    while len(taken) < max_sentences and is_open.any():
+        gains = np.stack([counts.gains(len(sentences)) for counts in by_size])
+        f1 = 2 * (hits + gains) / (length + lengths + totals)  # [2, N]
+        values = np.where(is_open, f1.sum(axis=0), -1.0)  # [N]
+        place = int(np.argmax(values > values.max() - _MIN_GAIN))
+        if values[place] < best + _MIN_GAIN:
             break
-        picks.append(Pick(place, float(values[place] - best)))
+        taken.append(OracleSentence(place, float(values[place] - best)))
         best = values[place]
-        for kind in kinds:
-            kind.take(place)
-        hits, length = hits + gains[:, [place]], length + lengths[:, [place]]
+        for counts in by_size:
+            counts.take(place)
+        hits = hits + gains[:, [place]]
+        length = length + lengths[:, [place]]
         is_open[place] = False
-    return picks
+    return taken
 
 
 def _pairs(tokens: Sequence[str]) -> list[tuple[str, str]]:
     return list(itertools.pairwise(tokens))
 
 
-def _count(
+def _count_ngrams(
     sentences: Sequence[Sequence[object]], reference: Sequence[object]
-) -> _Counts:
+) -> _NgramCounts:
     """Counts the n-grams of the reference in each sentence."""
     numbers = {gram: number for number, gram in enumerate(dict.fromkeys(reference))}
-    left = np.array(
-        list(Counter(reference).values()), np.int64
-    )  # in the order of `numbers`
+    # A `Counter` has the keys in the order of `numbers`.
+    remaining = np.array(list(Counter(reference).values()), np.int64)
     cells = Counter(
         (row, numbers[gram])
         for row, grams in enumerate(sentences)
@@ -131,10 +139,5 @@ def _count(
         if gram in numbers
     )
     rows, grams = np.array(list(cells), np.int64).reshape(-1, 2).T
-    return _Counts(
-        left,
-        rows,
-        grams,
-        np.array(list(cells.values()), np.int64),
-        max(len(reference), 1),
-    )
+    counts = np.array(list(cells.values()), np.int64)
+    return _NgramCounts(remaining, rows, grams, counts, max(len(reference), 1))

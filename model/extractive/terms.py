@@ -1,12 +1,13 @@
-"""The terms of a document: the stems of its words without stop words and numbers, and
-in which sentences they stand.
+"""The terms of a document: the stems of its words, without stop words and numbers.
 
-sentences   "The flood reached it."   "Floods, in 2014!"   "Why?"
-words        the flood reached it      floods in 2014       why
-rows           0     0       0  0           1  1    1         2
-places               1       2              4
-terms                0       1              0
-cells        flood in 0 and 1, reached in 0, once each
+A word that has a term is called a content word. The arrays of three sentences:
+
+    sentences           "The flood reached it."   "Floods, in 2014!"   "Why?"
+    words                the flood reached it      floods in 2014       why
+    rows                   0     0       0  0           1  1    1         2
+    content_positions            1       2              4
+    content_terms                0       1              0
+    cells               flood in sentences 0 and 1, reached in 0, once each
 """
 
 import dataclasses
@@ -17,69 +18,83 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.threads import NEVER_SPLIT
+from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
 
-# Up to here a document's matrices are plain ones, at most 8 MB each, and sentences are
-# compared each with each; beyond, they are sparse.
-_SMALL_SENTENCES, _SMALL_CELLS = 128, 1_000_000
-_REMEMBERED_CHUNKS, _REMEMBERED_CHARACTERS = 200_000, 40
-_REMEMBERED_DOCUMENTS = 4
-# What stands between two sentences while a document is split in one piece; never part
-# of a word.
-_END = "\0"
-_END_NUMBER = 1
-_END_HASH, _NO_TERM = np.int64(_END_NUMBER).tobytes(), np.int64(0).tobytes()
+# The matrices of a document up to this size are dense, at most 8 MB each, and every
+# sentence is compared with every other. Larger documents have sparse matrices.
+_SMALL_SENTENCES = 128
+_SMALL_CELLS = 1_000_000
+_CACHED_CHUNKS = 200_000
+_CACHED_CHUNK_CHARACTERS = 40
+_CACHED_DOCUMENTS = 4
+# A separator between the sentences of a document, so that its text is split in one
+# call. It is never part of a word.
+_SEPARATOR = "\0"
+_SEPARATOR_NUMBER = 1
+_SEPARATOR_HASH = np.int64(_SEPARATOR_NUMBER).tobytes()
+_NO_TERM = np.int64(0).tobytes()
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Terms:
-    """The words of N sentences; V different terms are numbered from 0 on, by the hash
-    of the stem.
+    """The terms of N sentences.
+
+    The V different terms are numbered from 0, in the order of the hashes of their
+    stems.
+
+    Attributes:
+      sentences: N.
+      vocabulary: V.
+      rows: int64 [words], the sentence of each word.
+      content_positions: int64 [content words], the index of each content word in
+          `rows`.
+      content_terms: int64 [content words], the term of each content word.
+      cells: every pair of a sentence and a term that occurs in it, with the number of
+          occurrences: int64, int64 and float64 [cells], ordered by term, then
+          sentence.
     """
 
-    sentences: int  # N
-    vocabulary: int  # V
-    rows: np.ndarray  # int64 [words], the sentence of each word
-    places: np.ndarray  # int64 [content words], which of the words have a term
-    terms: np.ndarray  # int64 [content words], the terms they have
-    # Each pair of a sentence and a term it holds, and how often it does: int64, int64
-    # and float64 [cells], ordered by term, then sentence.
+    sentences: int
+    vocabulary: int
+    rows: np.ndarray
+    content_positions: np.ndarray
+    content_terms: np.ndarray
     cells: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
-        """How many words with a term each sentence has; int64 [N]."""
-        return np.bincount(self.rows[self.places], minlength=self.sentences)
+        """The number of content words in each sentence, int64 [N]."""
+        return np.bincount(self.rows[self.content_positions], minlength=self.sentences)
 
     @functools.cached_property
     def frequencies(self) -> np.ndarray:
-        """How often each term occurs in the document; int64 [V]."""
-        return np.bincount(self.terms, minlength=self.vocabulary)
+        """The number of occurrences of each term in the document, int64 [V]."""
+        return np.bincount(self.content_terms, minlength=self.vocabulary)
 
     @functools.cached_property
     def sentence_frequencies(self) -> np.ndarray:
-        """How many sentences hold each term; int64 [V]."""
+        """The number of sentences with each term, int64 [V]."""
         return np.bincount(self.cells[1], minlength=self.vocabulary)
 
     @functools.cached_property
     def idf(self) -> np.ndarray:
-        """The inverse frequency log(N / (1 + n)) of a term that n of the N sentences
-        hold, as sumy has it; float64 [V].
+        """The inverse sentence frequency of each term, float64 [V].
 
-        It is 0 for a term of all sentences but one and negative for one of all
-        sentences: cosines square it.
+        It is log(N / (1 + n)) for a term of n sentences, as in sumy: 0 if all
+        sentences but one have the term, and negative if all have it. A cosine squares
+        it.
         """
         return np.log(self.sentences / (1.0 + self.sentence_frequencies))
 
     @functools.cached_property
     def unit_values(self) -> np.ndarray:
-        """Term frequency times inverse frequency, each sentence scaled to length 1;
-        float64 [cells].
+        """The tf-idf of each cell, with every sentence scaled to length 1; float64
+        [cells].
 
-        A product of two of these sentence vectors is the cosine of Erkan and Radev
+        The inner product of two such sentence vectors is the cosine of Erkan and Radev
         (2004), equation 1.
         """
         rows, terms, counts = self.cells
@@ -89,129 +104,158 @@ class Terms:
         return values / norms[rows]
 
     def sum_words(self, weights: np.ndarray) -> np.ndarray:
-        """The summed weights of each sentence's words, for the weights [V] of the
-        terms; float64 [N].
+        """The sum of the weights of each sentence's words, float64 [N].
+
+        Args:
+          weights: of the terms, [V].
         """
-        sums = np.bincount(self.rows[self.places], weights[self.terms], self.sentences)
-        return sums.astype(np.float64)  # of no words at all it makes whole numbers
+        sums = np.bincount(
+            self.rows[self.content_positions],
+            weights[self.content_terms],
+            self.sentences,
+        )
+        # `bincount` returns integers for a document without content words.
+        return sums.astype(np.float64)
 
     @property
     def is_small(self) -> bool:
-        """Whether matrices are plain, and sentences may be compared each with each."""
+        """Whether matrices are dense and all pairs of sentences are compared."""
         return (
             self.sentences <= _SMALL_SENTENCES
             and self.sentences * self.vocabulary <= _SMALL_CELLS
         )
 
     def matrix(self, values: np.ndarray) -> "np.ndarray | scipy.sparse.csr_array":
-        """The values of the cells as float64 [N, V]: a plain matrix for a small
-        document, else a sparse one.
+        """The matrix of the cells, float64 [N, V]: dense for a small document, else
+        sparse.
+
+        Args:
+          values: of the cells.
         """
         rows, terms, _ = self.cells
         if self.is_small:
-            full = np.zeros((self.sentences, self.vocabulary))
-            full[rows, terms] = values
-            return full
+            dense = np.zeros((self.sentences, self.vocabulary))
+            dense[rows, terms] = values
+            return dense
         return scipy.sparse.csr_array(
             (values, (rows, terms)), shape=(self.sentences, self.vocabulary)
         )
 
     def products(self, values: np.ndarray) -> np.ndarray:
-        """The inner products of sentences, each with each, by the values of their
-        cells; float64 [N, N]. For small documents.
+        """The inner products of all pairs of sentences, float64 [N, N]; for small
+        documents.
 
-        Most terms stand in one sentence alone. They matter to its product with itself
-        only.
+        Most terms occur in a single sentence. They change only the product of this
+        sentence with itself, so the matrix product leaves them out.
+
+        Args:
+          values: of the cells.
         """
         rows, terms, _ = self.cells
-        are_shared = self.sentence_frequencies > 1
-        columns = np.cumsum(are_shared) - 1
-        kept = are_shared[terms]
-        shared = np.zeros((self.sentences, int(np.count_nonzero(are_shared))))
+        is_shared = self.sentence_frequencies > 1
+        columns = np.cumsum(is_shared) - 1
+        kept = is_shared[terms]
+        shared = np.zeros((self.sentences, int(np.count_nonzero(is_shared))))
         shared[rows[kept], columns[terms[kept]]] = values[kept]
-        step = max(1, NEVER_SPLIT // max(self.sentences, 1) ** 2)
+        step = max(1, SINGLE_THREAD_MULTIPLICATIONS // max(self.sentences, 1) ** 2)
         products = shared[:, :step] @ shared[:, :step].T
         for first in range(step, shared.shape[1], step):
-            products += (
-                shared[:, first : first + step] @ shared[:, first : first + step].T
-            )
+            block = shared[:, first : first + step]
+            products += block @ block.T
         products.flat[:: self.sentences + 1] = np.bincount(
             rows, values * values, self.sentences
         )
         return products
 
 
-class _Chunks(dict[str, bytes]):
-    """Remembers the words in a chunk of text without white space: for each, eight bytes
-    of its `_term`.
+class _ChunkCache(dict[str, bytes]):
+    """The hashes of the words in a chunk of text without white space.
 
-    A full memory is emptied. Threads share it: each change is one operation of the
-    interpreter, and a chunk has the same words for all.
+    A value holds eight bytes per word, those of `_hash_term`. A full cache is emptied.
+    Threads share it: each change is a single operation of the interpreter, and the
+    words of a chunk are the same in every thread.
     """
 
     def __missing__(self, chunk: str) -> bytes:
-        if chunk == _END:
-            return _END_HASH
-        found = b"".join(map(_term, words(chunk)))
-        if len(chunk) <= _REMEMBERED_CHARACTERS:
-            if len(self) >= _REMEMBERED_CHUNKS:
+        if chunk == _SEPARATOR:
+            return _SEPARATOR_HASH
+        hashes = b"".join(map(_hash_term, words(chunk)))
+        if len(chunk) <= _CACHED_CHUNK_CHARACTERS:
+            if len(self) >= _CACHED_CHUNKS:
                 self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = hashes
+        return hashes
 
 
-_chunks = _Chunks()
+_chunk_cache = _ChunkCache()
 
 
 def find_terms(sentences: Sequence[str]) -> Terms:
-    """The terms of a document, found once for all the methods that ask for them one
-    after the other.
+    """The terms of a document.
+
+    The result is cached, because several methods score one document in succession.
     """
     return _find_terms(tuple(sentences))
 
 
-@functools.lru_cache(maxsize=_REMEMBERED_DOCUMENTS)
+@functools.lru_cache(maxsize=_CACHED_DOCUMENTS)
 def _find_terms(sentences: tuple[str, ...]) -> Terms:
-    text = f" {_END} ".join(sentences)
-    if text.count(_END) >= max(len(sentences), 1):  # the text has it, too
-        text = f" {_END} ".join(sentence.replace(_END, " ") for sentence in sentences)
-    hashes = np.frombuffer(b"".join(map(_chunks.__getitem__, text.split())), np.int64)
-    is_end = hashes == _END_NUMBER
-    rows = np.cumsum(is_end)
-    if len(sentences) > 1:
-        is_word = ~is_end
-        rows, hashes = rows[is_word], hashes[is_word]
-    places = np.flatnonzero(hashes)
-    # Equal words lie side by side in the order of their hashes, those of one sentence
-    # too.
-    order = np.argsort(hashes[places], kind="stable")
-    ordered, ordered_rows = hashes[places][order], rows[places][order]
+    hashes, rows = _hash_words(sentences)
+    positions = np.flatnonzero(hashes)
+    # Sorting by hash brings the occurrences of a term together; the sort is stable, so
+    # those of one sentence stay together too.
+    order = np.argsort(hashes[positions], kind="stable")
+    sorted_hashes = hashes[positions][order]
+    sorted_rows = rows[positions][order]
     is_new_term = np.ones(len(order), bool)
-    is_new_term[1:] = ordered[1:] != ordered[:-1]
+    is_new_term[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
     is_new_cell = is_new_term.copy()
-    is_new_cell[1:] |= ordered_rows[1:] != ordered_rows[:-1]
-    numbers = np.cumsum(is_new_term) - 1
-    terms = np.empty_like(numbers)
-    terms[order] = numbers
+    is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
+    sorted_terms = np.cumsum(is_new_term) - 1
+    terms = np.empty_like(sorted_terms)
+    terms[order] = sorted_terms
     cells = np.flatnonzero(is_new_cell)
     counts = (np.append(cells[1:], len(order)) - cells).astype(np.float64)
     return Terms(
         sentences=len(sentences),
-        vocabulary=int(numbers[-1]) + 1 if len(numbers) else 0,
+        vocabulary=int(sorted_terms[-1]) + 1 if len(sorted_terms) else 0,
         rows=rows,
-        places=places,
-        terms=terms,
-        cells=(ordered_rows[cells], numbers[cells], counts),
+        content_positions=positions,
+        content_terms=terms,
+        cells=(sorted_rows[cells], sorted_terms[cells], counts),
     )
 
 
-@functools.lru_cache(maxsize=_REMEMBERED_CHUNKS)
-def _term(word: str) -> bytes:
-    """A hash of a word's stem as int64; zeros for a word that does not count: a stop
-    word, the rest of one, a number (`12`, `4.5m`, `5th`).
+def _hash_words(sentences: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of the term of every word, 0 for none, and the sentence of every word;
+    both int64 [words].
+    """
+    text = f" {_SEPARATOR} ".join(sentences)
+    if text.count(_SEPARATOR) >= max(len(sentences), 1):
+        # The sentences contain the separator too.
+        text = f" {_SEPARATOR} ".join(
+            sentence.replace(_SEPARATOR, " ") for sentence in sentences
+        )
+    chunks = map(_chunk_cache.__getitem__, text.split())
+    hashes = np.frombuffer(b"".join(chunks), np.int64)
+    is_separator = hashes == _SEPARATOR_NUMBER
+    rows = np.cumsum(is_separator)
+    if len(sentences) > 1:
+        is_word = ~is_separator
+        return hashes[is_word], rows[is_word]
+    return hashes, rows
 
-    Hashes, not numbers given out in turn, so that no result depends on the documents
-    seen before; that two of 100,000 stems share one is less likely than 1 in 10^9.
+
+@functools.lru_cache(maxsize=_CACHED_CHUNKS)
+def _hash_term(word: str) -> bytes:
+    """The hash of a word's stem, the bytes of an int64.
+
+    It is 0 for a word that has no term: a stop word, a fragment of one from tokenised
+    text, a number (`12`, `4.5m`, `5th`).
+
+    Consecutive numbers would depend on the documents seen before; a hash depends on the
+    word alone. The probability that two of 100,000 stems have the same hash is less
+    than 1 in 10^9.
     """
     if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
         return _NO_TERM

@@ -1,4 +1,9 @@
-"""How many threads the linear algebra of a document may use: one."""
+"""Linear algebra in a single thread.
+
+The matrices of a document are small, and a bulk job runs one process per core. BLAS
+would hand parts of a product to threads that wait for a busy core: the eigenvectors of
+29 sentences then take 30 ms instead of 0.06 ms.
+"""
 
 import functools
 import math
@@ -6,24 +11,24 @@ from contextlib import AbstractContextManager, nullcontext
 
 import threadpoolctl
 
-NEVER_SPLIT = (
-    1 << 18
-)  # multiplications of a product that OpenBLAS keeps in one thread: 4 x 65,536
+# OpenBLAS uses one thread for products with at most so many multiplications
+# (4 x 65,536).
+SINGLE_THREAD_MULTIPLICATIONS = 1 << 18
 
 
-def one_thread(multiplications: float = math.inf) -> AbstractContextManager[object]:
-    """Within it, BLAS and LAPACK work in the thread they are called from.
+def single_thread(
+    multiplications: float = math.inf,
+) -> AbstractContextManager[object]:
+    """A context in which BLAS and LAPACK work in the calling thread only.
 
-    A document's matrices are small, and bulk jobs have a process for each core: handing
-    parts to threads that wait for a busy core makes the eigenvectors of 29 sentences
-    take 30 ms instead of 0.06. Entering and leaving take 12 microseconds, which are
-    saved where there are so few multiplications that BLAS does not split them up.
+    Args:
+      multiplications: of the product that is computed in the context. OpenBLAS does
+          not split small products, so for these the context does nothing, which saves
+          the 12 microseconds of entering and leaving it.
     """
-    return (
-        _controller().limit(limits=1, user_api="blas")
-        if multiplications > NEVER_SPLIT
-        else nullcontext()
-    )
+    if multiplications <= SINGLE_THREAD_MULTIPLICATIONS:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @functools.cache
