@@ -2,7 +2,7 @@
 
 import pytest
 
-from precis.model.quality.facts import read_facts, unsupported_facts
+from precis.model.quality.facts import source_facts, unsupported_facts
 from precis.model.text.words import words
 
 SOURCE = (
@@ -10,7 +10,7 @@ SOURCE = (
     "The Anglo-American group, founded in the 1980s, paid $4.5m to 35-year-old Russians. "
     "The F.B.I. said that officials killed the plan in April."
 )
-FACTS = read_facts(words(SOURCE))
+FACTS = source_facts(words(SOURCE))
 
 
 def unsupported(summary, facts=FACTS):
@@ -54,7 +54,7 @@ def test_dates(summary, dates):
 
 
 def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
-    facts = read_facts(words("Nothing happened."))
+    facts = source_facts(words("Nothing happened."))
     assert unsupported("they may march on", facts).dates == [] and unsupported(
         "they met in march", facts
     ).dates == ["march"]
@@ -89,7 +89,7 @@ def test_names(summary, names):
 
 
 def test_names_that_are_shortened_to_letters():
-    facts = read_facts(
+    facts = source_facts(
         words("The British met the European Commission in the United States.")
     )
     assert unsupported("The UK met the E.U. in the US.", facts).names == []

@@ -14,14 +14,14 @@ from precis.model.quality.overlap import (
     excess_repetition_rate,
     extractive_fragments,
     novel_ngrams,
-    positions_of,
     repetition_rate,
+    word_positions,
 )
 
 
 def fragments_of(summary, article):
     return extractive_fragments(
-        summary.split(), article.split(), positions_of(article.split())
+        summary.split(), article.split(), word_positions(article.split())
     )
 
 
@@ -79,7 +79,9 @@ def test_fragments_are_those_of_the_pseudo_code():
             for length in (40, 14)
         )
         expected = pseudo_code(article, summary)
-        assert extractive_fragments(summary, article, positions_of(article)) == expected
+        assert (
+            extractive_fragments(summary, article, word_positions(article)) == expected
+        )
         lengths.update(length for _, length in expected)
     assert lengths >= {1, 2, 3, 4, 5}
 
@@ -94,7 +96,7 @@ def test_coverage_and_density_by_hand():
 
 def novel(summary, article):
     sentences = [line.split() for line in summary.splitlines()]
-    words, positions = article.split(), positions_of(article.split())
+    words, positions = article.split(), word_positions(article.split())
     return novel_ngrams(
         sentences,
         extractive_fragments(list(itertools.chain(*sentences)), words, positions),
@@ -131,7 +133,7 @@ def test_novel_ngrams_are_those_of_sets():
             [draw.choice("abcd") for _ in range(draw.randint(1, 7))]
             for _ in range(draw.randint(1, 3))
         ]
-        positions = positions_of(article)
+        positions = word_positions(article)
         fragments = extractive_fragments(
             list(itertools.chain(*sentences)), article, positions
         )
@@ -163,7 +165,7 @@ def test_a_refrain_of_the_article_is_no_excess():
 
     def excess(article):
         return excess_repetition_rate(
-            summary, article.split(), positions_of(article.split())
+            summary, article.split(), word_positions(article.split())
         )
 
     assert excess("he said so") == 0.5

@@ -1,3 +1,10 @@
-"""How far a summary can be trusted: what it shares with its source (`overlap`), what of
-it the source does not hold (`numerals`, `facts`), all measures of one summary
-(`measures`) and what they warn of (`flags`)."""
+"""How far a summary can be trusted, measured against its source.
+
+overlap    what the summary shares with the source: fragments, novel n-grams
+numerals   numbers in a text by their value
+openings   words that begin sentences and are no names
+facts      numbers, dates and names that the source does not hold
+measures   all measures of one summary
+flags      the warnings, and the thresholds of the measures
+fallback   which text a row shows as its summary
+"""

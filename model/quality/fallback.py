@@ -1,4 +1,4 @@
-"""The gate: which text goes into `summary`, the one to show."""
+"""The fallback: which text a row shows as its `summary`."""
 
 import dataclasses
 from typing import NamedTuple
@@ -8,72 +8,76 @@ from precis.model.errors import UsageError
 from precis.model.quality.flags import FLAGS
 
 FALLBACKS = ("none", "extractive")
-ABSTRACTIVE, SOURCE = "abstractive", "source"
-# The one flag that no summary of a network can have.
+ABSTRACTIVE = "abstractive"
+SOURCE = "source"
+# The only flag that an abstractive summary cannot have.
 SHORT_SOURCE = "short_source"
-# Also without a fallback this one keeps a text from being shown: what is longer than
-# its source is no summary.
+# A summary with this flag is never shown, even with --fallback none: a text that is
+# longer than its source is no summary.
 LONGER = "longer_than_source"
 EMPTY = "empty"
+
+_ABSTRACTIVE_FLAGS = ", ".join(name for name in FLAGS if name != SHORT_SOURCE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GateConfig:
     """Summary to show"""
 
-    # What a flag is worth depends on network and corpus, so rows say what is wrong with
-    # the text that was asked for, until someone who has looked at them decides to do
-    # without it.
+    # Whether a flag justifies a fallback depends on the network and the corpus. So by
+    # default the rows report the flags of the abstractive summary and keep it.
     fallback: str = flag(
         "none",
-        "what `summary` holds where the abstractive summary has one of --fallback_flags: none keeps it with its flags, "
+        "what `summary` holds where the abstractive summary has one of "
+        "--fallback_flags: none keeps it with its flags, "
         "extractive takes the extractive one",
         choices=FALLBACKS,
     )
     fallback_flags: str = flag(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name",
-        "flags of abstractive summaries that --fallback extractive does not let through, with commas between them: "
-        + ", ".join(name for name in FLAGS if name != SHORT_SOURCE),
+        "flags of abstractive summaries that --fallback extractive does not let "
+        "through, with commas between them: " + _ABSTRACTIVE_FLAGS,
     )
     min_source_words: int = flag(
         30,
-        "documents of fewer words are their own summary and are not given to a network; 0 summarizes all",
+        "documents of fewer words are their own summary and are not given to a "
+        "network; 0 summarizes all",
     )
 
     def __post_init__(self) -> None:
         if self.fallback not in FALLBACKS:
-            raise UsageError(
-                f"--fallback is one of {', '.join(FALLBACKS)}, not {self.fallback!r}"
-            )
+            known = ", ".join(FALLBACKS)
+            raise UsageError(f"--fallback is one of {known}, not {self.fallback!r}")
         for name in self.held_back:
             if name not in FLAGS or name == SHORT_SOURCE:
-                known = ", ".join(other for other in FLAGS if other != SHORT_SOURCE)
                 raise UsageError(
-                    f"--fallback_flags: abstractive summaries have no flag {name!r}; theirs are {known}"
+                    "--fallback_flags: abstractive summaries have no flag "
+                    f"{name!r}; theirs are {_ABSTRACTIVE_FLAGS}"
                 )
         if self.fallback != "none" and not self.held_back:
             raise UsageError(
-                "--fallback extractive needs at least one of --fallback_flags to act on; name one, or take --fallback none"
+                "--fallback extractive needs at least one of --fallback_flags to act "
+                "on; name one, or take --fallback none"
             )
         if self.min_source_words < 0:
             raise UsageError(
-                f"--min_source_words must not be negative, but is {self.min_source_words}; 0 summarizes all documents"
+                "--min_source_words must not be negative, "
+                f"but is {self.min_source_words}; 0 summarizes all documents"
             )
 
     @property
     def held_back(self) -> tuple[str, ...]:
         """The names in `fallback_flags`, in order."""
-        return tuple(
-            name.strip() for name in self.fallback_flags.split(",") if name.strip()
-        )
+        names = (name.strip() for name in self.fallback_flags.split(","))
+        return tuple(name for name in names if name)
 
 
 class Text(NamedTuple):
     """A summary that may be shown.
 
     Attributes:
-      method: what made it: the name of an extractive method, `abstractive` or `source`.
-      text: one sentence a line.
+      method: the name of an extractive method, `abstractive` or `source`.
+      text: one sentence per line.
       flags: names from `quality.flags.FLAGS`.
     """
 
@@ -83,12 +87,12 @@ class Text(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What the gate let through.
+    """The decision for one document.
 
     Attributes:
       text: the summary to show.
-      reasons: the flags for which the abstractive summary is not shown; none where it
-          is, or where there was none.
+      reasons: the flags for which the abstractive summary is not shown; empty if it is
+          shown or there is none.
     """
 
     text: Text
@@ -103,34 +107,38 @@ def choose_summary(
     is_short: bool,
     config: GateConfig,
 ) -> Shown:
-    """The summary of a document to show; it has never more words than its source.
+    """Decides which summary of a document is shown.
 
-    A short document is its own summary. Else the abstractive summary is shown, if there
-    is one and none of its flags holds it back; then the extractive one; and the source
-    itself where even that were longer. An empty extractive summary takes no other's
-    place.
+    The shown summary never has more words than the source. It is the first of these
+    that applies:
+
+    1. the source, if the document is short;
+    2. the abstractive summary, if there is one and none of its flags rejects it;
+    3. the abstractive summary, if the extractive one is empty and the abstractive one
+       is neither empty nor longer than the source;
+    4. the source, if the extractive summary is longer than the source;
+    5. the extractive summary.
+
+    Args:
+      source: the document as its own summary.
+      extractive: the extractive summary.
+      abstractive: the abstractive summary; None if no network read the document.
+      is_short: whether the document is short enough to be its own summary.
+      config: which flags reject an abstractive summary.
     """
     if is_short:
         return Shown(source, [])
-    reasons = (
-        [
-            name
-            for name in abstractive.flags
-            if name == LONGER or _holds_back(name, config)
-        ]
-        if abstractive
-        else []
-    )
-    if abstractive and not reasons:
-        return Shown(abstractive, [])
-    if (
-        EMPTY in extractive.flags
-        and abstractive
-        and not {EMPTY, LONGER} & set(abstractive.flags)
-    ):
-        return Shown(abstractive, [])
+    reasons: list[str] = []
+    if abstractive:
+        reasons = [name for name in abstractive.flags if _rejects(name, config)]
+        is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
+        if not reasons or (EMPTY in extractive.flags and is_usable):
+            return Shown(abstractive, [])
     return Shown(source if LONGER in extractive.flags else extractive, reasons)
 
 
-def _holds_back(name: str, config: GateConfig) -> bool:
+def _rejects(name: str, config: GateConfig) -> bool:
+    """Whether an abstractive summary with this flag is not shown."""
+    if name == LONGER:
+        return True
     return config.fallback == "extractive" and name in config.held_back

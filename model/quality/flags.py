@@ -1,8 +1,9 @@
-"""What the measures of a summary warn of: short constant names, so that a SQL `WHERE`
-can hold back the rows that carry them.
+"""The flags of a summary: short constant names for what its measures warn of.
 
-SELECT document_id, summary FROM summaries WHERE NOT list_contains(quality_flags,
-'unsupported_number')
+A SQL `WHERE` leaves out the rows with a flag:
+
+    SELECT document_id, summary FROM summaries
+    WHERE NOT list_contains(quality_flags, 'unsupported_number')
 """
 
 import dataclasses
@@ -11,18 +12,27 @@ from collections.abc import Mapping
 from precis.model.config import flag
 from precis.model.errors import UsageError
 
-# In the order in which they stand in a row.
+# In the order in which a row lists them.
 FLAGS: Mapping[str, str] = {
     "empty": "the text holds no word",
     "too_short": "fewer words than --min_summary_words",
     "longer_than_source": "more words than the source",
-    "repeated": "a larger share of trigrams than --max_repetition_rate was written before, and more often than in the source",
+    "repeated": (
+        "a larger share of trigrams than --max_repetition_rate was written before, "
+        "and more often than in the source"
+    ),
     "unsupported_number": "a number that the source does not hold",
-    "unsupported_date": "a weekday, month or day of a month that the source does not hold",
+    "unsupported_date": (
+        "a weekday, month or day of a month that the source does not hold"
+    ),
     "unsupported_name": "a capitalised name that the source does not hold",
-    "low_confidence": "a mean log-probability of its tokens below --min_mean_log_prob",
+    "low_confidence": (
+        "a mean log-probability of its tokens below --min_mean_log_prob"
+    ),
     "truncated_source": "the network did not read the source to its end",
-    "short_source": "the source has fewer words than --min_source_words and is its own summary",
+    "short_source": (
+        "the source has fewer words than --min_source_words and is its own summary"
+    ),
 }
 
 
@@ -33,23 +43,28 @@ class QualityConfig:
     min_summary_words: int = flag(3, "summaries of fewer words are flagged too_short")
     max_repetition_rate: float = flag(
         0.1,
-        "summaries that write a larger share of trigrams more than once, and more often than the source, are flagged repeated",
+        "summaries that write a larger share of trigrams more than once, "
+        "and more often than the source, are flagged repeated",
     )
     min_mean_log_prob: float = flag(
         -2.0,
-        "abstractive summaries with a lower mean log-probability of their tokens are flagged low_confidence; networks differ in scale",
+        "abstractive summaries with a lower mean log-probability of their tokens are "
+        "flagged low_confidence; networks differ in scale",
     )
 
     def __post_init__(self) -> None:
         if self.min_summary_words < 0:
             raise UsageError(
-                f"--min_summary_words must not be negative, but is {self.min_summary_words}; 0 flags none"
+                "--min_summary_words must not be negative, "
+                f"but is {self.min_summary_words}; 0 flags none"
             )
         if not 0 <= self.max_repetition_rate <= 1:
             raise UsageError(
-                f"--max_repetition_rate is a share from 0 to 1, not {self.max_repetition_rate}; 1 flags none"
+                "--max_repetition_rate is a share from 0 to 1, "
+                f"not {self.max_repetition_rate}; 1 flags none"
             )
         if self.min_mean_log_prob > 0:
             raise UsageError(
-                f"--min_mean_log_prob is a log-probability, at most 0, not {self.min_mean_log_prob}"
+                "--min_mean_log_prob is a log-probability, at most 0, "
+                f"not {self.min_mean_log_prob}"
             )

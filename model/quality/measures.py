@@ -1,47 +1,64 @@
-"""All measures of one summary against its source, and its flags."""
+"""All measures of one summary against its source, and its flags.
+
+source = read_source(article)                  once per document
+quality = measure(summary, source, config)     once per summary
+"""
 
 import unicodedata
 from typing import NamedTuple
 
-from precis.model.quality.facts import Facts, read_facts, unsupported_facts
+from precis.model.quality.facts import (
+    SourceFacts,
+    UnsupportedFacts,
+    source_facts,
+    unsupported_facts,
+)
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.overlap import (
-    Positions,
+    WordPositions,
     coverage,
     density,
     excess_repetition_rate,
     extractive_fragments,
     novel_ngrams,
-    positions_of,
     repetition_rate,
+    word_positions,
 )
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
 
 class Source(NamedTuple):
-    """A document as its summaries are compared with it."""
+    """What the summaries of a document are compared with.
+
+    Attributes:
+      words: of the article.
+      positions: `overlap.word_positions` of the words.
+      facts: the numbers, dates and names that the article supports.
+    """
 
     words: list[str]
-    positions: Positions
-    facts: Facts
+    positions: WordPositions
+    facts: SourceFacts
 
 
 class Quality(NamedTuple):
-    """What is measured of every summary, extractive or abstractive; words are those of
-    `model.text.words`.
+    """The measures of a summary, extractive or abstractive.
+
+    Words are those of `model.text.words`.
 
     Attributes:
-      words: of the summary.
+      words: the length of the summary.
       novel_1grams_percent, ...: `overlap.novel_ngrams`.
       coverage, density: `overlap.coverage` and `overlap.density` (Grusky et al. 2018);
           None without words.
       compression: words of the source over words of the summary (Grusky et al. 2018);
           None without words.
-      length_ratio: words of the summary over words of the source; None where the source
+      length_ratio: words of the summary over words of the source; None if the source
           has none.
       repetition_rate: `overlap.repetition_rate`.
-      unsupported_numbers, unsupported_dates, unsupported_names: `facts.Unsupported`.
+      unsupported_numbers, unsupported_dates, unsupported_names:
+          `facts.UnsupportedFacts`.
       flags: names from `flags.FLAGS`, in their order.
     """
 
@@ -62,11 +79,14 @@ class Quality(NamedTuple):
 
 
 def read_source(article: Article) -> Source:
-    """What summaries are compared with; made once for all summaries of an article."""
-    facts = article.words
+    """Prepares an article for the comparison with its summaries, once for all."""
+    fact_words = article.words
     if article.has_split_words:
-        facts = [*facts, *words(article.document.article)]
-    return Source(article.words, positions_of(article.words), read_facts(facts))
+        # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
+        fact_words = [*fact_words, *words(article.document.article)]
+    return Source(
+        article.words, word_positions(article.words), source_facts(fact_words)
+    )
 
 
 def measure(
@@ -80,49 +100,83 @@ def measure(
     """All measures of a summary.
 
     Args:
-      summary: one sentence a line.
-      source: what it is a summary of.
-      config: from where on measures are flagged.
-      mean_log_prob: of the tokens of an abstractive summary.
-      is_truncated: whether the network that wrote it did not read the source to its
-          end.
+      summary: one sentence per line.
+      source: the document that it summarizes.
+      config: the thresholds of the flags.
+      mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
+      is_truncated: whether the network that wrote the summary read only the beginning
+          of the source.
     """
-    sentences = (
-        summary if summary.isascii() else unicodedata.normalize("NFC", summary)
-    ).splitlines()
-    by_sentence = [words(sentence) for sentence in sentences]
-    own = [word for sentence in by_sentence for word in sentence]
-    fragments = extractive_fragments(own, source.words, source.positions)
-    repetition = repetition_rate(own)
-    unsupported = unsupported_facts(sentences, by_sentence, source.facts)
-    warns = {
-        "empty": not own,
-        "too_short": 0 < len(own) < config.min_summary_words,
-        "longer_than_source": len(own) > len(source.words),
-        "repeated": repetition > config.max_repetition_rate
-        and excess_repetition_rate(own, source.words, source.positions)
-        > config.max_repetition_rate,
-        "unsupported_number": bool(unsupported.numbers),
-        "unsupported_date": bool(unsupported.dates),
-        "unsupported_name": bool(unsupported.names),
-        "low_confidence": mean_log_prob is not None
-        and mean_log_prob < config.min_mean_log_prob,
-        "truncated_source": is_truncated,
-    }
-    novel = novel_ngrams(by_sentence, fragments, source.words, source.positions)
+    if not summary.isascii():
+        summary = unicodedata.normalize("NFC", summary)
+    sentences = summary.splitlines()
+    words_by_sentence = [words(sentence) for sentence in sentences]
+    summary_words = [word for sentence in words_by_sentence for word in sentence]
+    count = len(summary_words)
+    fragments = extractive_fragments(summary_words, source.words, source.positions)
+    novel = novel_ngrams(words_by_sentence, fragments, source.words, source.positions)
+    repetition = repetition_rate(summary_words)
+    unsupported = unsupported_facts(sentences, words_by_sentence, source.facts)
     return Quality(
-        words=len(own),
+        words=count,
         novel_1grams_percent=novel[0],
         novel_2grams_percent=novel[1],
         novel_3grams_percent=novel[2],
         novel_4grams_percent=novel[3],
-        coverage=coverage(fragments, len(own)),
-        density=density(fragments, len(own)),
-        compression=len(source.words) / len(own) if own else None,
-        length_ratio=len(own) / len(source.words) if source.words else None,
+        coverage=coverage(fragments, count),
+        density=density(fragments, count),
+        compression=len(source.words) / count if count else None,
+        length_ratio=count / len(source.words) if source.words else None,
         repetition_rate=repetition,
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
         unsupported_names=unsupported.names,
-        flags=[name for name, is_so in warns.items() if is_so],
+        flags=_flags(
+            summary_words,
+            source,
+            config,
+            repetition=repetition,
+            unsupported=unsupported,
+            mean_log_prob=mean_log_prob,
+            is_truncated=is_truncated,
+        ),
     )
+
+
+def _flags(
+    summary: list[str],
+    source: Source,
+    config: QualityConfig,
+    *,
+    repetition: float,
+    unsupported: UnsupportedFacts,
+    mean_log_prob: float | None,
+    is_truncated: bool,
+) -> list[str]:
+    """The flags of a summary, in the order of `flags.FLAGS`.
+
+    Args:
+      summary: its words.
+      source, config, mean_log_prob, is_truncated: as for `measure`.
+      repetition: `overlap.repetition_rate` of the summary.
+      unsupported: what the source does not hold.
+    """
+    max_repetition = config.max_repetition_rate
+    is_repeated = (
+        repetition > max_repetition
+        and excess_repetition_rate(summary, source.words, source.positions)
+        > max_repetition
+    )
+    is_unlikely = mean_log_prob is not None and mean_log_prob < config.min_mean_log_prob
+    is_flagged = {
+        "empty": not summary,
+        "too_short": 0 < len(summary) < config.min_summary_words,
+        "longer_than_source": len(summary) > len(source.words),
+        "repeated": is_repeated,
+        "unsupported_number": bool(unsupported.numbers),
+        "unsupported_date": bool(unsupported.dates),
+        "unsupported_name": bool(unsupported.names),
+        "low_confidence": is_unlikely,
+        "truncated_source": is_truncated,
+    }
+    return [name for name, holds in is_flagged.items() if holds]

@@ -1,9 +1,8 @@
-"""Numbers in a text by their value, so that `1,200` is `1200`, `$4.5m` is `4.5
-million`, `3rd` is `third` and `three` is `3`.
+"""Numbers in a text by their value: `1,200` is `1200`, `$4.5m` is `4.5 million`, `3rd`
+is `third` and `three` is `3`.
 
-Texts come as lower-case words (`model.text.words`), cut at hyphens: `35-year-old` is
-35, year, old. Units are not compared: `5 %` in a summary is supported by any 5 in its
-source.
+Texts are lower-case words (`model.text.words`), cut at hyphens: `35-year-old` is 35,
+year, old. Units are not compared: any 5 in the source supports `5 %` in a summary.
 """
 
 import re
@@ -14,11 +13,13 @@ from typing import NamedTuple
 Value = int | Decimal
 
 _SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
 _SMALL_ORDINALS = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth "
-    "seventeenth eighteenth nineteenth"
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh "
+    "twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth "
+    "nineteenth"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 SMALL = {
@@ -40,9 +41,8 @@ SCALES = {
     "trillion": 10**12,
 }
 _WORDS = {**SMALL, **TENS, **SCALES}
-# Behind digits, in one word with them. `5m` may be metres and `10k` kilometres, so
-# those letters may mean nothing.
-_CERTAIN = {
+# Letters after digits, in the same word, that multiply them.
+_SCALE_LETTERS = {
     "mn": 10**6,
     "mln": 10**6,
     "bn": 10**9,
@@ -50,35 +50,32 @@ _CERTAIN = {
     "trn": 10**12,
     **SCALES,
 }
-_POSSIBLE = {"k": 10**3, "m": 10**6, "b": 10**9}
+# Letters that may multiply the digits or be a unit: `5m` may be metres.
+_AMBIGUOUS_LETTERS = {"k": 10**3, "m": 10**6, "b": 10**9}
 _DIGITS = re.compile(r"(\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)([^\W\d_]*)")
-# Longer ones are told apart by their beginning: decimals of any length cannot be
-# multiplied.
+# Longer numbers are compared by their first digits, because decimals of any length
+# cannot be multiplied.
 MAX_DIGITS = 100
-# Between the ends of a range of which only the second says how large it is: `4 to 5
-# million`.
-_BETWEEN = frozenset(["to", "and", "or"])
-# More words than pronouns or articles than numbers: `one of them`, `for the first
-# time`.
-_HARDLY_A_NUMBER = frozenset(["one", "first"])
+# Words in a range whose scale follows the second number: `4 to 5 million`.
+_RANGE_WORDS = frozenset(["to", "and", "or"])
+# These two are mostly no numbers: `one of them`, `for the first time`.
+_RARELY_NUMBERS = frozenset(["one", "first"])
+# The longest number in words has 14: `nine hundred ninety nine million nine hundred
+# ninety nine thousand nine hundred ninety nine`. A longer sequence is no number.
+_MAX_NUMBER_WORDS = 18
 
 
 class Number(NamedTuple):
     """A number that a text states.
 
     Attributes:
-      start, end: where its words stand.
-      values: it is one of these.
+      start, end: its words are those from `start` to before `end`.
+      values: the values that it may have.
     """
 
     start: int
     end: int
     values: tuple[Value, ...]
-
-
-# `Nine hundred ninety nine million nine hundred ninety nine thousand nine hundred
-# ninety nine` has 14. A longer run is no number.
-_MOST_NUMBER_WORDS = 18
 
 
 def is_number_word(word: str) -> bool:
@@ -87,8 +84,9 @@ def is_number_word(word: str) -> bool:
 
 
 def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
-    """The numbers that a summary states, from left to right; `one` and `first` alone
-    are none.
+    """The numbers that a summary states, from left to right.
+
+    A single `one` or `first` is no number, nor is `second` as a unit (`10 second`).
     """
     position = 0
     while position < len(words):
@@ -100,48 +98,56 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
         end = readings[-1].end
         is_unit = (
             word == "second" and position > 0 and is_number_word(words[position - 1])
-        )  # a `10 second` delay
-        if not (is_unit or (end == position + 1 and word in _HARDLY_A_NUMBER)):
+        )
+        is_single = end == position + 1
+        if not is_unit and not (is_single and word in _RARELY_NUMBERS):
             yield from (reading for reading in readings if reading.end == end)
         position = end
 
 
 def all_values(words: Sequence[str]) -> set[Value]:
-    """Every value that a source can be read to hold, from every word on and of every
-    length.
+    """Every value that a source may state, read from every word and to every length.
 
-    So whatever a sentence of the source states is among them, wherever the sentence was
-    cut out: of `two hundred` 2, 100 and 200, of `$4.5m` 4.5 and 4500000, of `4 to 5
-        million` 4, 5, 4000000, 5000000 and 1000000.
+    The result contains the values of every part of the source, wherever it is cut:
+
+        two hundred        2, 100, 200
+        $4.5m              4.5, 4500000
+        4 to 5 million     4, 5, 4000000, 5000000, 1000000
     """
-    found: set[Value] = set()
+    values: set[Value] = set()
     distinct = set(words)
-    named = {
+    in_digits = {
         word for word in distinct if not word.isalpha() and _DIGITS.search(word)
-    } | (distinct & _WORDS.keys())
-    for position in [place for place, word in enumerate(words) if word in named]:
+    }
+    number_words = in_digits | (distinct & _WORDS.keys())
+    positions = [index for index, word in enumerate(words) if word in number_words]
+    for position in positions:
         for number in _readings(words, position):
-            found.update(number.values)
-            scale = (
-                SCALES.get(words[number.end - 1]) if number.end > position + 1 else None
-            )
+            values.update(number.values)
+            if number.end == position + 1:
+                continue
+            scale = SCALES.get(words[number.end - 1])
             if scale:
-                before = (
-                    position - 2
-                    if position > 1 and words[position - 1] in _BETWEEN
-                    else position - 1
-                )
-                found.update(
-                    value * scale
-                    for other in (_readings(words, before) if before >= 0 else ())
-                    for value in other.values
-                )
-    return found
+                values.update(_range_start_values(words, position, scale))
+    return values
+
+
+def _range_start_values(
+    words: Sequence[str], position: int, scale: int
+) -> Iterator[Value]:
+    """The scaled values of the number before `position`: of `4` in `4 to 5 million`."""
+    before = position - 1
+    if position > 1 and words[before] in _RANGE_WORDS:
+        before = position - 2
+    if before >= 0:
+        for number in _readings(words, before):
+            for value in number.values:
+                yield value * scale
 
 
 def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
-    """The number that begins with a word, read on for as long as it goes: `two`, `two
-    hundred`, `two hundred five`.
+    """The numbers that begin with the word `start`, each longer than the one before:
+    `two`, `two hundred`, `two hundred five`.
     """
     value: Value | None
     if words[start].isalpha():
@@ -150,52 +156,59 @@ def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
             return
         yield Number(start, start + 1, (value,))
     else:
-        held = list(_values_of_digits(words[start]))
-        if not held:
+        numbers = list(_values_of_digits(words[start]))
+        if not numbers:
             return
-        yield from (Number(start, start + 1, values) for _, values in held)
-        value = held[-1][0]
+        yield from (Number(start, start + 1, values) for _, values in numbers)
+        value = numbers[-1][0]
     yield from _longer_readings(words, start, value)
 
 
 def _longer_readings(
     words: Sequence[str], start: int, value: Value
 ) -> Iterator[Number]:
-    """Goes on with the names of numbers behind the first word, whose value is given."""
-    total, group, last = 0 * value, value, words[start]
+    """The numbers of two and more words that begin with the word `start`.
+
+    Args:
+      words: of the text.
+      start: the index of the first word.
+      value: of the first word.
+    """
+    total = 0 * value  # of the groups before: `two thousand` in `two thousand five`
+    group = value
+    last = words[start]
     position = start + 1
-    while position < min(len(words), start + _MOST_NUMBER_WORDS):
+    while position < min(len(words), start + _MAX_NUMBER_WORDS):
         is_joined = (
             words[position] == "and" and last in SCALES and position + 1 < len(words)
         )
         word = words[position + is_joined]
         if word in SCALES and not is_joined:
-            scale = SCALES[word]
-            total, group = (
-                (total, group * scale)
-                if scale <= 100
-                else (total + group * scale, 0 * value)
-            )
+            group *= SCALES[word]
+            if SCALES[word] > 100:
+                total += group
+                group = 0 * value
         elif last in TENS and 0 < SMALL.get(word, 0) < 10 and not is_joined:
             group += SMALL[word]
         elif last in SCALES and (word in SMALL or word in TENS):
             group += _WORDS[word]
         else:
             return
-        last, position = word, position + 1 + is_joined
+        last = word
+        position += 1 + is_joined
         yield Number(start, position, (total + group,))
 
 
 def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
-    """For each number in a word its bare value, and what it may be with the letters
-    behind it: `4.5m` is 4.5 or 4500000.
+    """The numbers in a word with digits: the value of the digits, and the values that
+    they may have with the letters after them. `4.5m` is 4.5 or 4500000.
     """
     for digits, letters in _DIGITS.findall(word):
         value = _value(digits)
-        if letters in _CERTAIN:
-            yield value, (value * _CERTAIN[letters],)
-        elif letters in _POSSIBLE:
-            yield value, (value, value * _POSSIBLE[letters])
+        if letters in _SCALE_LETTERS:
+            yield value, (value * _SCALE_LETTERS[letters],)
+        elif letters in _AMBIGUOUS_LETTERS:
+            yield value, (value, value * _AMBIGUOUS_LETTERS[letters])
         elif letters == "s" and 1000 < value < 10_000:
             yield value, (value, value % 100)  # the 1980s are the '80s
         else:
@@ -203,6 +216,8 @@ def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
 
 
 def _value(digits: str) -> Value:
-    """1,200.50 -> 1200.5; equal values are equal and hash alike, whole or not."""
+    """1,200.50 -> 1200.5; equal values are equal and hash alike, whether they are int
+    or Decimal.
+    """
     digits = digits.replace(",", "")[:MAX_DIGITS]
     return int(digits) if len(digits) < 19 and "." not in digits else Decimal(digits)

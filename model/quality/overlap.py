@@ -1,8 +1,9 @@
 """What the words of a summary share with those of its source: fragments, novel n-grams,
 repetition.
 
-article   rain fell on the coast on monday
-summary   rain fell on monday              fragments: `rain fell on` and `monday`
+    article     rain fell on the coast on monday
+    summary     rain fell on monday
+    fragments   `rain fell on` and `monday`
 """
 
 from collections import Counter, defaultdict
@@ -12,57 +13,72 @@ from typing import NamedTuple
 MAX_NGRAM = 4
 REPEATED_NGRAM = 3
 
-Positions = Mapping[str, Sequence[int]]
+WordPositions = Mapping[str, Sequence[int]]
 
 
 class Fragment(NamedTuple):
-    """A stretch of the summary that stands in the article as well."""
+    """A sequence of words of the summary that the article has too."""
 
-    start: int  # first word in the summary
-    length: int  # words
+    start: int  # the first word, in the summary
+    length: int  # in words
 
 
-def positions_of(article: Sequence[str]) -> dict[str, list[int]]:
-    """Where each word of the article stands, rising; made once for all summaries of a
-    document.
+def word_positions(article: Sequence[str]) -> dict[str, list[int]]:
+    """The positions of each word in the article, ascending.
+
+    They are computed once for all summaries of a document.
     """
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    positions: defaultdict[str, list[int]] = defaultdict(list)
     for position, word in enumerate(article):
-        found[word].append(position)
-    return dict(found)
+        positions[word].append(position)
+    return dict(positions)
 
 
 def extractive_fragments(
-    summary: Sequence[str], article: Sequence[str], positions: Positions
+    summary: Sequence[str], article: Sequence[str], positions: WordPositions
 ) -> list[Fragment]:
-    """The extractive fragments F(A, S) by the greedy algorithm of Grusky et al. 2018
-    (Newsroom, figure 3), in the order of the summary.
+    """The extractive fragments F(A, S) of the greedy algorithm of Grusky et al. (2018,
+    Newsroom, figure 3), in the order of the summary.
 
-    From left to right, the longest stretch of the article that the summary goes on
-    with. Fragments of one word count, as in the authors' program. Like theirs, the
-    search goes on behind a match, not within it: of `a a a b` the summary `a a b`
-    shares `a a` and `b`.
+    From left to right, the algorithm takes the longest sequence of words of the article
+    that continues the summary. Fragments of one word count, as in the authors' program.
+    As there, the search continues after a match and not within it: of `a a a b` the
+    summary `a a b` shares `a a` and `b`.
+
+    Args:
+      summary: its words.
+      article: its words.
+      positions: `word_positions` of the article.
     """
-    found: list[Fragment] = []
-    start, words, length = 0, len(summary), len(article)
+    fragments: list[Fragment] = []
+    start = 0
+    words = len(summary)
+    length = len(article)
     while start < words:
-        best, go_on = 0, 0
+        longest = 0
+        match_end = 0
         for position in positions.get(summary[start], ()):
-            if position < go_on:
+            if position < match_end:
                 continue
-            end, place = start + 1, position + 1
-            while end < words and place < length and summary[end] == article[place]:
-                end, place = end + 1, place + 1
-            best, go_on = max(best, end - start), place
-        if best:
-            found.append(Fragment(start, best))
-        start += max(best, 1)
-    return found
+            end = start + 1
+            match_end = position + 1
+            while (
+                end < words
+                and match_end < length
+                and summary[end] == article[match_end]
+            ):
+                end += 1
+                match_end += 1
+            longest = max(longest, end - start)
+        if longest:
+            fragments.append(Fragment(start, longest))
+        start += max(longest, 1)
+    return fragments
 
 
 def coverage(fragments: Sequence[Fragment], words: int) -> float | None:
     """Extractive fragment coverage (Grusky et al. 2018): the share of the summary's
-    words within a fragment; None without words.
+    words in a fragment; None without words.
     """
     return sum(fragment.length for fragment in fragments) / words if words else None
 
@@ -78,27 +94,29 @@ def novel_ngrams(
     sentences: Sequence[Sequence[str]],
     fragments: Sequence[Fragment],
     article: Sequence[str],
-    positions: Positions,
+    positions: WordPositions,
 ) -> list[float | None]:
     """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's
-    n-grams that do not stand in the article.
+    n-grams that the article does not have.
 
-    Occurrences are counted, so a novel n-gram that is written twice counts twice.
-    N-grams lie within a sentence: where two sentences of the article meet in a summary
-    nothing was invented. None where no sentence has n words.
+    Occurrences are counted, so a novel n-gram that occurs twice counts twice. N-grams
+    lie within a sentence, because two sentences of the article that meet in a summary
+    are not an invention. None if no sentence has n words.
 
     Args:
       sentences: the words of each sentence of the summary.
-      fragments: `extractive_fragments` of all of its words; within one nothing is
+      fragments: `extractive_fragments` of all its words. No n-gram within a fragment is
           novel.
-      article, positions: of the source.
+      article: its words.
+      positions: `word_positions` of the article.
     """
-    covered = [0] * sum(
-        map(len, sentences)
-    )  # words from each place to the end of its fragment
+    # The number of words from each position to the end of its fragment.
+    covered = [0] * sum(map(len, sentences))
     for start, length in fragments:
         covered[start : start + length] = range(length, 0, -1)
-    totals, novel, offset = [0] * MAX_NGRAM, [0] * MAX_NGRAM, 0
+    totals = [0] * MAX_NGRAM
+    novel = [0] * MAX_NGRAM
+    offset = 0
     for sentence in sentences:
         for start in range(len(sentence)):
             longest = min(MAX_NGRAM, len(sentence) - start)
@@ -122,9 +140,9 @@ def _longest_match(
     start: int,
     longest: int,
     article: Sequence[str],
-    positions: Positions,
+    positions: WordPositions,
 ) -> int:
-    """How many words from `start` on, at most `longest`, stand in the article in a row."""
+    """How many words from `start` on, at most `longest`, the article has in a row."""
     best = 0
     for position in positions.get(sentence[start], ()):
         size = 1
@@ -142,39 +160,42 @@ def _longest_match(
 
 
 def repetition_rate(words: Sequence[str]) -> float:
-    """The share of the summary's trigrams that it has written before: 1 - distinct
-    trigrams / trigrams; 0 where it has none.
+    """The share of the summary's trigrams that repeat an earlier one: 1 - distinct
+    trigrams / trigrams; 0 without trigrams.
 
-    Repeated trigrams are what Paulus et al. 2018 forbid in a search, and what See et
-    al. 2017 (figure 4) count to show that coverage helps. Trigrams run over the ends of
-    sentences, so that short sentences written twice count too.
+    A search with trigram blocking forbids them (Paulus et al. 2018); See et al. (2017,
+    figure 4) count them to show the effect of coverage. Trigrams cross the ends of
+    sentences, so that repeated short sentences count too.
     """
     total = len(words) - REPEATED_NGRAM + 1
-    return (
-        1 - len(set(zip(words, words[1:], words[2:], strict=False))) / total
-        if total > 0
-        else 0.0
-    )
+    if total <= 0:
+        return 0.0
+    return 1 - len(set(zip(words, words[1:], words[2:], strict=False))) / total
 
 
 def excess_repetition_rate(
-    words: Sequence[str], article: Sequence[str], positions: Positions
+    words: Sequence[str], article: Sequence[str], positions: WordPositions
 ) -> float:
-    """The share of the summary's trigrams that it has written before and more often
-    than the article has: quoting a refrain is no fault.
+    """The share of the summary's trigrams that repeat an earlier one and occur more
+    often than in the article; quoting a refrain is correct.
     """
     total = len(words) - REPEATED_NGRAM + 1
+    if total <= 0:
+        return 0.0
     counts = Counter(zip(words, words[1:], words[2:], strict=False))
     excess = sum(
-        count
-        - max(
-            1,
-            sum(
-                tuple(article[place : place + REPEATED_NGRAM]) == trigram
-                for place in positions.get(trigram[0], ())
-            ),
-        )
+        count - max(1, _count_trigram(trigram, article, positions))
         for trigram, count in counts.items()
         if count > 1
     )
-    return max(0, excess) / total if total > 0 else 0.0
+    return max(0, excess) / total
+
+
+def _count_trigram(
+    trigram: tuple[str, ...], article: Sequence[str], positions: WordPositions
+) -> int:
+    """How often the article has a trigram."""
+    return sum(
+        tuple(article[position : position + REPEATED_NGRAM]) == trigram
+        for position in positions.get(trigram[0], ())
+    )
