@@ -7,7 +7,11 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.keyphrases.candidates import find_candidates, normalise_phrase
-from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.features import (
+    FEATURES,
+    DocumentFrequencies,
+    candidate_features,
+)
 from precis.model.keyphrases.ranking import best_candidates, frequent_keyphrases
 from precis.model.keyphrases.references import (
     f1,
@@ -170,7 +174,7 @@ UNCOUNTED = DocumentFrequencies(0, {})
 
 def features_of(story, phrase, frequencies=UNCOUNTED):
     candidates = find_candidates(story)
-    row = describe(candidates, frequencies)[
+    row = candidate_features(candidates, frequencies)[
         candidates.normalised().index(normalise_phrase(phrase))
     ]
     return dict(zip(FEATURES, row.tolist(), strict=True))
@@ -243,7 +247,10 @@ def test_the_idf_counts_an_unknown_word_as_one_of_no_document():
 
 
 def test_a_document_without_candidates_has_no_features():
-    assert describe(find_candidates(["It was."]), UNCOUNTED).shape == (0, len(FEATURES))
+    assert candidate_features(find_candidates(["It was."]), UNCOUNTED).shape == (
+        0,
+        len(FEATURES),
+    )
 
 
 def chosen(story, scores, count):

@@ -15,7 +15,11 @@ import pytest
 from precis.model.errors import DataError, UsageError
 from precis.model.keyphrases.candidates import find_candidates
 from precis.model.keyphrases.classifier import Bins, KeyphraseModel
-from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.features import (
+    FEATURES,
+    DocumentFrequencies,
+    candidate_features,
+)
 from precis.model.keyphrases.ranking import frequent_keyphrases
 from precis.model.keyphrases.references import f1, reference_keyphrases
 from precis.model.keyphrases.training import DocumentFrequencyCounter, train_keyphrases
@@ -105,7 +109,9 @@ def test_probabilities_mean_what_they_say(model, documents):
     probabilities add up to: negatives left out are weighed.
     """
     expected = sum(
-        model.probabilities(describe(find_candidates(story), model.frequencies)).sum()
+        model.probabilities(
+            candidate_features(find_candidates(story), model.frequencies)
+        ).sum()
         for story, _ in documents
     )
     assert expected == pytest.approx(

@@ -1,16 +1,18 @@
-"""Candidates: the word sequences of a document that may be keyphrases, and when two of
-them are the same.
+"""Candidates: the word sequences of a document that may be keyphrases.
 
-    The city council of Leeds met on Friday.    city, city council, city council of Leeds, council, council of Leeds,
-                                                council of Leeds met, Leeds, Leeds met,
-                                                met, Friday
+    The city council of Leeds met on Friday.
 
-A candidate has one to four words, none across punctuation or two sentences, and is not
-numbers alone. No stop word stands at either end, and within it only those that link the
-words of a name (`Bank of the West`): of the candidates with any other (`moved to
-Leeds`) about 2 in 100 are in the reference of a news article, and they read badly. The
-normalised form is the stems of the words (Porter 1980) with spaces between: `city
-councils` and `City Council` are one candidate.
+    city, city council, city council of Leeds, council, council of Leeds,
+    council of Leeds met, Leeds, Leeds met, met, Friday
+
+A candidate has one to four words of one sentence, without punctuation between them. At
+least one word is neither a number nor a stop word, and a candidate neither begins nor
+ends with a stop word. Within it, the only stop words are those that link the words of a
+name (`Bank of the West`): of the candidates with another (`moved to Leeds`) about 2 in
+100 are in the reference of a news article, and they read badly.
+
+The normalised form of a candidate is the stems of its words (Porter 1980) with spaces
+between them: `city councils` and `City Council` are one candidate.
 """
 
 import functools
@@ -27,35 +29,39 @@ from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import WORD
 
 MAX_WORDS = 4
-LINKS = frozenset(
-    ["of", "for", "and", "the"]
-)  # `the` only behind another: `end of the war`, but not `end the war`
-# Too common to be a topic, though no stop words of the Snowball list: modal verbs,
-# adverbs, and by whom it was said.
+# Words that link the words of a name. `the` is a link only after another link: `end of
+# the war`, but not `end the war`.
+LINKS = frozenset(["of", "for", "and", "the"])
+# Words that are too common to be topics and no stop words of the Snowball list: modal
+# verbs, adverbs, verbs of saying.
 _COMMON = frozenset(
-    "can will may might must shall also just now well even still yet much many said say says saying told tell added according".split()
+    (
+        "can will may might must shall also just now well even still yet much many "
+        "said say says saying told tell added according"
+    ).split()
 )
 _STOPS = (STOP_WORDS | TOKENISED_FRAGMENTS | _COMMON) - LINKS
 
-# What a token is: punctuation, a stop word or the end of a sentence; a link; a number;
-# any other word.
+# The kinds of tokens. A break is punctuation, a stop word or the end of a sentence; a
+# topic is any other word that is no link and no number.
 BREAK, LINK, NUMBER, TOPIC = range(4)
 
 _TOKEN = re.compile(rf"{WORD.pattern}|[^\w\s]+|_+")
 _NUMBER = re.compile(r"[\d.,]*\d[\d.,]*[^\W\d]{0,2}")  # 12, 4.5m, 5th, 1990s
-_END = "\n"
+_SENTENCE_END = "\n"
 
 
 class Tokens(NamedTuple):
-    """The words of a document, with a break for each stop word, each stretch of
+    """The words of a document, with a break for each stop word, each sequence of
     punctuation and each end of a sentence.
 
     Attributes:
-      surface: T strings as they stand in the text, a possessive without its `'s`.
-      stems: the distinct stems by order of first occurrence.
-      stem: int64 [T], positions in `stems`.
-      kind: int8 [T], one of BREAK, LINK, NUMBER, TOPIC.
-      capital: bool [T], whether it is a capitalised word that does not open a sentence.
+      surface: T strings as the text has them, a possessive without its `'s`.
+      stems: the distinct stems, in the order of their first occurrence.
+      stem: int64 [T], indices into `stems`.
+      kind: int8 [T], each BREAK, LINK, NUMBER or TOPIC.
+      capital: bool [T], whether it is a capitalised word that does not begin a
+          sentence.
     """
 
     surface: list[str]
@@ -66,15 +72,15 @@ class Tokens(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidates of a document, C of them with O occurrences.
+    """The C candidates of a document and their O occurrences.
 
     Attributes:
-      tokens: the document.
-      start: int64 [C], the token that the first occurrence begins with.
+      tokens: of the document.
+      start: int64 [C], the first token of the first occurrence.
       length: int64 [C], in words.
-      occurrence: int64 [O], the token that each occurrence begins with; those of one
-          candidate in document order.
-      candidate: int64 [O], the candidate that each is an occurrence of.
+      occurrence: int64 [O], the first token of each occurrence; those of one candidate
+          are in document order.
+      candidate: int64 [O], the candidate of each occurrence.
     """
 
     tokens: Tokens
@@ -94,61 +100,73 @@ class Candidates(NamedTuple):
         ]
 
     def surface(self, index: int) -> str:
-        """A candidate as it is written most often, of equally frequent forms the
-        earliest.
+        """The most frequent written form of a candidate; of equally frequent forms the
+        first in the document.
         """
         length = int(self.length[index])
         starts = self.occurrence[self.candidate == index].tolist()
-        return Counter(
+        forms = Counter(
             " ".join(self.tokens.surface[start : start + length]) for start in starts
-        ).most_common(1)[0][0]
+        )
+        return forms.most_common(1)[0][0]
 
 
 def find_candidates(sentences: Sequence[str]) -> Candidates:
     """All candidates of a document, the shorter first."""
-    tokens = read_tokens(sentences)
-    words, count = tokens.stem, len(tokens.stem)
-    edge = tokens.kind >= NUMBER
-    breaks = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
-    topics = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
-    # One number for each word sequence. That of two words is renumbered, so that four
-    # words fit into 64 bits.
-    pairs = np.unique(words[:-1] * len(tokens.stems) + words[1:], return_inverse=True)[
-        1
-    ]
-    sequences = (
-        words,
-        pairs,
-        pairs[:-1] * len(tokens.stems) + words[2:],
-        pairs[:-2] * (count + 1) + pairs[2:],
-    )
-    parts: list[tuple[np.ndarray, ...]] = []
-    found = 0
-    for length, sequence in enumerate(sequences, start=1):
+    tokens = find_tokens(sentences)
+    count = len(tokens.stem)
+    may_be_edge = tokens.kind >= NUMBER
+    breaks_before = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
+    topics_before = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
+    starts: list[np.ndarray] = []
+    lengths: list[np.ndarray] = []
+    occurrences: list[np.ndarray] = []
+    candidates: list[np.ndarray] = []
+    shorter = 0  # the number of candidates with fewer words
+    for length, sequence in enumerate(_number_sequences(tokens), start=1):
         ends = max(count - length + 1, 0)
-        fits = (
-            edge[:ends]
-            & edge[length - 1 :]
-            & (breaks[length:] == breaks[:ends])
-            & (topics[length:] > topics[:ends])
+        is_candidate = (
+            may_be_edge[:ends]
+            & may_be_edge[length - 1 :]
+            & (breaks_before[length:] == breaks_before[:ends])
+            & (topics_before[length:] > topics_before[:ends])
         )
-        occurrence = np.flatnonzero(fits)
+        occurrence = np.flatnonzero(is_candidate)
         _, first, candidate = np.unique(
             sequence[occurrence], return_index=True, return_inverse=True
         )
-        parts.append(
-            (
-                occurrence[first],
-                np.full(len(first), length),
-                occurrence,
-                candidate + found,
-            )
-        )
-        found += len(first)
-    return Candidates(tokens, *map(np.concatenate, zip(*parts, strict=True)))
+        starts.append(occurrence[first])
+        lengths.append(np.full(len(first), length))
+        occurrences.append(occurrence)
+        candidates.append(candidate + shorter)
+        shorter += len(first)
+    return Candidates(
+        tokens,
+        np.concatenate(starts),
+        np.concatenate(lengths),
+        np.concatenate(occurrences),
+        np.concatenate(candidates),
+    )
 
 
-def read_tokens(sentences: Sequence[str]) -> Tokens:
+def _number_sequences(tokens: Tokens) -> tuple[np.ndarray, ...]:
+    """A number for each sequence of one to four words, equal for equal sequences.
+
+    The numbers of two words are renumbered, so that those of four words fit into 64
+    bits.
+
+    Returns:
+      Four arrays, int64 [T], [T - 1], [T - 2] and [T - 3], by the first token.
+    """
+    words = tokens.stem
+    width = len(tokens.stems)
+    _, pairs = np.unique(words[:-1] * width + words[1:], return_inverse=True)
+    triples = pairs[:-1] * width + words[2:]
+    quadruples = pairs[:-2] * (len(words) + 1) + pairs[2:]
+    return words, pairs, triples, quadruples
+
+
+def find_tokens(sentences: Sequence[str]) -> Tokens:
     """The tokens of a document."""
     surface: list[str] = []
     numbers: dict[str, int] = {}
@@ -156,17 +174,19 @@ def read_tokens(sentences: Sequence[str]) -> Tokens:
     kind: list[int] = []
     capital: list[bool] = []
     for sentence in sentences:
-        opens = True
-        for token in (*_TOKEN.findall(_plain(sentence)), _END):
-            token_kind, token_stem, ends_with_break = analyse(token)
+        begins_sentence = True
+        for token in (*_TOKEN.findall(_plain(sentence)), _SENTENCE_END):
+            token_kind, token_stem, is_possessive = analyse(token)
             if token_stem == "the" and (not kind or kind[-1] != LINK):
                 token_kind = BREAK
-            surface.append(token[:-2] if ends_with_break else token)
+            surface.append(token[:-2] if is_possessive else token)
             stems.append(numbers.setdefault(token_stem, len(numbers)))
             kind.append(token_kind)
-            capital.append(token_kind == TOPIC and token[0].isupper() and not opens)
-            opens = opens and not token[0].isalnum()
-            if ends_with_break:
+            capital.append(
+                token_kind == TOPIC and token[0].isupper() and not begins_sentence
+            )
+            begins_sentence = begins_sentence and not token[0].isalnum()
+            if is_possessive:
                 surface.append("'s")
                 stems.append(numbers.setdefault("'s", len(numbers)))
                 kind.append(BREAK)
@@ -181,7 +201,7 @@ def read_tokens(sentences: Sequence[str]) -> Tokens:
 
 
 def normalise_phrase(phrase: str) -> str:
-    """The normalised form of one phrase, however it is written."""
+    """The normalised form of a phrase in any written form."""
     return " ".join(
         analyse(token)[1]
         for token in _TOKEN.findall(_plain(phrase))
@@ -190,15 +210,17 @@ def normalise_phrase(phrase: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return (
-        text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
-    )
+    """The text with composed letters and straight apostrophes."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text).replace("’", "'")
 
 
 @functools.lru_cache(maxsize=200_000)
 def analyse(token: str) -> tuple[int, str, bool]:
-    """What a token is, its stem, and whether it is a possessive, behind which a phrase
-    ends (in tokenised text `'s` stands alone).
+    """The kind of a token, its stem, and whether it is a possessive.
+
+    A phrase ends after a possessive. In tokenised text `'s` is a token of its own.
     """
     word = token.lower()
     if word in LINKS:
@@ -207,5 +229,5 @@ def analyse(token: str) -> tuple[int, str, bool]:
         return BREAK, word, False
     if _NUMBER.fullmatch(word):
         return NUMBER, word, False
-    possessive = word.endswith("'s")
-    return TOPIC, stem(word[:-2] if possessive else word), possessive
+    is_possessive = word.endswith("'s")
+    return TOPIC, stem(word[:-2] if is_possessive else word), is_possessive

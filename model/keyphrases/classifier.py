@@ -1,9 +1,11 @@
-"""The classifier of candidates and the model around it, as a bundle that holds JSON
-alone.
+"""The classifier of candidates, and the model with it as a bundle of JSON files.
 
-config.json      its kind, the names of the features, where they are cut into bins, which pairs of features have a table of their own
-weights.json     the bias, a weight for every bin and every pair of bins, in how many documents of the training corpus each word stands
-manifest.json    checksums of the files, model_id, what it was trained on; written last
+config.json      the kind of the bundle, the names of the features, the edges of
+                 their bins, and the pairs of features with bins of their own
+weights.json     the bias, a weight for every bin of a feature or a pair, and the
+                 document frequencies of words in the training corpus
+manifest.json    checksums of the files, model_id, what it was trained on; written
+                 last
 """
 
 import dataclasses
@@ -24,15 +26,20 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.keyphrases.candidates import find_candidates
-from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
+from precis.model.keyphrases.features import (
+    FEATURES,
+    DocumentFrequencies,
+    candidate_features,
+)
 from precis.model.keyphrases.ranking import best_candidates
 
 WEIGHTS_FILE = "weights.json"
 
 
 class Keyphrase(NamedTuple):
-    """A keyphrase as the document writes it most often, and the probability that a
-    summary of the document names it.
+    """A keyphrase, and the probability that a summary of the document names it.
+
+    The phrase has the form that is most frequent in the document.
     """
 
     phrase: str
@@ -40,19 +47,20 @@ class Keyphrase(NamedTuple):
 
 
 class Bins(NamedTuple):
-    """How features become bins, and bins become the columns of a logistic regression.
+    """The bins of features, which are the columns of a logistic regression.
 
-    Each feature is cut at its edges, and a pair of features has a bin for each two of
-    theirs:
+    Each feature is cut at its edges. A pair of features has a bin for each combination
+    of their bins:
 
-        feature    edges    value   bin        pair    bins     here
-        words      2, 3       2      1 of 3    (0, 1)  3 x 2    1 x 2 + 0 = 2
-        frequency  4          3      0 of 2
+        feature      edges   value   bin
+        words        2, 3    2       1 of 3
+        frequency    4       3       0 of 2
+        the pair                     1 x 2 + 0 = 2 of 3 x 2
 
     Attributes:
-      edges: for each feature its edges, ascending; a value that equals one belongs to
-          the bin above.
-      pairs: positions of two features each.
+      edges: of each feature, ascending; a value that equals an edge is in the bin above
+          it.
+      pairs: the indices of two features each.
     """
 
     edges: list[list[float]]
@@ -60,21 +68,21 @@ class Bins(NamedTuple):
 
     @property
     def sizes(self) -> list[int]:
-        """The bins of every feature and then of every pair."""
+        """The numbers of bins: of every feature, then of every pair."""
         singles = [len(edges) + 1 for edges in self.edges]
         return singles + [
             singles[first] * singles[second] for first, second in self.pairs
         ]
 
     def columns(self, features: np.ndarray) -> np.ndarray:
-        """The column of the bin that each candidate is in, for every feature and pair.
+        """The column of each candidate's bin, for every feature and pair.
 
         Args:
           features: float64 [C, features].
 
         Returns:
-          int64 [features + pairs, C], counted through from the first bin of the first
-          feature to the last of the last pair.
+          int64 [features + pairs, C]. Columns are numbered from the first bin of the
+          first feature to the last bin of the last pair.
         """
         bins = [
             np.searchsorted(edges, column, side="right")
@@ -89,48 +97,58 @@ class Bins(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class KeyphraseModel:
-    """A trained classifier of keyphrases: logistic regression over the bins of the
-    features and of pairs of them.
+    """A trained classifier of keyphrases: logistic regression over the bins of features
+    and of pairs of features.
+
+    Attributes:
+      bins: of the features.
+      bias: of the regression.
+      weights: of the bins of all features and pairs, float64 [columns].
+      frequencies: the document frequencies in the training corpus.
+      provenance: the data and the settings of the training.
     """
 
     bins: Bins
     bias: float
-    weights: np.ndarray  # float64 [bins of all features and pairs]
+    weights: np.ndarray
     frequencies: DocumentFrequencies
-    provenance: dict[str, Any]  # what it was trained on and how
+    provenance: dict[str, Any]
 
     @functools.cached_property
     def model_id(self) -> str:
-        """The first 16 hexadecimal digits of the sha256 of its configuration and
-        weights: names the model in every row it writes.
+        """The name of the model in the rows with its keyphrases: the first 16
+        hexadecimal digits of the sha256 of its configuration and weights.
         """
         return files.sha256_json([self._config(), self._weights()])[:16]
 
     def keyphrases(self, sentences: Sequence[str], count: int) -> list[Keyphrase]:
-        """The keyphrases of a document, best first; none that stands within a better
-        one. Fewer, if there are not so many candidates.
+        """The `count` best keyphrases of a document, best first.
+
+        A keyphrase within a better one is left out. There are fewer than `count` if the
+        document does not have enough candidates.
 
         Raises:
           UsageError: `count` is below 1.
         """
         candidates = find_candidates(sentences)
-        scores = self.probabilities(describe(candidates, self.frequencies))
+        features = candidate_features(candidates, self.frequencies)
+        scores = self.probabilities(features)
         return [
             Keyphrase(candidates.surface(index), float(scores[index]))
             for index in best_candidates(candidates, scores, count)
         ]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """The probability that each candidate is a keyphrase; features float64 [C,
-        features], probabilities float64 [C].
+        """The probability that each candidate is a keyphrase, float64 [C].
+
+        Args:
+          features: float64 [C, features].
         """
-        return 1 / (
-            1
-            + np.exp(-self.bias - self.weights[self.bins.columns(features)].sum(axis=0))
-        )
+        sums = self.weights[self.bins.columns(features)].sum(axis=0)
+        return 1 / (1 + np.exp(-self.bias - sums))
 
     def save(self, folder: str) -> str:
-        """Writes the model as a bundle; files of the same names are replaced.
+        """Writes the model as a bundle and replaces files of the same names.
 
         Returns:
           The model_id.
@@ -159,14 +177,17 @@ class KeyphraseModel:
         """Reads a model and checks it against its manifest.
 
         Raises:
-          UsageError: the folder is no complete bundle, one of another kind, or one
-              whose features this precis does not compute.
+          UsageError: the folder is no complete bundle, the bundle is of another kind,
+              or it was trained on features that this version does not compute.
           DataError: a file differs from the manifest.
         """
-        config, manifest = open_files(folder, KEYPHRASES).config, read_manifest(folder)
+        config = open_files(folder, KEYPHRASES).config
+        manifest = read_manifest(folder)
         if tuple(config["features"]) != FEATURES:
+            names = ", ".join(config["features"])
             raise UsageError(
-                f"{folder}: trained on other features ({', '.join(config['features'])}) than this precis computes; train it again"
+                f"{folder}: trained on other features ({names}) "
+                "than this precis computes; train it again"
             )
         path = files.join(folder, WEIGHTS_FILE)
         if (
@@ -174,7 +195,8 @@ class KeyphraseModel:
             or files.sha256_file(path) != manifest["sha256"][WEIGHTS_FILE]
         ):
             raise DataError(
-                f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; copy the bundle again or train it again"
+                f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
+                "copy the bundle again or train it again"
             )
         weights = files.read_json(path)
         pairs = [

@@ -1,6 +1,4 @@
-"""Ranking: from one score a candidate to the best of a document, without those that a
-better one contains.
-"""
+"""Ranking: from one score per candidate to the best candidates of a document."""
 
 from collections.abc import Sequence
 
@@ -13,16 +11,16 @@ from precis.model.keyphrases.candidates import Candidates, find_candidates
 def best_candidates(
     candidates: Candidates, scores: np.ndarray, count: int
 ) -> list[int]:
-    """The positions of the `count` best candidates, best first; of equal scores the
-    earlier in the document, then the longer.
+    """The indices of the `count` best candidates, best first.
 
-    A candidate whose words stand within a better one is left out, as it says no more.
-    All, if there are fewer.
+    Of equal scores the candidate that is earlier in the document is better, then the
+    longer one. A candidate whose words are part of a better one is left out. There are
+    fewer than `count` if the document does not have enough candidates.
 
     Args:
-      candidates: the document's.
+      candidates: of the document.
       scores: float [C], higher is better.
-      count: how many to take.
+      count: at least 1.
 
     Raises:
       UsageError: `count` is below 1.
@@ -32,21 +30,21 @@ def best_candidates(
             f"{count} keyphrases a document were asked for; at least 1 is needed"
         )
     names = candidates.normalised()
-    chosen: list[int] = []
-    taken: list[str] = []
+    best: list[int] = []
+    best_names: list[str] = []
     for index in np.lexsort((-candidates.length, candidates.start, -scores)).tolist():
         name = f" {names[index]} "
-        if any(name in other for other in taken):
+        if any(name in better for better in best_names):
             continue
-        chosen.append(index)
-        taken.append(name)
-        if len(chosen) == count:
+        best.append(index)
+        best_names.append(name)
+        if len(best) == count:
             break
-    return chosen
+    return best
 
 
 def frequent_keyphrases(sentences: Sequence[str], count: int) -> list[str]:
-    """The baseline: the candidates that occur most often, best first.
+    """The baseline: the most frequent candidates, best first.
 
     Raises:
       UsageError: `count` is below 1.

@@ -1,6 +1,4 @@
-"""References: the keyphrases that a reference summary names, and how many of them were
-found.
-"""
+"""The keyphrases that a reference summary names, and the F1 of predicted ones."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,64 +10,69 @@ from precis.model.keyphrases.candidates import (
 
 
 def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
-    """The candidates of a document that are found in its reference summary, in
-    normalised form.
+    """The candidates of a document that its reference summary names, in normalised
+    form.
 
     Args:
-      sentences: the article's.
-      highlights: the reference, one sentence a line.
+      sentences: of the article.
+      highlights: the reference, one sentence per line.
     """
-    return found_in(highlights, set(find_candidates(sentences).normalised()))
+    return named_phrases(highlights, set(find_candidates(sentences).normalised()))
 
 
 def reference_phrases(sentences: Sequence[str], highlights: str) -> list[str]:
-    """`reference_keyphrases` as the reference writes them, in its order; of one that
-    comes again, as it is written first.
+    """`reference_keyphrases` in the written form and the order of the reference; a
+    repeated phrase has the form of its first occurrence.
 
     Args:
-      sentences, highlights: as there.
+      sentences: of the article.
+      highlights: the reference, one sentence per line.
     """
     reference = find_candidates(highlights.splitlines())
+    names = set(find_candidates(sentences).normalised())
     phrases: dict[str, str] = {}
-    for start, end in _finds(reference, set(find_candidates(sentences).normalised())):
-        phrases.setdefault(
-            _name(reference, start, end), " ".join(reference.tokens.surface[start:end])
-        )
+    for start, end in _named_spans(reference, names):
+        surface = " ".join(reference.tokens.surface[start:end])
+        phrases.setdefault(_name(reference, start, end), surface)
     return list(phrases.values())
 
 
-def found_in(highlights: str, names: set[str]) -> set[str]:
-    """Those of some normalised candidates that a reference names.
+def named_phrases(highlights: str, names: set[str]) -> set[str]:
+    """The phrases among `names` that a reference names.
 
-    Of finds one within another the longest alone is one: `Steven Leifman` names neither
-    `Steven` nor `Leifman`, unless the reference has them elsewhere too. Were all
-    counted, no name could be more probable than each of its words, and a classifier
-    would have to prefer `Leifman` to the full name.
+    Of nested phrases only the longest counts: `Steven Leifman` names neither `Steven`
+    nor `Leifman`, unless the reference has them elsewhere too. If all counted, no name
+    could be more probable than each of its words, and a classifier would have to
+    prefer `Leifman` to the full name.
+
+    Args:
+      highlights: the reference, one sentence per line.
+      names: phrases in normalised form.
     """
     reference = find_candidates(highlights.splitlines())
-    return {_name(reference, start, end) for start, end in _finds(reference, names)}
+    spans = _named_spans(reference, names)
+    return {_name(reference, start, end) for start, end in spans}
 
 
-def _finds(reference: Candidates, names: set[str]) -> Iterator[tuple[int, int]]:
-    """Where a reference names one of some normalised candidates, as its first token and
-    the one behind; of nested finds the longest.
+def _named_spans(reference: Candidates, names: set[str]) -> Iterator[tuple[int, int]]:
+    """The token ranges where a reference names one of `names`, without ranges that lie
+    within another.
     """
     forms = reference.normalised()
-    ends: dict[int, int] = {}  # by the token a find starts at, where the longest ends
+    # The end of the longest named phrase by its first token. Shorter candidates come
+    # first, so a longer one replaces them.
+    ends: dict[int, int] = {}
     for start, index in zip(
         reference.occurrence.tolist(), reference.candidate.tolist(), strict=True
     ):
         if forms[index] in names:
-            ends[start] = start + int(
-                reference.length[index]
-            )  # shorter candidates come first
-    reach = 0
+            ends[start] = start + int(reference.length[index])
+    last_end = 0
     for start in sorted(ends):
-        if (
-            ends[start] > reach
-        ):  # no find that starts before it ends where it does or later
-            reach = ends[start]
-            yield start, reach
+        # A range that ends no later than an earlier one lies within it.
+        if ends[start] > last_end:
+            last_end = ends[start]
+            yield start, last_end
 
 
 def _name(candidates: Candidates, start: int, end: int) -> str:
@@ -78,15 +81,19 @@ def _name(candidates: Candidates, start: int, end: int) -> str:
 
 
 def f1(predicted: Iterable[str], references: Iterable[str]) -> float:
-    """The F1 of a document's keyphrases, 0 to 1; that of the first k is F1@k, and a
-    corpus has the mean over its documents.
+    """The F1 of the keyphrases of a document, 0 to 1.
+
+    F1@k is that of the first k keyphrases; the figure of a corpus is the mean over its
+    documents.
 
     Args:
-      predicted: phrases as they are written; two count as equal when their normalised
-          forms are.
-      references: normalised forms, as `reference_keyphrases` gives them.
+      predicted: phrases in any written form; two are equal if their normalised forms
+          are.
+      references: normalised forms, as `reference_keyphrases` returns them.
     """
-    found, wanted = {normalise_phrase(phrase) for phrase in predicted}, set(references)
-    return (
-        2 * len(found & wanted) / (len(found) + len(wanted)) if found or wanted else 0.0
-    )
+    predicted_names = {normalise_phrase(phrase) for phrase in predicted}
+    reference_names = set(references)
+    if not predicted_names and not reference_names:
+        return 0.0
+    hits = len(predicted_names & reference_names)
+    return 2 * hits / (len(predicted_names) + len(reference_names))

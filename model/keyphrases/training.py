@@ -1,5 +1,6 @@
-"""Training: from articles with references to a classifier of keyphrases. The only file
-that needs scikit-learn.
+"""Training: from articles with references to a classifier of keyphrases.
+
+This is the only file that needs scikit-learn.
 """
 
 from collections import Counter
@@ -10,13 +11,17 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.errors import DataError
-from precis.model.keyphrases.candidates import find_candidates, read_tokens
+from precis.model.keyphrases.candidates import find_candidates, find_tokens
 from precis.model.keyphrases.classifier import Bins, KeyphraseModel
-from precis.model.keyphrases.features import FEATURES, DocumentFrequencies, describe
-from precis.model.keyphrases.references import found_in
+from precis.model.keyphrases.features import (
+    FEATURES,
+    DocumentFrequencies,
+    candidate_features,
+)
+from precis.model.keyphrases.references import named_phrases
 
-# Two features together where one does not mean the same at every value of the other.
-# They are worth 0.5 to 1 point of F1@10 on news.
+# Pairs of features that depend on each other. They raise F1@10 on news by 0.5 to 1
+# point.
 PAIRS = (
     ("nested", "frequency"),
     ("nested", "words"),
@@ -30,12 +35,11 @@ PAIRS = (
     ("position", "idf"),
     ("first_word_idf", "last_word_idf"),
 )
-BINS = 8  # of a feature, about as many keyphrases in each
+BINS = 8  # per feature, with about equally many keyphrases in each
 REGULARISATION = 0.1  # scikit-learn's C
-NEGATIVES = (
-    80  # of a document that are learned from, weighted so that they stand for all
-)
-_DIGITS = 6  # of a weight behind the point
+# Candidates per document that are no keyphrases. They are weighted to represent all.
+NEGATIVES = 80
+_DECIMALS = 6  # of a weight
 
 
 def train_keyphrases(
@@ -46,34 +50,33 @@ def train_keyphrases(
     max_entries: int = 20_000,
     provenance: dict[str, Any] | None = None,
 ) -> KeyphraseModel:
-    """Trains a model; equal documents in equal order and an equal seed give an equal
-    one.
+    """Trains a model, which is determined by the documents, their order and the seed.
 
     Document frequencies are counted over all documents. The classifier is trained on a
-    random sample of them, so that memory is bounded by the sample and not by the
-    corpus.
+    random sample of them, so that the sample bounds the memory, not the corpus.
 
     Args:
-      documents: the sentences of an article and its reference, one sentence a line.
+      documents: the sentences of each article and its reference, one sentence per line.
           They are read once.
       seed: of the sample and of the negatives.
-      max_documents: how many documents the sample has.
+      max_documents: the size of the sample.
       max_entries: how many words keep a document frequency.
-      provenance: where the documents come from, for the manifest.
+      provenance: the origin of the documents, for the manifest.
 
     Raises:
-      DataError: there is nothing to tell apart, because no reference names a candidate
-          of its article or all are named.
+      DataError: the references name no candidate of their articles, or all of them.
     """
     generator = np.random.default_rng(seed)
-    sample, frequencies = _read(
+    sample, frequencies = _sample(
         documents, generator, max_documents=max_documents, max_entries=max_entries
     )
     features, labels, weights = _examples(sample, frequencies, generator)
     if labels.all() or not labels.any():
         raise DataError(
-            f"no keyphrases to learn from: of the candidates of {len(sample)} documents {int(labels.sum())} are in a reference and "
-            f"{int((~labels).sum())} are not; give documents with an article and highlights"
+            "no keyphrases to learn from: of the candidates of "
+            f"{len(sample)} documents {int(labels.sum())} are in a reference and "
+            f"{int((~labels).sum())} are not; "
+            "give documents with an article and highlights"
         )
     bins = Bins(
         [_edges(column) for column in features[labels].T],
@@ -97,24 +100,25 @@ def train_keyphrases(
     )
 
 
-def _read(
+def _sample(
     documents: Iterable[tuple[Sequence[str], str]],
     generator: np.random.Generator,
     *,
     max_documents: int,
     max_entries: int,
 ) -> tuple[list[tuple[Sequence[str], str]], DocumentFrequencies]:
-    """A uniform sample of the documents (reservoir sampling, Vitter 1985, algorithm R)
-    and the document frequencies of them all.
+    """A uniform sample of the documents, and the document frequencies of all.
+
+    The sample is a reservoir (Vitter 1985, algorithm R).
     """
     sample: list[tuple[Sequence[str], str]] = []
     counter = DocumentFrequencyCounter()
-    for read, document in enumerate(documents):
-        counter.add(read_tokens(document[0]).stems)
-        if read < max_documents:
+    for index, document in enumerate(documents):
+        counter.add(find_tokens(document[0]).stems)
+        if index < max_documents:
             sample.append(document)
-        elif (place := int(generator.integers(read + 1))) < max_documents:
-            sample[place] = document
+        elif (replaced := int(generator.integers(index + 1))) < max_documents:
+            sample[replaced] = document
     return sample, counter.most_common(max_entries)
 
 
@@ -123,71 +127,68 @@ def _examples(
     frequencies: DocumentFrequencies,
     generator: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the classifier is trained on: features float64 [N, features], labels bool
-    [N], weights float64 [N].
+    """The examples that the classifier is trained on: features float64 [N, features],
+    labels bool [N], weights float64 [N].
     """
-    features, labels, weights = (
-        [np.zeros((0, len(FEATURES)))],
-        [np.zeros(0, bool)],
-        [np.zeros(0)],
-    )
+    features = [np.zeros((0, len(FEATURES)))]
+    labels = [np.zeros(0, bool)]
+    weights = [np.zeros(0)]
     for sentences, highlights in sample:
         candidates = find_candidates(sentences)
         names = candidates.normalised()
-        positive = found_in(highlights, set(names))
-        is_positive = np.array([name in positive for name in names], bool)
-        negatives = np.flatnonzero(~is_positive)
+        keyphrases = named_phrases(highlights, set(names))
+        is_keyphrase = np.array([name in keyphrases for name in names], bool)
+        negatives = np.flatnonzero(~is_keyphrase)
         kept = generator.choice(
             negatives, min(NEGATIVES, len(negatives)), replace=False
         )
-        rows = np.concatenate([np.flatnonzero(is_positive), kept])
-        features.append(describe(candidates, frequencies)[rows])
-        labels.append(is_positive[rows])
-        weights.append(
-            np.where(is_positive[rows], 1.0, len(negatives) / max(len(kept), 1))
-        )
+        negative_weight = len(negatives) / max(len(kept), 1)
+        rows = np.concatenate([np.flatnonzero(is_keyphrase), kept])
+        features.append(candidate_features(candidates, frequencies)[rows])
+        labels.append(is_keyphrase[rows])
+        weights.append(np.where(is_keyphrase[rows], 1.0, negative_weight))
     return np.concatenate(features), np.concatenate(labels), np.concatenate(weights)
 
 
 def _edges(values: np.ndarray) -> list[float]:
-    """Where a feature is cut: the quantiles of its values, each once."""
-    return np.unique(
-        np.round(np.quantile(values, np.arange(1, BINS) / BINS), _DIGITS)
-    ).tolist()
+    """The edges of the bins of a feature: the distinct quantiles of its values."""
+    quantiles = np.quantile(values, np.arange(1, BINS) / BINS)
+    return np.unique(np.round(quantiles, _DECIMALS)).tolist()
 
 
 def _fit(
     columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width: int
 ) -> tuple[float, np.ndarray]:
-    """Logistic regression on indicators: each example has a one in each of its columns.
+    """Logistic regression on indicators: an example is 1 in each of its columns.
 
     Args:
-      columns: int64 [features + pairs, N], as `Bins.columns` gives them.
-      labels, weights: bool and float64 [N].
-      width: how many columns there are.
+      columns: int64 [features + pairs, N], as `Bins.columns` returns them.
+      labels: bool [N].
+      weights: of the examples, float64 [N].
+      width: the number of columns.
 
     Returns:
-      The bias, and one weight for each column, float64 [width].
+      The bias, and the weight of each column, float64 [width].
     """
     from sklearn.linear_model import LogisticRegression
 
     ones, examples = columns.shape
-    places = np.arange(0, ones * examples + 1, ones)
+    row_starts = np.arange(0, ones * examples + 1, ones)
     indicators = scipy.sparse.csr_matrix(
-        (np.ones(ones * examples, np.float32), columns.T.ravel(), places),
+        (np.ones(ones * examples, np.float32), columns.T.ravel(), row_starts),
         shape=(examples, width),
     )
-    fitted = LogisticRegression(C=REGULARISATION, max_iter=500).fit(
-        indicators, labels, weights
-    )
-    return round(float(fitted.intercept_[0]), _DIGITS), np.round(
-        fitted.coef_[0].astype(np.float64), _DIGITS
-    )
+    regression = LogisticRegression(C=REGULARISATION, max_iter=500)
+    regression.fit(indicators, labels, weights)
+    bias = round(float(regression.intercept_[0]), _DECIMALS)
+    return bias, np.round(regression.coef_[0].astype(np.float64), _DECIMALS)
 
 
 class DocumentFrequencyCounter:
-    """Counts in how many documents each word stands, in bounded memory: now and then
-    the words of a single document are forgotten.
+    """Counts the documents with each word, in bounded memory.
+
+    When there are more than `max_entries` words, those of a single document are
+    dropped.
     """
 
     def __init__(self, max_entries: int = 1_000_000) -> None:
@@ -196,7 +197,7 @@ class DocumentFrequencyCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stems: list[str]) -> None:
-        """Counts one more document, given its distinct stems."""
+        """Counts a document by its distinct stems."""
         self._documents += 1
         self._counts.update(stems)
         if len(self._counts) > self._max_entries:
@@ -205,8 +206,10 @@ class DocumentFrequencyCounter:
             )
 
     def most_common(self, entries: int) -> DocumentFrequencies:
-        """The table of the words in most documents, at least two each; of equally many
-        those first in the alphabet.
+        """The document frequencies of the words in most documents.
+
+        Each is in at least two documents. Of equal frequencies the first in the
+        alphabet come first.
         """
         common = sorted(
             (item for item in self._counts.items() if item[1] > 1),
