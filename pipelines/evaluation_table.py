@@ -1,5 +1,5 @@
-"""The table of an evaluation: means with bootstrap intervals, differences to a
-baseline, and what to know before reading them.
+"""The table of an evaluation: means with bootstrap intervals, differences from a
+baseline, and notes on how to read them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from precis.model import rouge
-from precis.model.bootstrap import bootstrap_intervals
-from precis.pipelines.scoring import (
-    ABSTRACTIVE,
-    KEYPHRASE_COUNTS,
-    SUMMARY,
-    TEXT_COLUMNS,
-    RangeScores,
+from precis.pipelines.evaluation_figures import (
+    LEAD,
+    ORACLE,
+    RANDOM,
+    count_rows,
+    join_scores,
+    keyphrase_figures,
+    mean_figures,
 )
+from precis.pipelines.scoring import KEYPHRASE_COUNTS, TEXT_COLUMNS, RangeScores
 
-LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
 COMPARED = ("rouge1", "rouge2", "rougeLsum")
-_COUNTED = (LEAD, RANDOM)  # Named with how many sentences they choose.
+_NAMED_BY_SENTENCES = (LEAD, RANDOM)  # as in `lead-3`
 
 
 def combine(
@@ -30,197 +31,122 @@ def combine(
     baseline: str = "",
     split_sentences: bool = False,
 ) -> dict[str, Any]:
-    """The result of all tasks, the same in whatever order they come.
+    """The result of all tasks, which does not depend on their order.
 
     Args:
-      parts: what the tasks yielded.
+      parts: the results of the tasks.
       resamples, confidence: as `bootstrap_intervals` takes them.
-      baseline: the system that the others are compared with; if empty, `lead` where it
-          is there.
-      split_sentences: whether unsplit texts were cut before they were scored.
+      baseline: the system that the others are compared with; if empty, `lead` if there
+          is one.
+      split_sentences: whether unsplit texts were cut into sentences before scoring.
     """
     parts = sorted(parts, key=lambda part: part.number)
-    scores = _joined(parts)
+    scores = join_scores(parts)
     baseline = baseline or (LEAD if LEAD in scores else "")
-    columns = {
-        (system, measure): values[:, place]
-        for system, values in scores.items()
-        for place, measure in enumerate(rouge.MEASURES)
-    }
-    pairs = [
-        (system, measure)
-        for system in scores
-        for measure in COMPARED
-        if baseline and system != baseline
-    ]
-    differences = {
-        (system, measure): columns[system, measure] - columns[baseline, measure]
-        for system, measure in pairs
-    }
-    means, gains = (
-        _figures(values, resamples=resamples, confidence=confidence)
-        for values in (columns, differences)
-    )
     names = {system: _name(system, parts) for system in scores}
+    settings: dict[str, Any] = {"resamples": resamples, "confidence": confidence}
+    rows = sum(part.rows for part in parts)
+    scored = sum(part.scored for part in parts)
     judged = sum(part.judged for part in parts)
-    rows, scored = sum(part.rows for part in parts), sum(part.scored for part in parts)
+    truncated = sum(part.truncated for part in parts)
+    splitting = ", unsplit texts cut into sentences" if split_sentences else ""
     return {
-        "variant": rouge.VARIANT
-        + (", unsplit texts cut into sentences" if split_sentences else ""),
+        "variant": rouge.VARIANT + splitting,
         "confidence": confidence,
         "resamples": resamples,
         "rows": rows,
         "rows_scored": scored,
         "rows_without_reference": rows - scored,
-        "truncated_share": sum(part.truncated for part in parts) / judged
-        if judged
-        else None,
-        "systems": [
-            {
-                "system": names[system],
-                "method": system,
-                "rows": _count(values[:, 0]),
-                **{m: means[system, m] for m in rouge.MEASURES},
-            }
-            for system, values in scores.items()
-        ],
+        "truncated_share": truncated / judged if judged else None,
+        "systems": _system_rows(scores, names, settings),
         "baseline": names.get(baseline),
-        "differences": [
-            {
-                "system": names[system],
-                "rows": _count(differences[system, COMPARED[0]]),
-                **{m: _marked(gains[system, m]) for m in COMPARED},
-            }
-            for system in scores
-            if (system, COMPARED[0]) in gains
-        ],
+        "differences": _difference_rows(scores, names, baseline, settings),
         "unsplit": {
             name: sum(part.unsplit[name] for part in parts) for name in TEXT_COLUMNS
         },
         "unsplit_rows": sum(part.unsplit_rows for part in parts),
         "split_sentences": split_sentences,
-        "keyphrases": _keyphrases(parts, resamples=resamples, confidence=confidence),
+        "keyphrases": keyphrase_figures(parts, **settings),
     }
-
-
-def _joined(parts: Sequence[RangeScores]) -> dict[str, np.ndarray]:
-    """For each system with a summary in any row float64 [N, 4] of all scored rows, NaN
-    where it has none.
-    """
-    empty = {
-        part.number: np.full((part.scored, len(rouge.MEASURES)), np.nan)
-        for part in parts
-    }
-    systems = _in_order({system for part in parts for system in part.scores})
-    return {
-        system: np.concatenate(
-            [part.scores.get(system, empty[part.number]) for part in parts]
-        )
-        for system in systems
-    }
-
-
-def _in_order(systems: Iterable[str]) -> list[str]:
-    """Baselines first, then the methods by name, the network, what is shown, and last
-    the upper bound.
-    """
-    order = (LEAD, RANDOM, "", ABSTRACTIVE, SUMMARY, ORACLE)
-    return sorted(
-        systems,
-        key=lambda system: (order.index(system if system in order else ""), system),
-    )
 
 
 def _name(system: str, parts: Iterable[RangeScores]) -> str:
-    return (
-        f"{system}-{max(part.most_sentences.get(system, 0) for part in parts)}"
-        if system in _COUNTED
-        else system
-    )
+    if system not in _NAMED_BY_SENTENCES:
+        return system
+    return f"{system}-{max(part.most_sentences.get(system, 0) for part in parts)}"
 
 
-def _count(values: np.ndarray) -> int:
-    return int(np.count_nonzero(~np.isnan(values)))
-
-
-def _figures(
-    columns: Mapping[Any, np.ndarray], *, resamples: int, confidence: float
-) -> dict[Any, dict[str, float]]:
-    """Mean and interval of each column with values, NaN left out; columns with values
-    in the same rows are resampled together.
-    """
-    together: dict[bytes, list[Any]] = {}
-    for key, values in columns.items():
-        together.setdefault(np.isnan(values).tobytes(), []).append(key)
-    found = {}
-    for keys in together.values():
-        present = ~np.isnan(columns[keys[0]])
-        if present.any():
-            matrix = np.stack([columns[key][present] for key in keys], axis=1)
-            low, high = bootstrap_intervals(
-                matrix, resamples=resamples, confidence=confidence
-            )
-            ends = zip(
-                keys,
-                matrix.mean(axis=0).tolist(),
-                low.tolist(),
-                high.tolist(),
-                strict=True,
-            )
-            found.update(
-                {
-                    key: {"mean": mean, "low": lower, "high": upper}
-                    for key, mean, lower, upper in ends
-                }
-            )
-    return found
-
-
-def _marked(figure: Mapping[str, float]) -> dict[str, Any]:
-    return {**figure, "touches_zero": figure["low"] <= 0 <= figure["high"]}
-
-
-def _keyphrases(
-    parts: Sequence[RangeScores], *, resamples: int, confidence: float
+def _system_rows(
+    scores: Mapping[str, np.ndarray],
+    names: Mapping[str, str],
+    settings: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """F1 of each keyphrase method, averaged over the rows with reference phrases."""
-    found = []
-    for method in sorted({method for part in parts for method in part.keyphrases}):
-        matrix = np.concatenate(
-            [part.keyphrases[method] for part in parts if method in part.keyphrases]
-        )
-        columns = {
-            f"f1_at_{count}": matrix[:, place]
-            for place, count in enumerate(KEYPHRASE_COUNTS)
+    """The mean of every measure for each system."""
+    columns = {
+        (system, measure): values[:, column]
+        for system, values in scores.items()
+        for column, measure in enumerate(rouge.MEASURES)
+    }
+    means = mean_figures(columns, **settings)
+    return [
+        {
+            "system": names[system],
+            "method": system,
+            "rows": count_rows(values[:, 0]),
+            **{measure: means[system, measure] for measure in rouge.MEASURES},
         }
-        found.append(
-            {
-                "system": method,
-                "rows": len(matrix),
-                **_figures(columns, resamples=resamples, confidence=confidence),
-            }
-        )
-    return found
+        for system, values in scores.items()
+    ]
+
+
+def _difference_rows(
+    scores: Mapping[str, np.ndarray],
+    names: Mapping[str, str],
+    baseline: str,
+    settings: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """The mean differences between each system and the baseline, over the rows in which
+    both have a summary.
+    """
+    if not baseline:
+        return []
+    measures = list(rouge.MEASURES)
+    differences = {
+        (system, measure): values[:, measures.index(measure)]
+        - scores[baseline][:, measures.index(measure)]
+        for system, values in scores.items()
+        for measure in COMPARED
+        if system != baseline
+    }
+    means = mean_figures(differences, **settings)
+    return [
+        {
+            "system": names[system],
+            "rows": count_rows(differences[system, COMPARED[0]]),
+            **{
+                measure: _with_significance(means[system, measure])
+                for measure in COMPARED
+            },
+        }
+        for system in scores
+        if (system, COMPARED[0]) in means
+    ]
+
+
+def _with_significance(figure: Mapping[str, float]) -> dict[str, Any]:
+    return {**figure, "touches_zero": figure["low"] <= 0 <= figure["high"]}
 
 
 def as_text(result: Mapping[str, Any]) -> str:
     """The result as aligned text."""
-    return "\n\n".join(
-        [*(_aligned(cells) for cells in _tables(result)), "\n".join(notes(result))]
-    )
+    tables = [_aligned(cells) for cells in _tables(result)]
+    return "\n\n".join([*tables, "\n".join(notes(result))])
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
     """The result as Markdown tables."""
-    return (
-        "\n\n".join(
-            [
-                *(_markdown(cells) for cells in _tables(result)),
-                "  \n".join(notes(result)),
-            ]
-        )
-        + "\n"
-    )
+    tables = [_markdown(cells) for cells in _tables(result)]
+    return "\n\n".join([*tables, "  \n".join(notes(result))]) + "\n"
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> str:
@@ -239,7 +165,7 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
 
 
 def _tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
-    """The tables as cells, each with its head; those without rows are left out."""
+    """The tables as cells, each with its header; tables without rows are left out."""
     names = [f"f1_at_{count}" for count in KEYPHRASE_COUNTS]
     tables = [
         _table(
@@ -247,7 +173,7 @@ def _tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
         ),
         _table(
             f"minus {result['baseline']}",
-            [rouge.MEASURES[m] for m in COMPARED],
+            [rouge.MEASURES[measure] for measure in COMPARED],
             result["differences"],
             COMPARED,
             sign="+",
@@ -270,56 +196,58 @@ def _table(
     *,
     sign: str = "",
 ) -> list[list[str]]:
-    return [
-        [title, "rows", *head],
-        *(
-            [
-                row["system"],
-                str(row["rows"]),
-                *(_cell(row[name], sign) for name in columns),
-            ]
-            for row in rows
-        ),
-    ]
+    cells = [[title, "rows", *head]]
+    for row in rows:
+        figures = [_cell(row[name], sign) for name in columns]
+        cells.append([row["system"], str(row["rows"]), *figures])
+    return cells
 
 
 def _cell(figure: Mapping[str, Any], sign: str) -> str:
     mean, low, high = (
         f"{100 * figure[name]:{sign}.1f}" for name in ("mean", "low", "high")
     )
-    return f"{mean} [{low}, {high}]" + (
-        "" if figure.get("touches_zero", True) else " *"
-    )
+    mark = "" if figure.get("touches_zero", True) else " *"
+    return f"{mean} [{low}, {high}]{mark}"
 
 
 def notes(result: Mapping[str, Any]) -> list[str]:
-    """What to know before reading the tables."""
+    """The notes on how to read the tables."""
     share = result["truncated_share"]
-    found = [
-        f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals from {result['resamples']} bootstrap samples",
-        f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; what papers on news call ROUGE-L is ROUGE-Lsum",
+    lines = [
+        f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals "
+        f"from {result['resamples']} bootstrap samples",
+        f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; "
+        "what papers on news call ROUGE-L is ROUGE-Lsum",
     ]
     if result["differences"]:
-        found.append(
-            "*: the interval of the paired bootstrap, with the same rows drawn for both systems, does not touch zero"
+        lines.append(
+            "*: the interval of the paired bootstrap, with the same rows drawn for "
+            "both systems, does not touch zero"
         )
     if any(system["method"] == ORACLE for system in result["systems"]):
-        found.append(
-            "oracle: an upper bound, whose sentences were chosen with the reference at hand"
+        lines.append(
+            "oracle: an upper bound, whose sentences were chosen with the reference at "
+            "hand"
         )
-    found += unsplit_notes(result)
-    return [
-        *found,
-        f"rows scored: {result['rows_scored']}; without a reference: {result['rows_without_reference']}",
-        "truncated: no network ran"
-        if share is None
-        else f"truncated: {100 * share:.1f} % of the documents were cut for the network",
-    ]
+    lines += unsplit_notes(result)
+    lines.append(
+        f"rows scored: {result['rows_scored']}; "
+        f"without a reference: {result['rows_without_reference']}"
+    )
+    if share is None:
+        lines.append("truncated: no network ran")
+    else:
+        lines.append(
+            f"truncated: {100 * share:.1f} % of the documents were cut for the network"
+        )
+    return lines
 
 
 def unsplit_notes(result: Mapping[str, Any]) -> list[str]:
-    """A warning if texts hold several sentences and no line break, by which ROUGE-Lsum
-    finds sentences; else nothing.
+    """A warning if texts have several sentences on one line, else nothing.
+
+    ROUGE-Lsum takes every line as a sentence.
     """
     if not result["unsplit_rows"]:
         return []
@@ -328,10 +256,13 @@ def unsplit_notes(result: Mapping[str, Any]) -> list[str]:
         for name in TEXT_COLUMNS
         if result["unsplit"][name]
     )
-    which = f"{result['unsplit_rows']} of {result['rows_scored']} rows"
+    rows = f"{result['unsplit_rows']} of {result['rows_scored']} rows"
     if result["split_sentences"]:
         return [
-            f"{which} had texts with several sentences on one line, which were cut into sentences ({counts})"
+            f"{rows} had texts with several sentences on one line, "
+            f"which were cut into sentences ({counts})"
         ]
-    reason = f"is ROUGE-L of unsplit text and reads low: several sentences on one line ({counts})"
-    return [f"warning: ROUGE-Lsum of {which} {reason}; --split_sentences cuts them"]
+    return [
+        f"warning: ROUGE-Lsum of {rows} is ROUGE-L of unsplit text and reads low: "
+        f"several sentences on one line ({counts}); --split_sentences cuts them"
+    ]
