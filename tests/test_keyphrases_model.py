@@ -1,5 +1,5 @@
-"""The classifier of keyphrases: it learns, comes back from its bundle as it was, and
-refuses what is damaged or of another kind.
+"""Tests of the classifier of keyphrases: its training, its bundle, and the bundles that
+it refuses.
 """
 
 import hashlib
@@ -27,16 +27,15 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 
 
-def pair(index):
-    found = document(index)
-    return [
-        sentence.text for sentence in Article.from_text(found.article).sentences
-    ], found.highlights
+def sentences_and_highlights(index):
+    sample = document(index)
+    article = Article.from_text(sample.article)
+    return [sentence.text for sentence in article.sentences], sample.highlights
 
 
 @pytest.fixture(scope="module")
 def documents():
-    return [pair(index) for index in range(150)]
+    return [sentences_and_highlights(index) for index in range(150)]
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +49,15 @@ def bundle(tmp_path, model) -> Path:
     return tmp_path / "bundle"
 
 
-def test_bins_and_columns_by_hand():
+def test_bins_and_columns():
     bins = Bins([[2.0, 3.0], [4.0]], [(0, 1)])
     assert bins.sizes == [3, 2, 6]
-    #            words frequency                            0..2  3..4  5..10
+    # The bins of words are columns 0 to 2, of frequency 3 and 4, of the pair 5 to 10.
     features = np.array([[2.0, 3.0], [1.0, 4.0], [9.0, 9.0]])
     assert bins.columns(features).T.tolist() == [[1, 3, 7], [0, 4, 6], [2, 4, 10]]
 
 
-def test_a_probability_by_hand():
+def test_a_probability_is_the_logistic_function_of_the_summed_weights():
     weights = np.array([0.0, 0.5, 1.0, 0.0, -1.0, 0, 0, 0.25, 0, 0, 2.0])
     model = KeyphraseModel(
         bins=Bins([[2.0, 3.0], [4.0]], [(0, 1)]),
@@ -67,56 +66,56 @@ def test_a_probability_by_hand():
         frequencies=DocumentFrequencies(0, {}),
         provenance={},
     )
-    found = model.probabilities(np.array([[2.0, 3.0], [9.0, 9.0]]))
-    assert found == pytest.approx(
-        [1 / (1 + np.exp(0.25)), 1 / (1 + np.exp(-1.0))]
-    )  # -1 + 0.5 + 0 + 0.25, -1 + 1 - 1 + 2
+    probabilities = model.probabilities(np.array([[2.0, 3.0], [9.0, 9.0]]))
+    # -1 + 0.5 + 0 + 0.25 and -1 + 1 - 1 + 2
+    expected = [1 / (1 + np.exp(0.25)), 1 / (1 + np.exp(-1.0))]
+    assert probabilities == pytest.approx(expected)
 
 
-def test_it_finds_more_than_the_baseline_in_articles_it_has_not_seen(model):
-    unseen = [pair(index) for index in range(1000, 1060)]
-    references = [reference_keyphrases(*both) for both in unseen]
+def test_the_model_is_better_than_the_baseline_on_unseen_articles(model):
+    unseen = [sentences_and_highlights(index) for index in range(1000, 1060)]
+    references = [
+        reference_keyphrases(sentences, highlights) for sentences, highlights in unseen
+    ]
     assert all(references)
     for count in (5, 10):
         ours = [
-            f1([found.phrase for found in model.keyphrases(story, count)], names)
-            for (story, _), names in zip(unseen, references, strict=True)
+            f1([phrase for phrase, _ in model.keyphrases(sentences, count)], names)
+            for (sentences, _), names in zip(unseen, references, strict=True)
         ]
-        plain = [
-            f1(frequent_keyphrases(story, count), names)
-            for (story, _), names in zip(unseen, references, strict=True)
+        baseline = [
+            f1(frequent_keyphrases(sentences, count), names)
+            for (sentences, _), names in zip(unseen, references, strict=True)
         ]
-        assert np.mean(ours) > np.mean(plain) + 0.05
+        assert np.mean(ours) > np.mean(baseline) + 0.05
 
 
 def test_keyphrases_come_best_first_with_probabilities(model, documents):
-    found = model.keyphrases(documents[0][0], 7)
-    scores = [keyphrase.score for keyphrase in found]
-    assert (
-        len(found) == 7
-        and scores == sorted(scores, reverse=True)
-        and all(0 < score < 1 for score in scores)
-    )
-    assert model.keyphrases(documents[0][0], 3) == found[:3]
-    assert model.keyphrases([], 3) == [] and model.keyphrases(["It was."], 3) == []
-    assert [keyphrase.phrase for keyphrase in model.keyphrases(["Rain."], 3)] == [
-        "Rain"
+    sentences, _ = documents[0]
+    keyphrases = model.keyphrases(sentences, 7)
+    scores = [keyphrase.score for keyphrase in keyphrases]
+    assert len(keyphrases) == 7
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score < 1 for score in scores)
+    assert model.keyphrases(sentences, 3) == keyphrases[:3]
+    assert model.keyphrases([], 3) == []
+    assert model.keyphrases(["It was."], 3) == []
+    (keyphrase,) = model.keyphrases(["Rain."], 3)
+    assert keyphrase.phrase == "Rain"
+
+
+def test_probabilities_add_up_to_the_number_of_keyphrases(model, documents):
+    """The weights of the sampled negatives represent the negatives left out."""
+    features = [
+        candidate_features(find_candidates(sentences), model.frequencies)
+        for sentences, _ in documents
     ]
-
-
-def test_probabilities_mean_what_they_say(model, documents):
-    """Of all candidates of the corpus, as many are in the references as their
-    probabilities add up to: negatives left out are weighed.
-    """
-    expected = sum(
-        model.probabilities(
-            candidate_features(find_candidates(story), model.frequencies)
-        ).sum()
-        for story, _ in documents
-    )
-    assert expected == pytest.approx(
-        sum(len(reference_keyphrases(*both)) for both in documents), rel=0.03
-    )
+    expected = sum(model.probabilities(rows).sum() for rows in features)
+    keyphrases = [
+        reference_keyphrases(sentences, highlights)
+        for sentences, highlights in documents
+    ]
+    assert expected == pytest.approx(sum(map(len, keyphrases)), rel=0.03)
 
 
 def test_training_is_a_function_of_documents_and_seed(model, documents):
@@ -125,11 +124,10 @@ def test_training_is_a_function_of_documents_and_seed(model, documents):
     assert train_keyphrases(documents[:-1], seed=3).model_id != model.model_id
 
 
-def test_a_sample_is_trained_on_and_all_are_counted(documents):
+def test_training_uses_a_sample_and_counts_all_documents(documents):
     sampled = train_keyphrases(documents, max_documents=40, max_entries=50)
-    assert (
-        sampled.frequencies.documents == 150 and len(sampled.frequencies.counts) == 50
-    )
+    assert sampled.frequencies.documents == 150
+    assert len(sampled.frequencies.counts) == 50
     assert (sampled.provenance["documents"], sampled.provenance["sample"]) == (150, 40)
     # The sample is of all documents, not the first of them.
     first = train_keyphrases(documents[:40], max_documents=40)
@@ -144,20 +142,17 @@ def test_words_of_one_document_have_no_frequency():
     assert counter.most_common(1) == DocumentFrequencies(3, {"a": 3})
 
 
-def test_counting_forgets_words_of_one_document_when_it_holds_too_many():
+def test_a_full_counter_drops_the_words_of_one_document():
     counter = DocumentFrequencyCounter(max_entries=3)
-    for stems in (
-        ["a", "b"],
-        ["a", "c", "d"],
-        ["a", "b"],
-    ):  # the second makes four: only a stays
+    # The second document makes four words, of which only a remains.
+    for stems in (["a", "b"], ["a", "c", "d"], ["a", "b"]):
         counter.add(stems)
     counter.add(["b"])
     assert counter.most_common(9) == DocumentFrequencies(4, {"a": 3, "b": 2})
 
 
 @pytest.mark.parametrize(
-    ("documents", "said"),
+    ("documents", "counts"),
     [
         ([], "of the candidates of 0 documents 0 are in a reference and 0 are not"),
         (
@@ -170,56 +165,59 @@ def test_counting_forgets_words_of_one_document_when_it_holds_too_many():
         ),
     ],
 )
-def test_nothing_to_learn_is_refused(documents, said):
-    with pytest.raises(
-        DataError,
-        match=f"no keyphrases to learn from: {said}; give documents with an article and highlights",
-    ):
+def test_nothing_to_learn_is_refused(documents, counts):
+    message = (
+        f"no keyphrases to learn from: {counts}; "
+        "give documents with an article and highlights"
+    )
+    with pytest.raises(DataError, match=message):
         train_keyphrases(documents)
 
 
-def test_a_bundle_comes_back_and_has_no_pickle(bundle, model, documents):
+def test_a_loaded_bundle_is_the_saved_model_and_has_no_pickle(bundle, model, documents):
     loaded = KeyphraseModel.load(str(bundle))
-    assert loaded.model_id == model.model_id and loaded.provenance == model.provenance
-    assert [loaded.keyphrases(story, 10) for story, _ in documents[:20]] == [
-        model.keyphrases(story, 10) for story, _ in documents[:20]
-    ]
+    assert loaded.model_id == model.model_id
+    assert loaded.provenance == model.provenance
+    for sentences, _ in documents[:20]:
+        assert loaded.keyphrases(sentences, 10) == model.keyphrases(sentences, 10)
     assert sorted(path.name for path in bundle.iterdir()) == [
         "config.json",
         "manifest.json",
         "weights.json",
     ]
     config = json.loads((bundle / "config.json").read_text())
-    assert config["kind"] == "keyphrases" and config["features"] == list(FEATURES)
+    assert config["kind"] == "keyphrases"
+    assert config["features"] == list(FEATURES)
 
 
-def test_the_manifest_says_what_the_files_are(bundle, model):
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_manifest_describes_the_files(bundle, model):
     manifest = json.loads((bundle / "manifest.json").read_text())
     assert manifest["sha256"] == {
-        name: hashlib.sha256((bundle / name).read_bytes()).hexdigest()
-        for name in ("config.json", "weights.json")
+        name: sha256(bundle / name) for name in ("config.json", "weights.json")
     }
-    assert (manifest["kind"], manifest["model_id"]) == (
-        "keyphrases",
-        model.model_id,
-    ) and len(model.model_id) == 16
-    assert (
-        manifest["provenance"]["corpus"] == "sample:"
-        and manifest["provenance"]["seed"] == 3
-    )
+    assert manifest["kind"] == "keyphrases"
+    assert manifest["model_id"] == model.model_id
+    assert len(model.model_id) == 16
+    assert manifest["provenance"]["corpus"] == "sample:"
+    assert manifest["provenance"]["seed"] == 3
 
 
 @pytest.mark.parametrize("name", ["config.json", "weights.json"])
 def test_a_damaged_file_is_refused(bundle, name):
     path = bundle / name
     content = path.read_bytes()
+    message = (
+        f"{name}: missing, or its checksum differs from manifest.json's; "
+        "copy the bundle again"
+    )
     for changed in (content.replace(b"1", b"2", 1), content[:-9]):
         assert changed != content
         path.write_bytes(changed)
-        with pytest.raises(
-            DataError,
-            match=rf"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again",
-        ):
+        with pytest.raises(DataError, match=message):
             KeyphraseModel.load(str(bundle))
     path.unlink()
     with pytest.raises(DataError, match=f"{name}: missing"):
@@ -227,31 +225,31 @@ def test_a_damaged_file_is_refused(bundle, name):
 
 
 def rewrite(bundle, **changes):
-    """Changes a bundle's configuration, and its checksum too."""
+    """Changes the configuration of a bundle, and its checksum too."""
     config = json.loads((bundle / "config.json").read_text())
     (bundle / "config.json").write_text(json.dumps({**config, **changes}))
     manifest = json.loads((bundle / "manifest.json").read_text())
-    manifest["sha256"]["config.json"] = hashlib.sha256(
-        (bundle / "config.json").read_bytes()
-    ).hexdigest()
+    manifest["sha256"]["config.json"] = sha256(bundle / "config.json")
     (bundle / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle):
     rewrite(bundle, kind="extractive")
-    with pytest.raises(
-        UsageError,
-        match=r"this bundle is of the kind extractive, and keyphrases is asked for here; .*--extractive_bundle",
-    ):
+    message = (
+        "this bundle is of the kind extractive, and keyphrases is asked for here; "
+        ".*--extractive_bundle"
+    )
+    with pytest.raises(UsageError, match=message):
         KeyphraseModel.load(str(bundle))
 
 
 def test_a_bundle_with_other_features_is_refused(bundle):
     rewrite(bundle, features=["words", "colour"])
-    with pytest.raises(
-        UsageError,
-        match=r"trained on other features \(words, colour\) than this precis computes; train it again",
-    ):
+    message = (
+        r"trained on other features \(words, colour\) than this precis computes; "
+        "train it again"
+    )
+    with pytest.raises(UsageError, match=message):
         KeyphraseModel.load(str(bundle))
 
 
@@ -269,27 +267,31 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(bundle, model, monkeypatch)
         KeyphraseModel.load(str(bundle))
 
 
-def test_a_fresh_process_finds_the_same_without_scikit_learn(
+PROGRAM = """
+import json, sys
+from precis.model.keyphrases.classifier import KeyphraseModel
+
+model = KeyphraseModel.load(sys.argv[1])
+print(json.dumps(model.keyphrases(json.loads(sys.argv[2]), 5)))
+heavy = ("sklearn", "tensorflow", "joblib")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_a_new_process_finds_the_same_keyphrases_without_scikit_learn(
     bundle, model, documents, tmp_path
 ):
-    shutil.move(bundle, tmp_path / "moved")
-    program = (
-        "import json, sys; from precis.model.keyphrases.classifier import KeyphraseModel\n"
-        "print(json.dumps(KeyphraseModel.load(sys.argv[1]).keyphrases(json.loads(sys.argv[2]), 5)))\n"
-        "print([name for name in ('sklearn', 'tensorflow', 'joblib') if name in sys.modules])"
+    moved = tmp_path / "moved"
+    shutil.move(bundle, moved)
+    sentences, _ = documents[0]
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(moved), json.dumps(sentences)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
-    command = [
-        sys.executable,
-        "-c",
-        program,
-        str(tmp_path / "moved"),
-        json.dumps(documents[0][0]),
-    ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True
-    )
-    found, heavy = done.stdout.splitlines()
-    assert json.loads(found) == [
-        list(keyphrase) for keyphrase in model.keyphrases(documents[0][0], 5)
-    ]
-    assert heavy == "[]"
+    keyphrases, heavy_modules = process.stdout.splitlines()
+    expected = [list(keyphrase) for keyphrase in model.keyphrases(sentences, 5)]
+    assert json.loads(keyphrases) == expected
+    assert heavy_modules == "[]"

@@ -1,4 +1,4 @@
-"""Numbers, dates and names that a source does not hold."""
+"""Tests of the numbers, dates and names that a source does not hold."""
 
 import pytest
 
@@ -6,8 +6,10 @@ from precis.model.quality.facts import source_facts, unsupported_facts
 from precis.model.text.words import words
 
 SOURCE = (
-    "LONDON (CNN) -- The U.S. ambassador, Jane O'Neill, met Amélie Duroc's team on Monday, March 3. They may meet again on Tues. "
-    "The Anglo-American group, founded in the 1980s, paid $4.5m to 35-year-old Russians. "
+    "LONDON (CNN) -- The U.S. ambassador, Jane O'Neill, met Amélie Duroc's team on "
+    "Monday, March 3. They may meet again on Tues. "
+    "The Anglo-American group, founded in the 1980s, paid $4.5m to 35-year-old "
+    "Russians. "
     "The F.B.I. said that officials killed the plan in April."
 )
 FACTS = source_facts(words(SOURCE))
@@ -55,9 +57,8 @@ def test_dates(summary, dates):
 
 def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
     facts = source_facts(words("Nothing happened."))
-    assert unsupported("they may march on", facts).dates == [] and unsupported(
-        "they met in march", facts
-    ).dates == ["march"]
+    assert unsupported("they may march on", facts).dates == []
+    assert unsupported("they met in march", facts).dates == ["march"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
         ("Meanwhile, authorities met.\nAuthorities met.", []),
         ("Pandas met pandas. “Bears met Pandas,” she said.", ["Bears", "Pandas"]),
         ("BREAKING news", ["BREAKING"]),
-        ("KILL met Duroc.", ["KILL"]),  # no word begins like this for its place only
+        ("KILL met Duroc.", ["KILL"]),  # not only the first letter is a capital
         ("The FBI met with élan.", []),
     ],
 )
@@ -88,7 +89,7 @@ def test_names(summary, names):
     assert unsupported(summary).names == names
 
 
-def test_names_that_are_shortened_to_letters():
+def test_abbreviated_names():
     facts = source_facts(
         words("The British met the European Commission in the United States.")
     )
@@ -96,10 +97,13 @@ def test_names_that_are_shortened_to_letters():
     assert unsupported("The UN met the FBI.", facts).names == ["UN", "FBI"]
 
 
-def test_names_in_lower_case_cannot_be_told_but_numbers_can():
-    found = unsupported("john smith paid 7 on friday")
-    assert found.names is None and found.numbers == ["7"] and found.dates == ["friday"]
-    assert unsupported("").names == [] and unsupported("John").names == ["John"]
+def test_names_in_lower_case_are_not_recognised_but_numbers_are():
+    facts = unsupported("john smith paid 7 on friday")
+    assert facts.names is None
+    assert facts.numbers == ["7"]
+    assert facts.dates == ["friday"]
+    assert unsupported("").names == []
+    assert unsupported("John").names == ["John"]
 
 
 def test_every_sentence_of_a_source_is_supported():

@@ -1,5 +1,5 @@
-"""All measures of a summary and its flags, by hand and by injecting what the source
-does not hold into faithful summaries.
+"""Tests of the measures and flags of a summary: computed by hand, and with facts that
+the source does not hold injected into faithful summaries.
 """
 
 import dataclasses
@@ -15,21 +15,20 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
 
 CONFIG = QualityConfig()
-ARTICLE = "Rain fell on the coast on Monday. Nobody came, and 12 trees fell on the coast road."
+ARTICLE = (
+    "Rain fell on the coast on Monday. "
+    "Nobody came, and 12 trees fell on the coast road."
+)
 
 
 def measured(summary, article=ARTICLE, config=CONFIG, **more):
-    return measure(
-        summary,
-        read_source(Article.from_text(article)),
-        config,
-        **more,
-    )
+    source = read_source(Article.from_text(article))
+    return measure(summary, source, config, **more)
 
 
-def test_measures_by_hand():
-    found = measured("Rain fell on the coast.\nJohn came on Friday with 13 trees.")
-    assert found == (
+def test_all_measures_of_a_summary():
+    quality = measured("Rain fell on the coast.\nJohn came on Friday with 13 trees.")
+    assert quality == (
         12,
         pytest.approx(100 * 4 / 12),  # john, friday, with, 13
         # Of 4 and 6 pairs, none of the first sentence and all of the second are new:
@@ -78,20 +77,17 @@ def test_flags(summary, more, flags):
         ({"min_summary_words": 5}, "Rain fell on Monday.", "too_short"),
         (
             {"max_repetition_rate": 0.0},
-            "Nobody came, and nobody came, and rain fell on the coast on Monday, and 12 trees.",
+            "Nobody came, and nobody came, and rain fell on the coast on Monday, "
+            "and 12 trees.",
             "repeated",
         ),
         ({"min_mean_log_prob": -0.5}, "Rain fell on Monday.", "low_confidence"),
     ],
 )
 def test_thresholds_are_those_of_the_configuration(change, summary, flag):
+    changed = dataclasses.replace(CONFIG, **change)
     assert flag not in measured(summary, mean_log_prob=-1.0).flags
-    assert (
-        flag
-        in measured(
-            summary, config=dataclasses.replace(CONFIG, **change), mean_log_prob=-1.0
-        ).flags
-    )
+    assert flag in measured(summary, config=changed, mean_log_prob=-1.0).flags
 
 
 @pytest.mark.parametrize(
@@ -111,59 +107,48 @@ def test_thresholds_are_those_of_the_configuration(change, summary, flag):
         ),
     ],
 )
-def test_thresholds_that_cannot_be_are_refused(change, message):
+def test_impossible_thresholds_are_refused(change, message):
     with pytest.raises(UsageError, match=message):
         QualityConfig(**change)
 
 
 def test_a_source_without_words():
-    found = measured("A man came.", article="?!")
-    assert (
-        found.length_ratio is None
-        and found.compression == 0.0
-        and found.coverage == 0.0
-    )
-    assert found.flags == ["longer_than_source"]
+    quality = measured("A man came.", article="?!")
+    assert quality.length_ratio is None
+    assert quality.compression == 0.0
+    assert quality.coverage == 0.0
+    assert quality.flags == ["longer_than_source"]
     empty = measured("", article="?!")
-    assert (
-        empty.words,
-        empty.coverage,
-        empty.density,
-        empty.compression,
-        empty.length_ratio,
-    ) == (0, None, None, None, None)
+    assert empty.words == 0
+    assert empty.coverage is None
+    assert empty.density is None
+    assert empty.compression is None
+    assert empty.length_ratio is None
 
 
 def test_a_sentence_that_ends_within_a_word_holds_nothing_its_source_lacks():
     article = "He came from the U.S. to London."
     cut = article.index("S.")
-    parts = [
-        Article.from_text(article[:cut]).sentences[0],
-        Article.from_text(article)
-        .sentences[0]
-        ._replace(start=cut, end=len(article), text=article[cut:]),
-    ]
-    assert [part.text for part in parts] == ["He came from the U.", "S. to London."]
-    whole = Article.from_text(article)
-    whole.sentences = tuple(parts)
-    source = read_source(whole)
-    for part in parts:
-        found = measure(part.text, source, QualityConfig(min_summary_words=0))
-        assert (
-            found.coverage == 1.0
-            and found.novel_1grams_percent == 0.0
-            and found.flags == []
-        )
+    (first,) = Article.from_text(article[:cut]).sentences
+    (whole,) = Article.from_text(article).sentences
+    second = whole._replace(start=cut, end=len(article), text=article[cut:])
+    assert first.text == "He came from the U."
+    assert second.text == "S. to London."
+    cut_article = Article.from_text(article)
+    cut_article.sentences = (first, second)
+    source = read_source(cut_article)
+    for sentence in (first, second):
+        quality = measure(sentence.text, source, QualityConfig(min_summary_words=0))
+        assert quality.coverage == 1.0
+        assert quality.novel_1grams_percent == 0.0
+        assert quality.flags == []
     assert measure("The US and the U.S. met.", source, CONFIG).unsupported_names == []
 
 
 def test_composed_and_decomposed_letters_are_one():
     article = "Ame\u0301lie Duroc met Rene\u0301 on Monday."
-    assert (
-        measured("Am\u00e9lie Duroc met Ren\u00e9.", article).flags
-        == []
-        == measured(article, article).flags
-    )
+    assert measured("Am\u00e9lie Duroc met Ren\u00e9.", article).flags == []
+    assert measured(article, article).flags == []
 
 
 DOCUMENTS = [generator.document(index) for index in range(150)]
@@ -179,9 +164,10 @@ def lead(article, count=3):
 @pytest.mark.parametrize("count", [1, 3, 1_000])
 def test_sentences_of_the_article_have_no_flag(count):
     for document in DOCUMENTS:
-        found = measured(lead(document.article, count), document.article)
-        assert found.flags == [], document.document_id
-        assert found.coverage == 1.0 and found.novel_4grams_percent in (None, 0.0)
+        quality = measured(lead(document.article, count), document.article)
+        assert quality.flags == [], document.document_id
+        assert quality.coverage == 1.0
+        assert quality.novel_4grams_percent in (None, 0.0)
 
 
 NUMBER = r"(?<![\w.,])\d+(?![\w.,]*\d)"
@@ -191,23 +177,22 @@ DATES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 
 def injected(pattern, replacements, draw):
-    """Each article with its lead-3 summary in which one match was replaced by something
-    that the article does not hold.
+    """Each article with its lead-3 summary in which a word that the article does not
+    hold replaces one match of the pattern.
     """
     for document in DOCUMENTS:
-        text, article = lead(document.article), document.article
-        found = [
+        article = document.article
+        text = lead(article)
+        matches = [
             match
             for match in re.finditer(pattern, text)
             if match[0] not in ("Monday", "May") or pattern == DATE
         ]
         other = [word for word in replacements if word.lower() not in article.lower()]
-        if found and other:
-            match = draw.choice(found)
-            yield (
-                article,
-                text[: match.start()] + draw.choice(other) + text[match.end() :],
-            )
+        if matches and other:
+            match = draw.choice(matches)
+            new = draw.choice(other)
+            yield article, text[: match.start()] + new + text[match.end() :]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +213,8 @@ def injected(pattern, replacements, draw):
         (DATE, DATES, "unsupported_date", 40),
     ],
 )
-def test_what_is_injected_is_flagged(pattern, replacements, flag, least):
+def test_injected_facts_are_flagged(pattern, replacements, flag, least):
     trials = list(injected(pattern, replacements, random.Random(1)))
     hits = sum(flag in measured(text, article).flags for article, text in trials)
-    assert len(trials) >= least and hits / len(trials) >= 0.95
+    assert len(trials) >= least
+    assert hits / len(trials) >= 0.95

@@ -1,4 +1,4 @@
-"""Numbers by their value, whatever form they have."""
+"""Tests of numbers by their value, in digits and in words."""
 
 from decimal import Decimal
 
@@ -40,22 +40,20 @@ def stated(text):
         ("three two", [(3,), (2,)]),
         ("two and three", [(2,), (3,)]),
         ("for the second time", [(2,)]),
-        # More words than numbers, and units.
+        # Mostly no numbers, and units.
         ("one of the first", []),
         ("a 10 second delay", [(10,)]),
         ("thousands of don't", []),
     ],
 )
-def test_what_a_text_states(text, values):
+def test_stated_numbers(text, values):
     assert stated(text) == values
 
 
-def test_where_a_number_stands():
+def test_the_words_of_a_number():
     words = "some two hundred and five of 3".split()
-    assert [(number.start, number.end) for number in stated_numbers(words)] == [
-        (1, 5),
-        (6, 7),
-    ]
+    spans = [(number.start, number.end) for number in stated_numbers(words)]
+    assert spans == [(1, 5), (6, 7)]
 
 
 def test_a_source_holds_every_reading():
@@ -72,8 +70,11 @@ def test_the_scale_of_a_range_is_that_of_both_ends(text):
     assert {4, 5, 4_000_000, 5_000_000} <= all_values(text.split())
 
 
-def test_whatever_is_cut_out_of_a_source_is_supported_by_it():
-    words = "in 1990 two hundred and twenty five thousand 4.5 million the third of 3rd and 2 dozen".split()
+def test_a_source_supports_every_part_of_it():
+    words = (
+        "in 1990 two hundred and twenty five thousand 4.5 million "
+        "the third of 3rd and 2 dozen"
+    ).split()
     known = all_values(words)
     for start in range(len(words)):
         for end in range(start + 1, len(words) + 1):
@@ -84,14 +85,13 @@ def test_whatever_is_cut_out_of_a_source_is_supported_by_it():
 def test_a_number_of_any_length_is_read_up_to_its_limit():
     digits = "1" * 20_000
     ((value,),) = stated(f"{digits} million")
-    assert value == Decimal("1" * MAX_DIGITS) * 10**6 and all_values([digits])
+    assert value == Decimal("1" * MAX_DIGITS) * 10**6
+    assert all_values([digits])
 
 
-def test_digits_without_end_and_words_without_end_are_read():
-    assert all_values(["123456789012345678901234567890123s"]) and all_values(
-        ["1980s"]
-    ) == {1980, 80}
-    # Hours, were a number of any length.
-    assert 10**6 in all_values(["million"] * 3_000) and 105 in all_values(
-        ["hundred", "five"] * 1_500
-    )
+def test_numbers_of_many_digits_and_of_many_words():
+    assert all_values(["123456789012345678901234567890123s"])
+    assert all_values(["1980s"]) == {1980, 80}
+    # Without a limit on the words of a number, these would take hours.
+    assert 10**6 in all_values(["million"] * 3_000)
+    assert 105 in all_values(["hundred", "five"] * 1_500)

@@ -1,5 +1,5 @@
-"""What a summary shares with its source: fragments beside the pseudo code of the paper,
-n-grams beside sets of them.
+"""Tests of what a summary shares with its source: fragments compared with the pseudo
+code of the paper, n-grams compared with sets.
 """
 
 import itertools
@@ -20,19 +20,19 @@ from precis.model.quality.overlap import (
 
 
 def fragments_of(summary, article):
-    return extractive_fragments(
-        summary.split(), article.split(), word_positions(article.split())
-    )
+    words = article.split()
+    return extractive_fragments(summary.split(), words, word_positions(words))
 
 
 def pseudo_code(article, summary):
-    """F(A, S) as figure 3 of Grusky et al. 2018 has it, statement for statement;
-    lengths, in order.
+    """F(A, S) as in figure 3 of Grusky et al. (2018), statement by statement: the start
+    and the length of each fragment.
 
-    One mark is that of the authors' program: a fragment is longer if |f| < i' - i, so
+    One sign is that of the authors' program: a fragment is longer if |f| < i' - i, so
     that single words count.
     """
-    found, i, j = [], 0, 0
+    fragments = []
+    i = j = 0
     while i < len(summary):
         longest = 0
         while j < len(article):
@@ -43,19 +43,21 @@ def pseudo_code(article, summary):
                     and j2 < len(article)
                     and summary[i2] == article[j2]
                 ):
-                    i2, j2 = i2 + 1, j2 + 1
+                    i2 += 1
+                    j2 += 1
                 if longest < i2 - i:
                     longest = i2 - i
                 j = j2
             else:
                 j += 1
         if longest:
-            found.append((i, longest))
-        i, j = i + max(longest, 1), 0
-    return found
+            fragments.append((i, longest))
+        i += max(longest, 1)
+        j = 0
+    return fragments
 
 
-def test_fragments_by_hand():
+def test_fragments():
     article = "rain fell on the coast on monday and on tuesday"
     assert fragments_of("rain fell on monday", article) == [
         Fragment(0, 3),
@@ -63,10 +65,11 @@ def test_fragments_by_hand():
     ]
     # `on monday and` is longer than the `on the` that comes first.
     assert fragments_of("snow on monday and friday", article) == [Fragment(1, 3)]
-    assert fragments_of("", article) == [] and fragments_of("snow", "") == []
+    assert fragments_of("", article) == []
+    assert fragments_of("snow", "") == []
 
 
-def test_the_search_goes_on_behind_a_match_as_the_paper_has_it():
+def test_the_search_continues_after_a_match_as_in_the_paper():
     assert fragments_of("a a b", "a a a b") == [Fragment(0, 2), Fragment(2, 1)]
 
 
@@ -74,10 +77,8 @@ def test_fragments_are_those_of_the_pseudo_code():
     draw = random.Random(3)
     lengths = set()
     for _ in range(400):
-        article, summary = (
-            [draw.choice("abcd") for _ in range(draw.randint(0, length))]
-            for length in (40, 14)
-        )
+        article = [draw.choice("abcd") for _ in range(draw.randint(0, 40))]
+        summary = [draw.choice("abcd") for _ in range(draw.randint(0, 14))]
         expected = pseudo_code(article, summary)
         assert (
             extractive_fragments(summary, article, word_positions(article)) == expected
@@ -86,43 +87,49 @@ def test_fragments_are_those_of_the_pseudo_code():
     assert lengths >= {1, 2, 3, 4, 5}
 
 
-def test_coverage_and_density_by_hand():
-    found = fragments_of(
+def test_coverage_and_density():
+    fragments = fragments_of(
         "rain fell on snowy monday", "rain fell on the coast on monday"
     )
-    assert coverage(found, 5) == 4 / 5 and density(found, 5) == (9 + 1) / 5
-    assert coverage([], 0) is None and density([], 0) is None and coverage([], 3) == 0.0
+    assert coverage(fragments, 5) == 4 / 5
+    assert density(fragments, 5) == (9 + 1) / 5
+    assert coverage([], 0) is None
+    assert density([], 0) is None
+    assert coverage([], 3) == 0.0
+
+
+def novel_of_words(sentences, article):
+    positions = word_positions(article)
+    summary = list(itertools.chain(*sentences))
+    fragments = extractive_fragments(summary, article, positions)
+    return novel_ngrams(sentences, fragments, article, positions)
 
 
 def novel(summary, article):
     sentences = [line.split() for line in summary.splitlines()]
-    words, positions = article.split(), word_positions(article.split())
-    return novel_ngrams(
-        sentences,
-        extractive_fragments(list(itertools.chain(*sentences)), words, positions),
-        words,
-        positions,
-    )
+    return novel_of_words(sentences, article.split())
 
 
-def test_novel_ngrams_by_hand():
-    # 1-grams: snow. 2-grams: coast-on is there; on-snow and snow-fell are not.
+def test_novel_ngrams():
+    # 1-grams: snow. 2-grams: the article has coast-on, but not on-snow and snow-fell.
     assert novel("coast on snow fell", "rain fell on the coast on monday") == [
         25.0,
         pytest.approx(200 / 3),
         100.0,
         100.0,
     ]
-    assert (
-        novel("rain", "rain fell") == [0.0, None, None, None]
-        and novel("", "rain") == [None] * 4
-    )
+    assert novel("rain", "rain fell") == [0.0, None, None, None]
+    assert novel("", "rain") == [None] * 4
 
 
 def test_sentences_of_the_article_have_nothing_novel_where_they_meet():
     article = "rain fell here snow fell there"
     assert novel("snow fell there\nrain fell here", article) == [0.0, 0.0, 0.0, None]
     assert novel("snow fell there rain fell here", article)[1] == 20.0
+
+
+def ngrams(words, n):
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
 def test_novel_ngrams_are_those_of_sets():
@@ -133,44 +140,32 @@ def test_novel_ngrams_are_those_of_sets():
             [draw.choice("abcd") for _ in range(draw.randint(1, 7))]
             for _ in range(draw.randint(1, 3))
         ]
-        positions = word_positions(article)
-        fragments = extractive_fragments(
-            list(itertools.chain(*sentences)), article, positions
-        )
-        for n, found in enumerate(
-            novel_ngrams(sentences, fragments, article, positions), start=1
-        ):
-            known = {tuple(article[i : i + n]) for i in range(len(article) - n + 1)}
-            own = [
-                tuple(s[i : i + n]) for s in sentences for i in range(len(s) - n + 1)
-            ]
-            assert found == (
-                pytest.approx(100 * sum(gram not in known for gram in own) / len(own))
-                if own
-                else None
-            )
+        for n, percent in enumerate(novel_of_words(sentences, article), start=1):
+            known = set(ngrams(article, n))
+            grams = [gram for sentence in sentences for gram in ngrams(sentence, n)]
+            if grams:
+                unknown = sum(gram not in known for gram in grams)
+                assert percent == pytest.approx(100 * unknown / len(grams))
+            else:
+                assert percent is None
 
 
-def test_repetition_by_hand():
-    assert (
-        repetition_rate("he said he said he said".split()) == 0.5
-    )  # he-said-he and said-he-said, each twice
-    assert (
-        repetition_rate("a b c d".split()) == 0.0 and repetition_rate(["a", "b"]) == 0.0
-    )
+def test_repetition():
+    # he-said-he and said-he-said, each twice
+    assert repetition_rate("he said he said he said".split()) == 0.5
+    assert repetition_rate("a b c d".split()) == 0.0
+    assert repetition_rate(["a", "b"]) == 0.0
 
 
 def test_a_refrain_of_the_article_is_no_excess():
     summary = "he said he said he said".split()
 
     def excess(article):
-        return excess_repetition_rate(
-            summary, article.split(), word_positions(article.split())
-        )
+        words = article.split()
+        return excess_repetition_rate(summary, words, word_positions(words))
 
     assert excess("he said so") == 0.5
-    assert (
-        excess("he said he did he said he went") == 0.25
-    )  # the article has he-said-he twice too
+    # The article has he-said-he twice too.
+    assert excess("he said he did he said he went") == 0.25
     assert excess("he said he said he said he said") == 0.0
     assert excess_repetition_rate(["a"], [], {}) == 0.0
