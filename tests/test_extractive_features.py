@@ -1,5 +1,5 @@
-"""Features of sentences: every column by hand for a document of three sentences, and
-finite whatever the document is like.
+"""Tests of the features of sentences: every column by hand for a document of three
+sentences, and finite values for any document.
 """
 
 import math
@@ -17,20 +17,18 @@ STORY = [
     "Floods, 12 of them: why?",
     "She said ``flood flood",
 ]
-# `flood` stands in all three sentences, the other terms, reached, marta and said, in
-# one; log(N / (1 + n)).
-ALL, ONE = math.log(3 / 4), math.log(3 / 2)
-FIRST, THIRD = (
-    math.sqrt(ALL**2 + 2 * ONE**2),
-    math.sqrt((2 * ALL) ** 2 + ONE**2),
-)  # lengths of their vectors
-COSINES = {
-    (0, 1): abs(ALL) / FIRST,
-    (0, 2): 2 * ALL**2 / FIRST / THIRD,
-    (1, 2): 2 * abs(ALL) / THIRD,
-}
-A, B, C = COSINES.values()
-CENTRE = math.sqrt((4 * ALL) ** 2 + 3 * ONE**2)
+# The idf, log(N / (1 + n)): flood is in all three sentences, the other terms (reached,
+# marta, said) are in one.
+ALL = math.log(3 / 4)
+ONE = math.log(3 / 2)
+# The lengths of the vectors of the first and the third sentence, and of the centroid.
+FIRST = math.sqrt(ALL**2 + 2 * ONE**2)
+THIRD = math.sqrt((2 * ALL) ** 2 + ONE**2)
+CENTROID = math.sqrt((4 * ALL) ** 2 + 3 * ONE**2)
+# The cosines of the first and second, the first and third, the second and third.
+A = abs(ALL) / FIRST
+B = 2 * ALL**2 / FIRST / THIRD
+C = 2 * abs(ALL) / THIRD
 BY_HAND = {
     "position": (0, 1, 2),
     "from_end": (2, 1, 0),
@@ -47,21 +45,18 @@ BY_HAND = {
     "terms": (3, 1, 3),
     "term_share": (3 / 4, 1 / 5, 3 / 4),
     "new_terms": (3, 0, 1),
-    "term_frequency": (
-        6 / 4,
-        4 / 4,
-        9 / 4,
-    ),  # flood occurs four times, more than any other
+    # flood occurs four times, more often than any other term
+    "term_frequency": (6 / 4, 4 / 4, 9 / 4),
     "mean_term_frequency": (2 / 4, 4 / 4, 3 / 4),
     "term_weight": (FIRST, abs(ALL), THIRD),
     "mean_term_weight": (FIRST / 3, abs(ALL), THIRD / 3),
     "centroid": (
-        (4 * ALL**2 + 2 * ONE**2) / FIRST / CENTRE,
-        4 * abs(ALL) / CENTRE,
-        (8 * ALL**2 + ONE**2) / THIRD / CENTRE,
+        (4 * ALL**2 + 2 * ONE**2) / FIRST / CENTROID,
+        4 * abs(ALL) / CENTROID,
+        (8 * ALL**2 + ONE**2) / THIRD / CENTROID,
     ),
     "degree": ((A + B) / 3, (A + C) / 3, (B + C) / 3),
-    "forward": ((A + B) / 2, C, 0),  # mean over those behind
+    "forward": ((A + B) / 2, C, 0),  # mean over the later sentences
     "backward": (0, A, (B + C) / 2),
     "repeats": (0, A, max(B, C)),
     "repeated": (max(A, B), C, 0),
@@ -82,27 +77,25 @@ BY_HAND = {
 }
 
 
-def column(found, name):
-    return found[:, NAMES.index(name)].tolist()
+def column(rows, name):
+    return rows[:, NAMES.index(name)].tolist()
 
 
 def test_every_name_has_a_column_and_its_logarithm():
-    assert (
-        list(BY_HAND) == list(NAMES)
-        and len(set(NAMES)) == len(NAMES)
-        and 2 * len(NAMES) == COUNT
-    )
-    found = features(STORY)
-    assert found.shape == (3, COUNT) and found.dtype == np.float32
-    for place, values in enumerate(BY_HAND.values()):
+    assert list(BY_HAND) == list(NAMES)
+    assert len(set(NAMES)) == len(NAMES)
+    assert 2 * len(NAMES) == COUNT
+    rows = features(STORY)
+    assert rows.shape == (3, COUNT)
+    assert rows.dtype == np.float32
+    for index, (name, values) in enumerate(BY_HAND.items()):
+        logarithms = rows[:, len(NAMES) + index].tolist()
         expected = [math.copysign(math.log(1 + abs(value)), value) for value in values]
-        assert found[:, len(NAMES) + place].tolist() == pytest.approx(
-            expected, abs=1e-6
-        ), NAMES[place]
+        assert logarithms == pytest.approx(expected, abs=1e-6), name
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_by_hand(name):
+def test_each_feature_is_that_computed_by_hand(name):
     assert column(features(STORY), name) == pytest.approx(BY_HAND[name], abs=1e-6)
 
 
@@ -145,16 +138,15 @@ def test_by_hand(name):
         ("", {"no_end": 1, "words": 1, "characters_a_word": 0}),
     ],
 )
-def test_what_the_characters_show(sentence, expected):
-    found = features([sentence])
-    assert {name: column(found, name)[0] for name in expected} == expected
+def test_features_of_characters(sentence, expected):
+    rows = features([sentence])
+    assert {name: column(rows, name)[0] for name in expected} == expected
 
 
 def test_case_makes_no_difference():
-    shouted = features([sentence.upper() for sentence in STORY])
-    np.testing.assert_array_equal(
-        shouted, features([sentence.lower() for sentence in STORY])
-    )
+    upper = features([sentence.upper() for sentence in STORY])
+    lower = features([sentence.lower() for sentence in STORY])
+    np.testing.assert_array_equal(upper, lower)
 
 
 ODD = {
@@ -170,23 +162,23 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_documents_have_finite_features(name):
-    found = features(ODD[name])
-    assert found.shape == (len(ODD[name]), COUNT) and np.isfinite(found).all()
+    rows = features(ODD[name])
+    assert rows.shape == (len(ODD[name]), COUNT)
+    assert np.isfinite(rows).all()
 
 
-def test_no_sentences():
-    found = features([])
-    assert found.shape == (0, COUNT) and found.dtype == np.float32
+def test_no_sentences_have_no_features():
+    rows = features([])
+    assert rows.shape == (0, COUNT)
+    assert rows.dtype == np.float32
 
 
-def test_equal_sentences_are_each_others_neighbours():
-    found = features(["Rain fell."] * 4)
-    assert column(found, "previous") == pytest.approx([0, 1, 1, 1]) and column(
-        found, "next"
-    ) == pytest.approx([1, 1, 1, 0])
-    assert column(found, "degree") == pytest.approx([3 / 4] * 4) and column(
-        found, "forward"
-    ) == pytest.approx([1, 1, 1, 0])
+def test_equal_sentences_have_a_cosine_of_one():
+    rows = features(["Rain fell."] * 4)
+    assert column(rows, "previous") == pytest.approx([0, 1, 1, 1])
+    assert column(rows, "next") == pytest.approx([1, 1, 1, 0])
+    assert column(rows, "degree") == pytest.approx([3 / 4] * 4)
+    assert column(rows, "forward") == pytest.approx([1, 1, 1, 0])
 
 
 def long_story(count):
@@ -200,20 +192,21 @@ def test_a_document_of_three_thousand_sentences_takes_bounded_memory():
     texts = long_story(3_000)
     features(texts[:10])
     tracemalloc.start()
-    found = features(texts)
+    rows = features(texts)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.shape == (3_000, COUNT) and np.isfinite(found).all()
-    assert peak < 40e6  # each with each would be 72 MB for one matrix
+    assert rows.shape == (3_000, COUNT)
+    assert np.isfinite(rows).all()
+    assert peak < 40e6  # a matrix of all pairs takes 72 MB
 
 
-def test_sentences_beyond_those_that_are_compared_are_compared_with_the_beginning(
+def test_the_last_sentences_of_a_long_document_are_compared_with_its_beginning(
     monkeypatch,
 ):
     texts = long_story(40)
     whole = features(texts)
     monkeypatch.setattr(features_module, "_COMPARED", 30)
-    found = features(texts)
+    limited = features(texts)
     for name in (
         "position",
         "term_weight",
@@ -223,17 +216,13 @@ def test_sentences_beyond_those_that_are_compared_are_compared_with_the_beginnin
         "previous",
         "next",
     ):
-        assert column(found, name) == column(whole, name)
-    cosines = {
-        name: np.array(column(found, name))
-        for name in ("degree", "backward", "forward", "repeated")
-    }
-    # The last ten see 30 sentences before them and none behind, whatever stands there.
-    np.testing.assert_allclose(
-        cosines["degree"][30:], cosines["backward"][30:], rtol=1e-6
-    )
-    assert (
-        not cosines["forward"][30:].any()
-        and not cosines["repeated"][29:].any()
-        and cosines["degree"][30:].all()
-    )
+        assert column(limited, name) == column(whole, name)
+    degree = np.array(column(limited, "degree"))
+    backward = np.array(column(limited, "backward"))
+    forward = np.array(column(limited, "forward"))
+    repeated = np.array(column(limited, "repeated"))
+    # The last ten sentences are compared with the 30 first ones and no later ones.
+    np.testing.assert_allclose(degree[30:], backward[30:], rtol=1e-6)
+    assert not forward[30:].any()
+    assert not repeated[29:].any()
+    assert degree[30:].all()

@@ -1,8 +1,9 @@
-"""Our scores beside those of sumy, both fed the same terms, so that the methods alone
-are compared.
+"""Parity of the scores with sumy. Both get the same terms, so that only the methods are
+compared.
 """
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ DOCUMENTS = 40
 
 
 class ContentStems:
-    """Gives sumy the stems of words that count, and nothing else."""
+    """A tokenizer for sumy: the stems of the content words."""
 
     def to_words(self, text):
         return tuple(
@@ -40,8 +41,8 @@ class ContentStems:
 
 
 class StemsInPlace:
-    """Gives sumy every word: stems, and for each word that does not count a name of its
-    own, which no other word shares.
+    """A tokenizer for sumy: the stem of each content word, and a unique name for every
+    other word.
     """
 
     def __init__(self):
@@ -68,20 +69,17 @@ def document(texts, tokenizer):
 
 @pytest.fixture(scope="module")
 def articles():
-    """Documents of the built-in corpus, three at a time, each sentence once: sumy takes
-    equal sentences for one.
+    """Three documents of the built-in corpus at a time, with each sentence once: sumy
+    takes equal sentences for one.
     """
-    found = [
-        Article.from_text(generator.document(number).article).sentences
+    articles = [
+        Article.from_text(generator.document(number).article)
         for number in range(3 * DOCUMENTS)
     ]
+    texts = [[sentence.text for sentence in article.sentences] for article in articles]
     return [
-        list(
-            dict.fromkeys(
-                one.text for one in itertools.chain(*found[first : first + 3])
-            )
-        )
-        for first in range(0, len(found), 3)
+        list(dict.fromkeys(itertools.chain(*texts[first : first + 3])))
+        for first in range(0, len(texts), 3)
     ]
 
 
@@ -89,19 +87,20 @@ def best(scores, count=3):
     return set(np.argsort(-np.round(scores, 9), kind="stable")[:count].tolist())
 
 
-def chosen(summarizer, texts):
+def sumy_choice(summarizer, texts):
     return {
         texts.index(str(sentence))
         for sentence in summarizer(document(texts, ContentStems()), 3)
     }
 
 
-def normal(scores):
+def shares(scores):
     return np.asarray(scores) / np.sum(scores)
 
 
 def test_lexrank_has_the_cosines_of_sumy(articles):
-    summarizer, compared = LexRankSummarizer(), 0
+    summarizer = LexRankSummarizer()
+    compared = 0
     for texts in articles:
         split = [ContentStems().to_words(text) for text in texts]
         weights, idf = summarizer._compute_tf(split), summarizer._compute_idf(split)
@@ -121,9 +120,8 @@ def test_lexrank_has_the_cosines_of_sumy(articles):
             continue  # a sentence of words that weigh nothing has no edges
         compared += 1
         walk = 0.15 / count + 0.85 * cosines / cosines.sum(axis=1, keepdims=True)
-        assert normal(lexrank(texts)) == pytest.approx(
-            normal(summarizer.power_method(walk, 1e-11)), abs=1e-9
-        )
+        theirs = shares(summarizer.power_method(walk, 1e-11))
+        assert shares(lexrank(texts)) == pytest.approx(theirs, abs=1e-9)
     assert compared > DOCUMENTS / 2
 
 
@@ -131,33 +129,29 @@ class TextRankWithoutLoops(TextRankSummarizer):
     """sumy's TextRank without the edge of each sentence to itself."""
 
     epsilon = 1e-11
-    # 1e-7 makes the shares shrink a little in each step, so that they never settle
+    # With 1e-7 the shares shrink a little in each step and never converge.
     _ZERO_DIVISION_PREVENTION = 1e-300
 
     @staticmethod
     def _rate_sentences_edge(words1, words2):
-        return (
-            0.0
-            if words1 is words2
-            else TextRankSummarizer._rate_sentences_edge(words1, words2)
-        )
+        if words1 is words2:
+            return 0.0
+        return TextRankSummarizer._rate_sentences_edge(words1, words2)
 
 
 def test_textrank_is_that_of_sumy_without_loops(articles):
     for texts in articles:
         summarizer = TextRankWithoutLoops()
-        # A sentence without edges: sumy's walk loses what arrives there, and its shares
-        # no longer add up to 1.
-        has_edges = (
-            summarizer._create_matrix(document(texts, ContentStems())).sum(axis=1)
-            > 0.999
-        )
+        # In sumy a walk ends at a sentence without edges, so that the shares no longer
+        # add up to 1. These sentences are left out.
+        matrix = summarizer._create_matrix(document(texts, ContentStems()))
+        has_edges = matrix.sum(axis=1) > 0.999
         texts = [text for text, kept in zip(texts, has_edges, strict=True) if kept]
         assert len(texts) > 5
-        found = document(texts, ContentStems())
-        ratings = summarizer.rate_sentences(found)
-        theirs = normal([ratings[sentence] for sentence in found.sentences])
-        assert normal(textrank(texts)) == pytest.approx(theirs, abs=1e-9)
+        sumy_document = document(texts, ContentStems())
+        ratings = summarizer.rate_sentences(sumy_document)
+        theirs = shares([ratings[sentence] for sentence in sumy_document.sentences])
+        assert shares(textrank(texts)) == pytest.approx(theirs, abs=1e-9)
         assert best(textrank(texts)) == best(theirs)
 
 
@@ -167,12 +161,11 @@ def test_lsa_is_that_of_sumy_on_the_terms_that_sentences_have_and_the_main_dimen
 ):
     summarizer = LsaSummarizer()
     for texts in articles:
-        found = document(texts, ContentStems())
-        counts = summarizer._create_matrix(found, summarizer._create_dictionary(found))
-        present = counts > 0
-        weights = np.where(
-            present, summarizer._compute_term_frequency(counts.copy()), 0.0
-        )
+        sumy_document = document(texts, ContentStems())
+        dictionary = summarizer._create_dictionary(sumy_document)
+        counts = summarizer._create_matrix(sumy_document, dictionary)
+        frequencies = summarizer._compute_term_frequency(counts.copy())
+        weights = np.where(counts > 0, frequencies, 0.0)
         _, values, vectors = np.linalg.svd(weights, full_matrices=False)
         theirs = summarizer._compute_ranks(
             np.where(values >= values[0] / 2, values, 0.0), vectors
@@ -181,66 +174,57 @@ def test_lsa_is_that_of_sumy_on_the_terms_that_sentences_have_and_the_main_dimen
 
 
 class LuhnWithGapsOfFour(LuhnSummarizer):
-    max_gap_size = (
-        5  # sumy ends a cluster as soon as so many other words stand together
-    )
+    # sumy ends a cluster at so many other words in a row.
+    max_gap_size = 5
 
 
 def test_luhn_is_that_of_sumy_with_gaps_of_four(articles):
     dense = 0
     for texts in articles:
-        found = document(texts, StemsInPlace())
+        sumy_document = document(texts, StemsInPlace())
         summarizer = LuhnWithGapsOfFour()
-        significant = summarizer._get_significant_words(found.words)
+        significant = summarizer._get_significant_words(sumy_document.words)
         theirs = np.array(
             [
                 summarizer.rate_sentence(sentence, significant)
-                for sentence in found.sentences
+                for sentence in sumy_document.sentences
             ]
         )
         ours = luhn(texts)
-        assert np.where(ours > 1, ours, 0) == pytest.approx(
-            np.where(theirs > 1, theirs, 0)
-        )  # 1 is a single word, 0 in sumy
+        # A cluster of one word has the score 1, in sumy 0.
+        expected = np.where(theirs > 1, theirs, 0)
+        assert np.where(ours > 1, ours, 0) == pytest.approx(expected)
         dense += np.count_nonzero(ours > 1)
     assert dense > DOCUMENTS
 
 
 class SumBasicWithTheTopWord(SumBasicSummarizer):
-    """sumy's SumBasic with the rule it leaves out: the sentence must hold the most
-    probable word that is left.
+    """sumy's SumBasic with the rule that it omits: the sentence must contain the most
+    probable word of the sentences not yet selected.
     """
 
     def _find_index_of_best_sentence(self, word_freq, sentences_as_words):
         left = [word for split in sentences_as_words for word in split]
-        top = max(
-            left, key=lambda word: word_freq[word], default=None
-        )  # the first of equal ones
+        # Of equally probable words `max` returns the first.
+        top = max(left, key=lambda word: word_freq[word], default=None)
         allowed = [split if top in split else [] for split in sentences_as_words]
         return super()._find_index_of_best_sentence(word_freq, allowed)
 
 
 def test_sumbasic_is_that_of_sumy_with_the_most_probable_word(articles):
     same = [
-        best(sumbasic(texts)) == chosen(SumBasicWithTheTopWord(), texts)
+        best(sumbasic(texts)) == sumy_choice(SumBasicWithTheTopWord(), texts)
         for texts in articles
     ]
-    assert (
-        np.mean(same) > 0.9
-    )  # words that are equally probable may be met in another order
+    # Equally probable words may come in another order.
+    assert np.mean(same) > 0.9
 
 
-def test_sumbasic_begins_as_sumy_where_its_sentence_has_the_most_probable_word(
-    articles,
-):
+def test_sumbasic_begins_as_sumy_if_its_sentence_has_the_most_probable_word(articles):
     compared = 0
     for texts in articles:
         split = [ContentStems().to_words(text) for text in texts]
-        counts = {
-            word: sum(found.count(word) for found in split)
-            for found in split
-            for word in found
-        }
+        counts = Counter(itertools.chain(*split))
         (theirs,) = SumBasicSummarizer()(document(texts, ContentStems()), 1)
         index = texts.index(str(theirs))
         tops = [word for word in counts if counts[word] == max(counts.values())]
@@ -253,20 +237,22 @@ def test_sumbasic_begins_as_sumy_where_its_sentence_has_the_most_probable_word(
 @pytest.mark.parametrize(
     ("ours", "theirs", "least"),
     [
-        (
-            lexrank,
-            LexRankSummarizer,
-            0.4,
-        ),  # all weights for weights above 0.1; a damped walk to its end
-        (textrank, TextRankSummarizer, 0.65),  # no edge from a sentence to itself
-        (lsa, LsaSummarizer, 0.8),  # main dimensions
-        (luhn, LuhnSummarizer, 0.6),  # gaps of four words
-        (sumbasic, SumBasicSummarizer, 0.6),  # the most probable word
+        # Each differs by what its docstring says: all weights instead of those above
+        # 0.1, and a damped walk;
+        (lexrank, LexRankSummarizer, 0.4),
+        # no edge from a sentence to itself;
+        (textrank, TextRankSummarizer, 0.65),
+        # the main dimensions only;
+        (lsa, LsaSummarizer, 0.8),
+        # gaps of four words;
+        (luhn, LuhnSummarizer, 0.6),
+        # the rule of the most probable word.
+        (sumbasic, SumBasicSummarizer, 0.6),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Number of words")
-def test_most_sentences_are_those_of_sumy_as_it_is(articles, ours, theirs, least):
-    shares = [
-        len(best(ours(texts)) & chosen(theirs(), texts)) / 3 for texts in articles
+def test_most_sentences_are_those_of_unchanged_sumy(articles, ours, theirs, least):
+    common = [
+        len(best(ours(texts)) & sumy_choice(theirs(), texts)) / 3 for texts in articles
     ]
-    assert least < np.mean(shares) < 1
+    assert least < np.mean(common) < 1
