@@ -1,5 +1,6 @@
-"""An encoder that reads 24 tokens, its tokenizer, and networks that score sentences:
-tiny, and no weight of theirs is zero or one.
+"""A tiny encoder of 24 tokens, its tokenizer, and tiny sentence scorers.
+
+No weight is zero or one, so that every weight changes the output.
 """
 
 from pathlib import Path

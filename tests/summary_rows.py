@@ -1,5 +1,5 @@
-"""Rows as `precis summarize` writes them, of made-up sentences, and runs that hold
-them.
+"""Rows as `precis summarize` writes them, of invented sentences, and runs with such
+rows.
 """
 
 import datetime
@@ -13,25 +13,10 @@ from rouge_score import rouge_scorer
 
 from precis.pipelines import schema
 
-WORDS = [
-    "the",
-    "mayor",
-    "opened",
-    "a",
-    "new",
-    "bridge",
-    "on",
-    "Monday",
-    "after",
-    "years",
-    "of",
-    "delay",
-    "and",
-    "cost",
-]
+WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-# Columns of later schemas, which a row may have or not.
-LATER = {
+# Columns of the later schema version, which a row may lack.
+LATER_COLUMNS = {
     "summary": pa.string(),
     "keyphrases": pa.list_(
         pa.struct({"method": pa.string(), "phrase": pa.string(), "score": pa.float64()})
@@ -58,19 +43,33 @@ def item(method: str, rank: int, start: int, text: str) -> dict[str, Any]:
 def make_row(
     number: int, *, network: bool = True, reference: bool = True, **columns: Any
 ) -> dict[str, Any]:
-    """A row with the methods lead and frequency; `columns` replace its own or are added
-    to them.
+    """A row with the methods lead and frequency.
+
+    Args:
+      number: makes different rows.
+      network: whether a network wrote an abstractive summary.
+      reference: whether the document has a reference.
+      columns: replace columns of the row or are added to them.
     """
     generator = random.Random(number)
     sentences = [sentence(generator) for _ in range(6)]
-    starts = [sum(len(s) + 1 for s in sentences[:n]) for n in range(6)]
+    lengths = [len(text) + 1 for text in sentences]
+    starts = [sum(lengths[:index]) for index in range(6)]
     count = 3 if number else 2
-    extractive = [item("lead", n + 1, starts[n], sentences[n]) for n in range(count)]
+    extractive = [
+        item("lead", index + 1, starts[index], sentences[index])
+        for index in range(count)
+    ]
     extractive += [
         item("frequency", 1, starts[5], sentences[5]),
         item("frequency", 2, starts[1], sentences[1]),
     ]
     abstract = sentence(generator)
+    candidate = {"rank": 1, "score": -0.5, "text": abstract}
+    if reference:
+        highlights = f"{sentence(generator)}\n{sentence(generator)}"
+    else:
+        highlights = [None, "", " \n"][number % 3]
     row = {
         "document_id": f"d{number}",
         "split": "test",
@@ -83,12 +82,8 @@ def make_row(
         "extractive_method": "lead",
         "extractive": extractive,
         "abstractive_summary": abstract if network else None,
-        "abstractive": [{"rank": 1, "score": -0.5, "text": abstract}]
-        if network
-        else None,
-        "reference_summary": f"{sentence(generator)}\n{sentence(generator)}"
-        if reference
-        else [None, "", " \n"][number % 3],
+        "abstractive": [candidate] if network else None,
+        "reference_summary": highlights,
         "model_id": "m" if network else None,
         "decode_id": "k" if network else None,
         "run_id": "r",
@@ -105,44 +100,50 @@ def rows_of(numbers: Iterable[int], **settings: Any) -> list[dict[str, Any]]:
 def write_run(
     folder: Path, files_of_row_groups: Sequence[Sequence[Sequence[dict[str, Any]]]]
 ) -> str:
-    """A finished run with the given rows: a list of files, each a list of row groups,
-    each a list of rows.
+    """Writes a finished run.
+
+    Args:
+      folder: of the run.
+      files_of_row_groups: a list of files, each a list of row groups, each a list of
+          rows.
+
+    Returns:
+      The folder.
     """
     (folder / "summaries").mkdir(parents=True)
     total = len(files_of_row_groups)
     for number, groups in enumerate(files_of_row_groups):
-        columns = next((rows[0] for rows in groups if rows), make_row(0))
-        own = pa.schema(
-            [
-                pa.field(
-                    name, LATER.get(name) or schema.SUMMARY_SCHEMA.field(name).type
-                )
-                for name in columns
-            ]
+        file_schema = schema_of(next((rows[0] for rows in groups if rows), make_row(0)))
+        tables = (
+            pa.Table.from_pylist(list(rows), schema=file_schema) for rows in groups
         )
         path = folder / "summaries" / f"part-{number:05d}-of-{total:05d}.parquet"
-        schema.write_parquet(
-            str(path),
-            (pa.Table.from_pylist(list(rows), schema=own) for rows in groups),
-            own,
-        )
+        schema.write_parquet(str(path), tables, file_schema)
     (folder / "manifest.json").write_text("{}")
     (folder / "_SUCCESS").write_text("")
     return str(folder)
 
 
+def schema_of(row: dict[str, Any]) -> pa.Schema:
+    """The schema of rows with the columns of this row."""
+    kinds = {
+        name: LATER_COLUMNS.get(name) or schema.SUMMARY_SCHEMA.field(name).type
+        for name in row
+    }
+    return pa.schema(list(kinds.items()))
+
+
 def lines_of(row: dict[str, Any], method: str) -> str:
-    """A method's summary: its sentences in document order, one a line."""
-    chosen = sorted(
-        (s["start"], s["text"]) for s in row["extractive"] if s["method"] == method
+    """The summary of a method: its sentences in document order, one per line."""
+    sentences = sorted(
+        (item["start"], item["text"])
+        for item in row["extractive"]
+        if item["method"] == method
     )
-    return "\n".join(text for _, text in chosen)
+    return "\n".join(text for _, text in sentences)
 
 
 def direct(measure: str, reference: str, summary: str) -> float:
-    """F1 by rouge-score itself."""
-    return (
-        rouge_scorer.RougeScorer([measure], use_stemmer=True)
-        .score(reference, summary)[measure]
-        .fmeasure
-    )
+    """The F1 that rouge-score computes."""
+    scorer = rouge_scorer.RougeScorer([measure], use_stemmer=True)
+    return scorer.score(reference, summary)[measure].fmeasure

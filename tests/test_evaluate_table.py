@@ -1,4 +1,4 @@
-"""Tests of the table of an evaluation: order and names of systems, differences to a
+"""Tests of the table of an evaluation: order and names of systems, differences from a
 baseline, notes.
 """
 
@@ -9,25 +9,23 @@ from precis.pipelines.evaluation_table import as_markdown, as_text, combine
 from precis.pipelines.scoring import RangeScores
 
 
-def part(number=0, *, scores, most_sentences=None, **settings):
+def part(number=0, *, scores, **settings):
+    """The result of a task; the four measures of a score are 0.01 apart."""
     scores = {
         system: np.array(values, np.float64)[:, None] + np.arange(4) / 100
         for system, values in scores.items()
     }
     scored = len(next(iter(scores.values())))
-    plain = {
+    defaults = {
         "rows": scored,
         "judged": 0,
         "truncated": 0,
+        "most_sentences": {},
         "unsplit": {"reference": 0, "abstractive": 0, "summary": 0},
         "unsplit_rows": 0,
-    }
-    settings = {
-        **plain,
         "keyphrases": {},
-        "most_sentences": most_sentences or {},
-        **settings,
     }
+    settings = defaults | settings
     return RangeScores(number=number, scored=scored, scores=scores, **settings)
 
 
@@ -81,88 +79,88 @@ def test_result_does_not_depend_on_the_order_of_the_parts():
     assert result_of(*parts)["rows_scored"] == 15
 
 
-def test_rows_that_a_system_has_no_summary_of_do_not_count_for_it():
+def test_rows_without_a_summary_of_a_system_do_not_count_for_it():
     first = part(0, scores={"lead": [0.2, 0.4, 0.6], "abstractive": [0.5, NAN, 0.6]})
     second = part(1, scores={"lead": [0.8], "luhn": [0.1]})
     result = result_of(first, second)
-    assert {
+    means = {
         system["method"]: (system["rows"], round(system["rouge1"]["mean"], 9))
         for system in result["systems"]
-    } == {
-        "lead": (4, 0.5),
-        "luhn": (1, 0.1),
-        "abstractive": (2, 0.55),
     }
-    # Compared where both have one: 0.5 - 0.2 and 0.6 - 0.6; 0.1 - 0.8.
-    assert {
+    assert means == {"lead": (4, 0.5), "luhn": (1, 0.1), "abstractive": (2, 0.55)}
+    # Compared in the rows of both: 0.5 - 0.2 and 0.6 - 0.6; 0.1 - 0.8.
+    differences = {
         system["system"]: (system["rows"], round(system["rouge2"]["mean"], 9))
         for system in result["differences"]
-    } == {
-        "luhn": (1, -0.7),
-        "abstractive": (2, 0.15),
     }
+    assert differences == {"luhn": (1, -0.7), "abstractive": (2, 0.15)}
 
 
-def test_differences_are_resampled_in_pairs():
+@pytest.fixture(scope="module")
+def paired_result():
+    """Systems of which luhn is slightly better than lead in nearly every row."""
     generator = np.random.default_rng(1)
     lead = generator.random(200)
-    result = result_of(
-        part(
-            scores={
-                "lead": lead,
-                "luhn": lead + 0.01 + generator.normal(0, 0.01, 200),
-                "lsa": generator.random(200),
-            }
-        ),
-        resamples=2000,
-    )
-    gains = {system["system"]: system["rouge1"] for system in result["differences"]}
-    # The systems lie within each other's intervals, and yet luhn is better in nearly
-    # every pair.
-    figures = {system["method"]: system["rouge1"] for system in result["systems"]}
-    assert (
-        figures["luhn"]["low"]
-        < figures["lead"]["mean"]
-        < figures["luhn"]["mean"]
-        < figures["lead"]["high"]
-    )
-    assert gains["luhn"]["low"] > 0.007 and not gains["luhn"]["touches_zero"]
-    assert gains["luhn"]["high"] - gains["luhn"]["low"] == pytest.approx(
-        2 * 1.96 * 0.01 / np.sqrt(200), rel=0.2
-    )
-    assert (
-        gains["lsa"]["low"] < 0 < gains["lsa"]["high"] and gains["lsa"]["touches_zero"]
-    )
-    table = as_text(result).split("\n\n")[1].splitlines()
+    scores = {
+        "lead": lead,
+        "luhn": lead + 0.01 + generator.normal(0, 0.01, 200),
+        "lsa": generator.random(200),
+    }
+    return result_of(part(scores=scores), resamples=2000)
+
+
+def test_differences_are_resampled_in_pairs(paired_result):
+    # The mean of each system lies within the interval of the other, but luhn is better
+    # in nearly every pair.
+    means = {system["method"]: system["rouge1"] for system in paired_result["systems"]}
+    assert means["luhn"]["low"] < means["lead"]["mean"] < means["luhn"]["mean"]
+    assert means["luhn"]["mean"] < means["lead"]["high"]
+    gains = {
+        system["system"]: system["rouge1"] for system in paired_result["differences"]
+    }
+    assert gains["luhn"]["low"] > 0.007
+    assert not gains["luhn"]["touches_zero"]
+    width = 2 * 1.96 * 0.01 / np.sqrt(200)
+    measured_width = gains["luhn"]["high"] - gains["luhn"]["low"]
+    assert measured_width == pytest.approx(width, rel=0.2)
+    assert gains["lsa"]["low"] < 0 < gains["lsa"]["high"]
+    assert gains["lsa"]["touches_zero"]
+
+
+def test_the_table_marks_differences_that_do_not_touch_zero(paired_result):
+    table = as_text(paired_result).split("\n\n")[1].splitlines()
     assert table[0].split()[:2] == ["minus", "lead-0"]
     assert [line.split()[0] for line in table[1:]] == ["lsa", "luhn"]
-    assert table[1].count("*") == 0 and table[2].count("] *") == 3 and "+1." in table[2]
-    assert "*: the interval of the paired bootstrap" in as_text(result)
+    assert table[1].count("*") == 0
+    assert table[2].count("] *") == 3
+    assert "+1." in table[2]
+    assert "*: the interval of the paired bootstrap" in as_text(paired_result)
 
 
 def test_a_loss_is_marked_too():
     lead = np.random.default_rng(2).random(50)
     (loss,) = result_of(part(scores={"lead": lead, "luhn": lead - 0.1}))["differences"]
-    assert (
-        loss["rouge1"]["mean"] == pytest.approx(-0.1)
-        and not loss["rouge1"]["touches_zero"]
-    )
+    assert loss["rouge1"]["mean"] == pytest.approx(-0.1)
+    assert not loss["rouge1"]["touches_zero"]
 
 
 def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
     parts = part(scores={"luhn": [0.1, 0.2], "lsa": [0.3, 0.3]})
     result = result_of(parts)
-    assert (result["baseline"], result["differences"]) == (None, [])
-    assert "minus" not in as_text(result) + as_markdown(
-        result
-    ) and "paired" not in as_text(result)
+    assert result["baseline"] is None
+    assert result["differences"] == []
+    assert "minus" not in as_text(result)
+    assert "minus" not in as_markdown(result)
+    assert "paired" not in as_text(result)
     (gain,) = result_of(parts, baseline="luhn")["differences"]
-    assert gain["system"] == "lsa" and gain["rouge1"]["mean"] == pytest.approx(0.15)
+    assert gain["system"] == "lsa"
+    assert gain["rouge1"]["mean"] == pytest.approx(0.15)
 
 
 def test_systems_without_a_common_row_are_not_compared():
     result = result_of(part(scores={"lead": [0.1, NAN], "luhn": [NAN, 0.2]}))
-    assert result["baseline"] == "lead-0" and result["differences"] == []
+    assert result["baseline"] == "lead-0"
+    assert result["differences"] == []
 
 
 def test_keyphrase_figures_of_parts_are_joined():
@@ -179,14 +177,13 @@ def test_keyphrase_figures_of_parts_are_joined():
             "frequency": np.array([[0.1, 0.0]]),
         },
     )
-    found = {one["system"]: one for one in result_of(first, second)["keyphrases"]}
-    assert (found["classifier"]["rows"], found["classifier"]["f1_at_5"]["mean"]) == (
-        3,
-        pytest.approx(0.4),
-    )
-    assert found["classifier"]["f1_at_10"] == {
-        "mean": pytest.approx(0.4),
-        "low": pytest.approx(0.4),
-        "high": pytest.approx(0.4),
+    methods = {
+        method["system"]: method for method in result_of(first, second)["keyphrases"]
     }
-    assert found["frequency"]["rows"] == 1
+    classifier = methods["classifier"]
+    assert classifier["rows"] == 3
+    assert classifier["f1_at_5"]["mean"] == pytest.approx(0.4)
+    assert classifier["f1_at_10"] == pytest.approx(
+        {"mean": 0.4, "low": 0.4, "high": 0.4}
+    )
+    assert methods["frequency"]["rows"] == 1

@@ -1,4 +1,4 @@
-"""Extracts: every method of a window of documents, and which of them cannot be."""
+"""Tests of the sentences that each extractive method chooses in several documents."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,15 @@ from precis.pipelines.extractive_summaries import check_methods, choose_sentence
 from precis.pipelines.options import SummarizeOptions
 
 ARTICLES = [
-    "The dam broke. Nobody was hurt in the town below the dam. The mayor thanked all. The mayor thanked all of them. Rain fell.",
+    "The dam broke. Nobody was hurt in the town below the dam. "
+    "The mayor thanked all. The mayor thanked all of them. Rain fell.",
     "A goat climbed the roof. It ate oats.",
 ]
 DOCUMENTS = [Article.from_text(article).sentences for article in ARTICLES]
 
 
 class Scorer:
-    """Scores a sentence by its place; all documents of a window come at once."""
+    """Scores a sentence by its position, for all documents of a window in one call."""
 
     def score(self, documents):
         self.documents = documents
@@ -27,44 +28,44 @@ class Scorer:
 
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
-    found = choose_sentences(
+    extracts = choose_sentences(
         DOCUMENTS, references, methods=methods, selection=config, scorer=scorer
     )
-    assert [list(chosen) for chosen in found] == [list(methods)] * 2
-    return found
+    assert [list(by_method) for by_method in extracts] == [list(methods)] * 2
+    return extracts
 
 
-def places(chosen, document):
-    return [DOCUMENTS[document].index(one.sentence) for one in chosen]
+def indices(extracts, document):
+    return [DOCUMENTS[document].index(extract.sentence) for extract in extracts]
 
 
-def test_each_method_chooses_by_its_own_scores():
+def scores(extracts):
+    return [extract.score for extract in extracts]
+
+
+def ranks(extracts):
+    return [extract.rank for extract in extracts]
+
+
+def test_each_method_chooses_by_its_scores():
     first, second = choose("lead", "frequency", "lexrank")
-    assert places(first["lead"], 0) == [0, 1] and places(second["lead"], 1) == [0, 1]
+    assert indices(first["lead"], 0) == [0, 1]
+    assert indices(second["lead"], 1) == [0, 1]
     for method in ("frequency", "lexrank"):
-        scores = METHODS[method]([sentence.text for sentence in DOCUMENTS[0]])
-        assert [one.score for one in first[method]] == scores[
-            places(first[method], 0)
-        ].tolist()
-        assert sorted(one.rank for one in first[method]) == [1, 2]
+        expected = METHODS[method]([sentence.text for sentence in DOCUMENTS[0]])
+        extracts = first[method]
+        assert scores(extracts) == expected[indices(extracts, 0)].tolist()
+        assert sorted(ranks(extracts)) == [1, 2]
 
 
-def test_the_selection_reaches_the_methods_but_not_the_baselines():
-    assert places(choose("lead", sentences=4)[0]["lead"], 0) == [
-        0,
-        1,
-        2,
-        3,
-    ]  # the fourth repeats the third
-    scorer = Scorer()
-    assert places(choose("neural", scorer=scorer, sentences=3)[0]["neural"], 0) == [
-        1,
-        3,
-        4,
-    ]
-    assert places(
-        choose("neural", scorer=scorer, sentences=3, redundancy="none")[0]["neural"], 0
-    ) == [2, 3, 4]
+def test_the_selection_applies_to_the_methods_but_not_to_the_baselines():
+    # The fourth sentence repeats the third.
+    first, _ = choose("lead", sentences=4)
+    assert indices(first["lead"], 0) == [0, 1, 2, 3]
+    first, _ = choose("neural", scorer=Scorer(), sentences=3)
+    assert indices(first["neural"], 0) == [1, 3, 4]
+    first, _ = choose("neural", scorer=Scorer(), sentences=3, redundancy="none")
+    assert indices(first["neural"], 0) == [2, 3, 4]
 
 
 def test_neural_scores_all_documents_at_once():
@@ -73,24 +74,21 @@ def test_neural_scores_all_documents_at_once():
     assert scorer.documents == [
         [sentence.text for sentence in document] for document in DOCUMENTS
     ]
-    assert places(first["neural"], 0) == [3, 4] and [
-        one.score for one in second["neural"]
-    ] == [0.0, 1.0]
-    assert places(first["lead"], 0) == [0, 1]
+    assert indices(first["neural"], 0) == [3, 4]
+    assert scores(second["neural"]) == [0.0, 1.0]
+    assert indices(first["lead"], 0) == [0, 1]
 
 
-def test_the_oracle_follows_the_reference_and_chooses_nothing_without():
+def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
     first, second = choose(
         "oracle", references=("The mayor thanked all of them.\nThe dam broke.", None)
     )
-    assert places(first["oracle"], 0) == [0, 3] and [
-        one.rank for one in first["oracle"]
-    ] == [2, 1]
-    assert all(one.score > 0 for one in first["oracle"]) and second["oracle"] == []
-    assert (
-        len(choose("oracle", references=(ARTICLES[0], ""), sentences=1)[0]["oracle"])
-        == 1
-    )
+    assert indices(first["oracle"], 0) == [0, 3]
+    assert ranks(first["oracle"]) == [2, 1]
+    assert all(score > 0 for score in scores(first["oracle"]))
+    assert second["oracle"] == []
+    first, _ = choose("oracle", references=(ARTICLES[0], ""), sentences=1)
+    assert len(first["oracle"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -110,7 +108,8 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without():
         ),
         (
             {"extractive": "neural"},
-            "--extractive neural needs --extractive_bundle, the --output of `precis train --task extractive`",
+            "--extractive neural needs --extractive_bundle, the --output of "
+            "`precis train --task extractive`",
         ),
         (
             {"extractive": "lead", "extractive_bundle": "b"},
@@ -118,11 +117,12 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without():
         ),
         (
             {"extractive": "oracle,lead"},
-            "--extractive names oracle first, .* name another method first, or oracle alone",
+            "--extractive names oracle first, "
+            ".* name another method first, or oracle alone",
         ),
     ],
 )
-def test_methods_that_cannot_be_are_refused(flags, message):
+def test_impossible_methods_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
         check_methods(SummarizeOptions(output="o", **flags))
 
@@ -135,5 +135,5 @@ def test_methods_that_cannot_be_are_refused(flags, message):
         {"extractive": "neural", "extractive_bundle": "b"},
     ],
 )
-def test_methods_that_can_be(flags):
+def test_possible_methods_are_accepted(flags):
     check_methods(SummarizeOptions(output="o", **flags))

@@ -1,5 +1,5 @@
-"""Oracle labels: by hand, against a plain greedy search over fractions, and where the
-search stops.
+"""Tests of the oracle labels: by hand, against a plain greedy search over fractions,
+and where the search stops.
 """
 
 import itertools
@@ -31,63 +31,66 @@ def ngrams(text):
     return [Counter(words), Counter(itertools.pairwise(words))]
 
 
-def value(chosen, reference):
-    """ROUGE-1 F1 + ROUGE-2 F1 of sentences whose n-grams are counted one by one, as an
-    exact fraction.
+def rouge(sentences, reference):
+    """ROUGE-1 F1 + ROUGE-2 F1 as an exact fraction.
+
+    Args:
+      sentences: the `ngrams` of each sentence of the summary.
+      reference: a text.
     """
     total = Fraction(0)
-    for kind, own in enumerate(ngrams(reference)):
-        summary = sum((sentence[kind] for sentence in chosen), Counter())
-        if hits := (summary & own).total():
-            total += Fraction(2 * hits, summary.total() + own.total())
+    for size, expected in enumerate(ngrams(reference)):
+        summary = sum((sentence[size] for sentence in sentences), Counter())
+        if hits := (summary & expected).total():
+            total += Fraction(2 * hits, summary.total() + expected.total())
     return total
 
 
 def plain_search(texts, reference, count):
     grams = [ngrams(text) for text in texts]
-    chosen, best = [], Fraction(0)
-    while len(chosen) < count:
-        found = {
-            place: value([grams[i] for i in (*chosen, place)], reference)
+    taken = []
+    best = Fraction(0)
+    while len(taken) < count:
+        values = {
+            place: rouge([grams[i] for i in (*taken, place)], reference)
             for place in range(len(texts))
-            if place not in chosen
+            if place not in taken
         }
-        place = max(found, key=lambda place: (found[place], -place), default=None)
-        if place is None or found[place] <= best:
+        place = max(values, key=lambda place: (values[place], -place), default=None)
+        if place is None or values[place] <= best:
             break
-        chosen.append(place)
-        best = found[place]
-    return chosen, best
+        taken.append(place)
+        best = values[place]
+    return taken, best
 
 
 def story(index):
-    found = document(index)
-    return [
-        sentence.text for sentence in Article.from_text(found.article).sentences
-    ], found.highlights
+    sample = document(index)
+    article = Article.from_text(sample.article)
+    return [sentence.text for sentence in article.sentences], sample.highlights
 
 
 def places(texts, reference, count=5):
     return [pick.place for pick in oracle_sentences(texts, reference, count)]
 
 
-def test_by_hand():
+def test_two_sentences_by_hand():
     first, second = oracle_sentences(STORY, REFERENCE, 5)
     assert (first.place, second.place) == (2, 3)
     assert first.gain == pytest.approx(6 / 8 + 4 / 6)
-    # All 5 words in 5; "hit the" stands across a break, so 3 pairs, of 2 + 1 in the
-    # summary and 4 in the reference.
+    # All 5 words of 5. "hit the" crosses the break between the sentences, so 3 pairs of
+    # 2 + 1 in the summary and 4 in the reference.
     assert second.gain == pytest.approx(10 / 10 + 6 / 7 - first.gain)
 
 
 def test_a_word_counts_as_often_as_the_reference_has_it():
-    # "the the" shares one word of 2 + 2; with "rain" it has both, and a second "the"
+    # "the" shares one word of 1 + 2. With "rain" both are shared, and a second "the"
     # gains nothing.
     assert places(["the the the", "the", "the", "rain"], "the rain") == [1, 3]
 
 
 @pytest.mark.parametrize("count", [1, 3, 100])
-def test_as_a_plain_search_over_fractions(count):
+def test_the_oracle_is_that_of_a_plain_search_over_fractions(count):
     taken = 0
     for index in range(0, 360, 12):
         texts, reference = story(index)
@@ -100,9 +103,8 @@ def test_as_a_plain_search_over_fractions(count):
 
 
 def test_the_search_stops_where_nothing_gains():
-    assert places(
-        ["rain fell", "snow fell on the hill", "nobody came"], "rain fell"
-    ) == [0]
+    texts = ["rain fell", "snow fell on the hill", "nobody came"]
+    assert places(texts, "rain fell") == [0]
     assert places(["nobody came", "it was cold"], "rain fell") == []
     assert all(pick.gain > 0 for pick in oracle_sentences(*story(40), 100))
 
@@ -112,9 +114,8 @@ def test_a_sentence_is_taken_once():
 
 
 def test_ties_go_to_the_earlier_sentence():
-    assert places(
-        ["nobody came", "rain rose", "fell here", "rain rose"], "rain fell", 1
-    ) == [1]
+    texts = ["nobody came", "rain rose", "fell here", "rain rose"]
+    assert places(texts, "rain fell", 1) == [1]
     # 4/8 + 2/6 and 10/12 + 0 are both 5/6, but the second is larger by a rounding
     # error.
     assert 10 / 12 > 4 / 8 + 2 / 6
@@ -132,7 +133,7 @@ def test_ties_go_to_the_earlier_sentence():
         (["", ""], ""),
     ],
 )
-def test_nothing_to_find(texts, reference):
+def test_texts_without_a_common_word_have_no_oracle(texts, reference):
     assert oracle_sentences(texts, reference, 5) == []
 
 
@@ -142,15 +143,12 @@ def test_an_empty_sentence_and_one_word_texts():
     assert pick.gain == 1.0  # a text of one word has no pair, so ROUGE-2 adds nothing
 
 
-def test_at_most_so_many_sentences():
+def test_a_limit_ends_the_search():
     texts, reference = story(40)
     whole = places(texts, reference, 100)
     assert len(whole) > 2
-    assert [places(texts, reference, count) for count in (0, 1, 2)] == [
-        [],
-        whole[:1],
-        whole[:2],
-    ]
+    for count in (0, 1, 2):
+        assert places(texts, reference, count) == whole[:count]
 
 
 def test_memory_is_in_proportion_to_the_words():
@@ -161,23 +159,18 @@ def test_memory_is_in_proportion_to_the_words():
     assert len(oracle_sentences(texts, " ".join(texts), 2)) == 2
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (
-        peak < 30e6
-    )  # a matrix of sentences by pairs of words would hold 2,000 x 10,000 numbers
+    # A matrix of sentences by pairs of words would hold 2,000 x 10,000 numbers.
+    assert peak < 30e6
 
 
 def test_the_benchmark_prints_rates_and_their_ratio(capsys):
-    benchmark = runpy.run_path(
-        str(Path(__file__).parents[1] / "benchmarks" / "oracle.py")
-    )
+    script = Path(__file__).parents[1] / "benchmarks" / "oracle.py"
+    benchmark = runpy.run_path(str(script))
     benchmark["main"](["--documents", "3", "--plain_documents", "1", "--runs", "1"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     figures = {name: float(figure) for name, figure, _ in lines}
-    assert {"article", "oracle_sentences", "plain_search", "ratio", "agreement"} == set(
-        figures
-    )
-    assert (
-        figures["ratio"] > 1
-        and 700 <= figures["article"] < 900
-        and figures["agreement"] == 100
-    )
+    names = {"article", "oracle_sentences", "plain_search", "ratio", "agreement"}
+    assert set(figures) == names
+    assert figures["ratio"] > 1
+    assert 700 <= figures["article"] < 900
+    assert figures["agreement"] == 100

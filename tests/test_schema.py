@@ -14,7 +14,6 @@ from precis.pipelines import schema
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)
 
-
 MEASURES = {
     "words": 2,
     "novel_1grams_percent": 0.0,
@@ -33,6 +32,18 @@ MEASURES = {
 }
 
 
+def sentence(**changes):
+    values = {
+        "method": "lead",
+        "rank": 1,
+        "score": 1.0,
+        "start": 0,
+        "end": 4,
+        "text": "One.",
+    }
+    return values | changes
+
+
 def summary_row(**changes):
     row = {
         "document_id": "d1",
@@ -48,22 +59,8 @@ def summary_row(**changes):
         "extractive_summary": "One.\nTwo.",
         "extractive_method": "lead",
         "extractive": [
-            {
-                "method": "lead",
-                "rank": 1,
-                "score": 1.0,
-                "start": 0,
-                "end": 4,
-                "text": "One.",
-            },
-            {
-                "method": "lead",
-                "rank": 2,
-                "score": 0.5,
-                "start": 5,
-                "end": 9,
-                "text": "Two.",
-            },
+            sentence(),
+            sentence(rank=2, score=0.5, start=5, end=9, text="Two."),
         ],
         "abstractive_summary": "Both.",
         "abstractive": [{"rank": 1, "score": -0.5, "text": "Both."}],
@@ -98,9 +95,9 @@ def dead_letter(**changes):
     return row | changes
 
 
-def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
+def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
-    of_network = (
+    network_columns = (
         "source_tokens",
         "seen_tokens",
         "truncated",
@@ -110,7 +107,13 @@ def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
     )
     ids = ("model_id", "extractive_model_id", "keyphrase_model_id", "decode_id")
     without_network = dict.fromkeys(
-        [*of_network, *ids, "reference_summary", "keyphrases", "reference_keyphrases"]
+        [
+            *network_columns,
+            *ids,
+            "reference_summary",
+            "keyphrases",
+            "reference_keyphrases",
+        ]
     )
     empty = {"extractive": [], "abstractive": [], "quality_flags": [], "keyphrases": []}
     rows = [
@@ -118,15 +121,13 @@ def test_a_row_comes_back_from_parquet_as_it_was(tmp_path):
         summary_row(document_id="d2", **without_network),
         summary_row(document_id="d3", **empty),
     ]
-    assert (
-        schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA)
-        == 3
-    )
+    table = schema.summary_table(rows)
+    assert schema.write_parquet(path, [table], schema.SUMMARY_SCHEMA) == 3
     assert pq.read_table(path).to_pylist() == rows
     assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
 
 
-def test_dead_letters_come_back_as_they_were(tmp_path):
+def test_dead_letters_are_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
     rows = [dead_letter(), dead_letter(document_id="d", location=None, raw=None)]
     schema.write_parquet(
@@ -139,12 +140,13 @@ def test_every_column_is_described_in_the_file(tmp_path):
     path = str(tmp_path / "a.parquet")
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
-    assert stored.names[:2] == ["document_id", "split"] and len(stored) == 27
+    assert stored.names[:2] == ["document_id", "split"]
+    assert len(stored) == 27
     assert all(field.metadata[b"description"] for field in stored)
     assert stored.metadata[b"precis.schema_version"] == b"2"
 
 
-def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
+def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
     path = str(tmp_path / "a.parquet")
     tables = [
         schema.summary_table([summary_row(document_id=str(n))] * n) for n in (1, 0, 3)
@@ -152,29 +154,29 @@ def test_file_has_a_row_group_a_batch_zstd_and_compliant_lists(tmp_path):
     batches = [tables[0], tables[1], tables[2].combine_chunks().to_batches()[0]]
     assert schema.write_parquet(path, iter(batches), schema.SUMMARY_SCHEMA) == 4
     metadata = pq.read_metadata(path)
-    assert [
-        metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
-    ] == [1, 3]
-    columns = [
-        metadata.row_group(0).column(column) for column in range(metadata.num_columns)
-    ]
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    assert [group.num_rows for group in groups] == [1, 3]
+    columns = [groups[0].column(column) for column in range(metadata.num_columns)]
     assert {column.compression for column in columns} == {"ZSTD"}
-    assert "extractive.list.element.start" in [
-        column.path_in_schema for column in columns
-    ]
+    paths = [column.path_in_schema for column in columns]
+    assert "extractive.list.element.start" in paths
 
 
-def test_duckdb_holds_rows_back_by_their_flags(tmp_path):
+def test_duckdb_filters_rows_by_their_flags(tmp_path):
     path = str(tmp_path / "a.parquet")
     rows = [summary_row(), summary_row(document_id="d2", quality_flags=[])]
     schema.write_parquet(path, [schema.summary_table(rows)], schema.SUMMARY_SCHEMA)
-    assert duckdb.sql(
-        f"SELECT document_id FROM '{path}' WHERE NOT list_contains(quality_flags, 'too_short')"
-    ).fetchall() == [("d2",)]
-    (found,) = duckdb.sql(
-        f"SELECT extractive_quality.unsupported_numbers, abstractive_quality.mean_log_prob FROM '{path}' LIMIT 1"
-    ).fetchall()
-    assert found == (["two"], -0.5)
+    query = f"""
+        SELECT document_id FROM '{path}'
+        WHERE NOT list_contains(quality_flags, 'too_short')
+    """
+    assert duckdb.sql(query).fetchall() == [("d2",)]
+    query = f"""
+        SELECT extractive_quality.unsupported_numbers,
+               abstractive_quality.mean_log_prob
+        FROM '{path}' LIMIT 1
+    """
+    assert duckdb.sql(query).fetchall() == [(["two"], -0.5)]
 
 
 def test_equal_rows_are_equal_bytes(tmp_path):
@@ -191,11 +193,16 @@ def test_duckdb_reads_the_nested_lists(tmp_path):
     schema.write_parquet(
         path, [schema.summary_table([summary_row()])], schema.SUMMARY_SCHEMA
     )
-    query = f"SELECT document_id, s.text, s.start, s.rank FROM (SELECT document_id, UNNEST(extractive) AS s FROM '{path}') ORDER BY s.start"
+    query = f"""
+        SELECT document_id, s.text, s.start, s.rank
+        FROM (SELECT document_id, UNNEST(extractive) AS s FROM '{path}')
+        ORDER BY s.start
+    """
     assert duckdb.sql(query).fetchall() == [("d1", "One.", 0, 1), ("d1", "Two.", 5, 2)]
 
 
-NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
+NO_START = sentence()
+del NO_START["start"]
 
 
 @pytest.mark.parametrize(
@@ -209,12 +216,13 @@ NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
         ({"extractive": None}, "column 'extractive' is null"),
         ({"extractive": [NO_START]}, "row 1: column 'extractive.start' is missing"),
         (
-            {"extractive": [NO_START | {"start": None}]},
+            {"extractive": [sentence(start=None)]},
             "column 'extractive.start' is null",
         ),
         (
-            {"extractive": [NO_START | {"start": 0, "colour": 1}]},
-            "row 1: column 'extractive.colour' is not in the schema; known: method, rank",
+            {"extractive": [sentence(colour=1)]},
+            "row 1: column 'extractive.colour' is not in the schema; "
+            "known: method, rank",
         ),
         (
             {"abstractive": [{"rank": 1, "score": 0.0, "text": None}]},
@@ -240,7 +248,8 @@ NO_START = {"method": "lead", "rank": 1, "score": 1.0, "end": 4, "text": "One."}
         ),
         (
             {"extractive_quality": MEASURES | {"colour": 1}},
-            "row 1: column 'extractive_quality.colour' is not in the schema; known: words",
+            "row 1: column 'extractive_quality.colour' is not in the schema; "
+            "known: words",
         ),
         (
             {"abstractive_quality": MEASURES},
@@ -265,14 +274,11 @@ def test_a_missing_column_is_refused():
 
 
 def test_a_batch_of_another_schema_leaves_no_file(tmp_path):
+    path = str(tmp_path / "a.parquet")
     batches = [schema.summary_table([summary_row()]), pa.table({"other": [1]})]
-    with pytest.raises(
-        DataError,
-        match=r"a.parquet: a batch with columns \['other'\] does not have the schema",
-    ):
-        schema.write_parquet(
-            str(tmp_path / "a.parquet"), batches, schema.SUMMARY_SCHEMA
-        )
+    message = r"a.parquet: a batch with columns \['other'\] does not have the schema"
+    with pytest.raises(DataError, match=message):
+        schema.write_parquet(path, batches, schema.SUMMARY_SCHEMA)
     assert os.listdir(tmp_path) == []
 
 

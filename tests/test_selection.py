@@ -1,5 +1,5 @@
-"""Selection of sentences: order, limits, redundancy, boilerplate; and the configuration
-of it.
+"""Tests of the selection of sentences: order, limits, redundancy, boilerplate and the
+configuration.
 """
 
 import math
@@ -11,11 +11,15 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS, frequency, lead
 from precis.model.extractive.selection import Extract, extract, select
+from precis.model.text import page_sentences
 from precis.model.text.article import Article
 from precis.model.text.page_sentences import is_boilerplate
 from precis.model.text.sentences import Sentence
 
-STORY = "The old mill burned down. Nobody was in it. The old mill burned for hours. Rain put the fire out."
+STORY = (
+    "The old mill burned down. Nobody was in it. The old mill burned for hours. "
+    "Rain put the fire out."
+)
 PLAIN = SelectionConfig(redundancy="none")
 
 
@@ -24,19 +28,17 @@ def texts_of(text):
 
 
 def test_extract_keeps_document_order_and_ranks_by_choice():
-    found = Article.from_text(STORY).sentences
-    chosen = extract(
-        found, np.array([1.0, 4.0, 2.0, 8.0]), selection=SelectionConfig(sentences=2)
-    )
-    assert chosen == [Extract(2, 4.0, found[1]), Extract(1, 8.0, found[3])]
+    sentences = Article.from_text(STORY).sentences
+    scores = np.array([1.0, 4.0, 2.0, 8.0])
+    extracts = extract(sentences, scores, selection=SelectionConfig(sentences=2))
+    assert extracts == [Extract(2, 4.0, sentences[1]), Extract(1, 8.0, sentences[3])]
 
 
 def test_extract_by_lead_takes_the_first_sentences():
-    found = Article.from_text(STORY).sentences
-    chosen = extract(found, lead(texts_of(STORY)), selection=PLAIN)
-    assert [(one.rank, one.sentence) for one in chosen] == list(
-        enumerate(found[:3], start=1)
-    )
+    sentences = Article.from_text(STORY).sentences
+    extracts = extract(sentences, lead(texts_of(STORY)), selection=PLAIN)
+    ranked = [(extract.rank, extract.sentence) for extract in extracts]
+    assert ranked == list(enumerate(sentences[:3], start=1))
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -46,62 +48,45 @@ def test_of_equal_scores_the_earlier_sentence_is_taken(redundancy):
     assert select(texts, np.array([1.0, 3.0, 2.0, 3.0]), selection=config) == [1, 3]
     assert select(texts, np.array([2.0, 1.0, 2.0, 2.0]), selection=config) == [0, 2]
     assert select(texts, np.zeros(4), selection=config) == [0, 1]
-    assert select(
-        [f"Kel{'x' * number}." for number in range(40)],
-        np.arange(40) % 2,
-        selection=config,
-    ) == [1, 3]
+    texts = [f"Kel{'x' * number}." for number in range(40)]
+    assert select(texts, np.arange(40) % 2, selection=config) == [1, 3]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
 def test_scores_that_differ_by_rounding_are_equal(redundancy):
-    scores = np.array([0.1 + 0.2, 0.3, 0.1 + 0.2, -5.0])
-    assert scores[1] < scores[0]
+    scores = np.array([0.3, 0.1 + 0.2, 0.1 + 0.2, -5.0])
+    assert scores[0] < scores[1]
+    texts = ["Kel mor.", "Tas bin.", "Rok sab.", "Tup."]
     config = SelectionConfig(sentences=2, redundancy=redundancy)
-    assert select(
-        ["Kel mor.", "Tas bin.", "Rok sab.", "Tup."],
-        scores[[1, 0, 2, 3]],
-        selection=config,
-    ) == [0, 1]
+    assert select(texts, scores, selection=config) == [0, 1]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
 def test_a_short_document_is_taken_whole_and_an_empty_one_has_no_summary(redundancy):
     config = SelectionConfig(sentences=7, redundancy=redundancy)
-    assert select(["Kel mor.", "Tas bin."], np.array([1.0, 5.0]), selection=config) == [
-        1,
-        0,
-    ]
+    texts = ["Kel mor.", "Tas bin."]
+    assert select(texts, np.array([1.0, 5.0]), selection=config) == [1, 0]
     assert select([], np.array([]), selection=config) == []
-    only = Sentence(0, 5, "Rain.")
-    assert extract([only], frequency(["Rain."]), selection=config) == [
-        Extract(1, 1.0, only)
-    ]
+    sentence = Sentence(0, 5, "Rain.")
+    extracts = extract([sentence], frequency(["Rain."]), selection=config)
+    assert extracts == [Extract(1, 1.0, sentence)]
     assert extract([], frequency([]), selection=config) == []
 
 
 def test_trigram_blocking_takes_no_three_words_twice():
     scores = np.array([4.0, 1.0, 3.0, 2.0])
-    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=2)) == [
-        0,
-        3,
-    ]  # the old mill
-    assert select(
-        texts_of(STORY),
-        scores,
-        selection=SelectionConfig(sentences=2, redundancy="none"),
-    ) == [0, 2]
-    assert select(texts_of(STORY), scores, selection=SelectionConfig(sentences=4)) == [
-        0,
-        3,
-        1,
-    ]  # what is blocked stays so
-    # Two words in common are none too many, whatever the marks and capitals.
-    assert select(
-        ["THE OLD, mill.", "Old mill: the.", "the old mill"],
-        np.array([3.0, 2.0, 1.0]),
-        selection=SelectionConfig(),
-    ) == [0, 1]
+
+    def selected(**settings):
+        selection = SelectionConfig(**settings)
+        return select(texts_of(STORY), scores, selection=selection)
+
+    assert selected(sentences=2) == [0, 3]  # both have `the old mill`
+    assert selected(sentences=2, redundancy="none") == [0, 2]
+    assert selected(sentences=4) == [0, 3, 1]  # a blocked sentence does not return
+    # Two words in common do not block, and marks and capitals do not count.
+    texts = ["THE OLD, mill.", "Old mill: the.", "the old mill"]
+    scores = np.array([3.0, 2.0, 1.0])
+    assert select(texts, scores, selection=SelectionConfig()) == [0, 1]
 
 
 def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
@@ -111,75 +96,51 @@ def test_maximal_marginal_relevance_weighs_relevance_against_similarity():
     scores = np.array([2.0, 3.0, 1.0, 0.0])  # relevance 2/3, 1, 1/3, 0
     cosine = math.sqrt(0.5)
 
-    def taken(weight):
-        return select(
-            texts,
-            scores,
-            selection=SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=weight),
-        )
+    def selected(scores, weight):
+        selection = SelectionConfig(sentences=2, redundancy="mmr", mmr_lambda=weight)
+        return select(texts, scores, selection=selection)
 
     # After the second, the first has weight x 2/3 - (1 - weight) x cosine, the fourth
     # 0: equal at this weight.
-    even = cosine / (cosine + 2 / 3)
-    assert taken(even + 0.01) == [1, 0]
-    assert taken(even - 0.01) == [1, 3]
-    assert taken(1.0) == [1, 0]
-    # Relevance is what counts, wherever the scores begin.
-    moved = select(
-        texts,
-        scores - 9,
-        selection=SelectionConfig(
-            sentences=2, redundancy="mmr", mmr_lambda=even + 0.01
-        ),
-    )
-    assert moved == [1, 0]
+    equal = cosine / (cosine + 2 / 3)
+    assert selected(scores, equal + 0.01) == [1, 0]
+    assert selected(scores, equal - 0.01) == [1, 3]
+    assert selected(scores, 1.0) == [1, 0]
+    # A constant added to all scores does not change the relevance.
+    assert selected(scores - 9, equal + 0.01) == [1, 0]
 
 
 def test_maximal_marginal_relevance_counts_the_most_similar_sentence_taken():
     texts = ["Kel.", "Mor.", "Kel tas.", "Bin.", "Rok."]
     scores = np.array([4.0, 3.9, 3.8, 2.5, 0.0])
-    assert select(
-        texts,
-        scores,
-        selection=SelectionConfig(sentences=4, redundancy="mmr", mmr_lambda=0.5),
-    ) == [0, 1, 3, 2]
+    config = SelectionConfig(sentences=4, redundancy="mmr", mmr_lambda=0.5)
+    assert select(texts, scores, selection=config) == [0, 1, 3, 2]
 
 
 def test_maximal_marginal_relevance_of_a_long_document_works_alike():
-    texts = ["Kel.", "Kel mor.", "Mor."] + [
-        f"Bin{'x' * number}." for number in range(300)
-    ]
+    others = [f"Bin{'x' * number}." for number in range(300)]
     scores = np.array([2.9, 3.0, 2.8, 2.7] + [0.0] * 299)
-    assert select(
-        texts, scores, selection=SelectionConfig(sentences=2, redundancy="mmr")
-    ) == [1, 3]
+    config = SelectionConfig(sentences=2, redundancy="mmr")
+    texts = ["Kel.", "Kel mor.", "Mor.", *others]
+    assert select(texts, scores, selection=config) == [1, 3]
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
-def test_a_word_budget_passes_over_what_does_not_fit(redundancy):
+def test_a_word_limit_passes_over_sentences_that_do_not_fit(redundancy):
     texts = ["Kel mor tas bin rok.", "Sab tup.", "Nim lod ver.", "Gam."]
     scores = np.array([4.0, 3.0, 2.0, 1.0])
 
-    def taken(**limits):
-        return select(
-            texts,
-            scores,
-            selection=SelectionConfig(redundancy=redundancy, mmr_lambda=1.0, **limits),
-        )
+    def selected(**limits):
+        selection = SelectionConfig(redundancy=redundancy, mmr_lambda=1.0, **limits)
+        return select(texts, scores, selection=selection)
 
-    assert taken(max_words=4) == [1, 3]
-    assert taken(max_words=5) == [0]
-    assert taken(max_words=6) == [0, 3]
-    assert taken(max_words=5, sentences=1) == [0]
-    assert taken(max_words=10, sentences=2) == [0, 1]
-    assert (
-        select(
-            texts[:1],
-            scores[:1],
-            selection=SelectionConfig(redundancy=redundancy, max_words=4),
-        )
-        == []
-    )
+    assert selected(max_words=4) == [1, 3]
+    assert selected(max_words=5) == [0]
+    assert selected(max_words=6) == [0, 3]
+    assert selected(max_words=5, sentences=1) == [0]
+    assert selected(max_words=10, sentences=2) == [0, 1]
+    config = SelectionConfig(redundancy=redundancy, max_words=4)
+    assert select(texts[:1], scores[:1], selection=config) == []
 
 
 @pytest.mark.parametrize("redundancy", ["none", "trigrams", "mmr"])
@@ -190,15 +151,10 @@ def test_boilerplate_is_skipped_unless_there_is_nothing_else(redundancy):
     assert select(texts, scores, selection=config) == [1]
     assert select(texts, scores, selection=config, skip_boilerplate=False) == [0, 1]
     assert select(texts[::2], scores[::2], selection=config) == [0, 1]
-    # A sentence that only does not fit is something else.
-    assert (
-        select(
-            ["Read more.", "Rain fell on Monday."],
-            np.array([2.0, 1.0]),
-            selection=SelectionConfig(max_words=3),
-        )
-        == []
-    )
+    # A sentence that does not fit is not boilerplate.
+    texts = ["Read more.", "Rain fell on Monday."]
+    config = SelectionConfig(max_words=3)
+    assert select(texts, np.array([2.0, 1.0]), selection=config) == []
 
 
 BOILERPLATE = [
@@ -219,7 +175,8 @@ BOILERPLATE = [
     "« watch the mayor talk about the bridge » . «",
     "e-mail to a friend .",
     "All rights reserved.",
-    "all rights reserved.this material may not be published , broadcast , rewritten , or redistributed .",
+    "all rights reserved.this material may not be published , broadcast , rewritten , "
+    "or redistributed .",
     "Copyright 2008 The Brackwater Courier.",
     "© 2015 The Brackwater Courier.",
     "©2015 the brackwater courier .",
@@ -253,57 +210,48 @@ STORIES = [
 
 
 @pytest.mark.parametrize("sentence", BOILERPLATE)
-def test_boilerplate_is_known(sentence):
+def test_boilerplate_is_recognised(sentence):
     assert is_boilerplate(sentence)
-    assert is_boilerplate(sentence.lower()) and is_boilerplate(
-        f"  {sentence.upper()}\n"
-    )
+    assert is_boilerplate(sentence.lower())
+    assert is_boilerplate(f"  {sentence.upper()}\n")
 
 
 @pytest.mark.parametrize("sentence", STORIES)
 def test_a_sentence_of_a_story_is_no_boilerplate(sentence):
-    assert not is_boilerplate(sentence) and not is_boilerplate(sentence.lower())
+    assert not is_boilerplate(sentence)
+    assert not is_boilerplate(sentence.lower())
 
 
-def test_every_hint_is_needed_by_some_pattern():
-    hinted = " ".join(BOILERPLATE).lower()
-    from precis.model.text import page_sentences
-
+def test_every_hint_occurs_in_some_boilerplate():
+    text = " ".join(BOILERPLATE).lower()
+    missing = {hint for hint in page_sentences._HINTS if hint not in text}
     sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
-    assert {hint for hint in page_sentences._HINTS if hint not in hinted} <= sites | {
-        "tell us",
-        "sponsored",
-    }
+    assert missing <= sites | {"tell us", "sponsored"}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_goes_through_the_same_selection(method):
-    found = Article.from_text(STORY + " Scroll down for video.").sentences
+    sentences = Article.from_text(STORY + " Scroll down for video.").sentences
+    scores = METHODS[method]([sentence.text for sentence in sentences])
     config = SelectionConfig(sentences=2).for_method(method)
-    chosen = extract(
-        found, METHODS[method]([sentence.text for sentence in found]), selection=config
-    )
-    assert len(chosen) == 2 and sorted(one.rank for one in chosen) == [1, 2]
-    assert chosen[0].sentence.start < chosen[1].sentence.start
+    extracts = extract(sentences, scores, selection=config)
+    assert len(extracts) == 2
+    assert sorted(extract.rank for extract in extracts) == [1, 2]
+    assert extracts[0].sentence.start < extracts[1].sentence.start
 
 
-def test_baselines_are_taken_as_they_are():
+def test_baselines_have_no_redundancy():
     config = SelectionConfig(sentences=2, max_words=50, redundancy="mmr")
+    expected = SelectionConfig(sentences=2, max_words=50, redundancy="none")
     for name in ("lead", "random", "oracle"):
-        assert config.for_method(name) == SelectionConfig(
-            sentences=2, max_words=50, redundancy="none"
-        )
+        assert config.for_method(name) == expected
     assert config.for_method("lexrank") is config
 
 
 def test_the_defaults():
-    config = SelectionConfig()
-    assert (
-        config.sentences,
-        config.max_words,
-        config.redundancy,
-        config.mmr_lambda,
-    ) == (3, 0, "trigrams", 0.7)
+    assert SelectionConfig() == SelectionConfig(
+        sentences=3, max_words=0, redundancy="trigrams", mmr_lambda=0.7
+    )
 
 
 @pytest.mark.parametrize(
@@ -321,26 +269,22 @@ def test_the_defaults():
         ({"mmr_lambda": 1.5}, "--mmr_lambda must lie between 0 and 1, not be 1.5"),
     ],
 )
-def test_a_selection_that_cannot_be_is_refused(settings, message):
+def test_an_impossible_selection_is_refused(settings, message):
     with pytest.raises(UsageError, match=message):
         SelectionConfig(**settings)
 
 
 def test_scores_that_do_not_fit_the_sentences_are_refused():
-    with pytest.raises(
-        ValueError, match=r"2 sentences need one score each, not scores of shape \(3,\)"
-    ):
-        select(["Kel.", "Mor."], np.ones(3), selection=PLAIN)
-    with pytest.raises(
-        ValueError,
-        match="the score of sentence 1 is not a finite number; no order can be made of it",
-    ):
-        select(["Kel.", "Mor."], np.array([1.0, np.nan]), selection=PLAIN)
-    with pytest.raises(
-        ValueError, match="the score of sentence 0 is not a finite number"
-    ):
-        extract(
-            Article.from_text("Kel. Mor.").sentences,
-            np.array([-np.inf, 1.0]),
-            selection=PLAIN,
-        )
+    texts = ["Kel.", "Mor."]
+    message = r"2 sentences need one score each, not scores of shape \(3,\)"
+    with pytest.raises(ValueError, match=message):
+        select(texts, np.ones(3), selection=PLAIN)
+    message = (
+        "the score of sentence 1 is not a finite number; no order can be made of it"
+    )
+    with pytest.raises(ValueError, match=message):
+        select(texts, np.array([1.0, np.nan]), selection=PLAIN)
+    sentences = Article.from_text("Kel. Mor.").sentences
+    message = "the score of sentence 0 is not a finite number"
+    with pytest.raises(ValueError, match=message):
+        extract(sentences, np.array([-np.inf, 1.0]), selection=PLAIN)
