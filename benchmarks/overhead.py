@@ -22,6 +22,7 @@ from precis.model.network.config import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
+from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
@@ -136,12 +137,14 @@ def search_seconds(search: Search, documents: int, processes: int) -> float:
     from precis.model.inference.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
-    sources = bulk.tokenizer.encode(
-        [
-            Article.from_text(generator.document(index).article).body
-            for index in range(documents)
-        ]
+    bodies = [
+        Article.from_text(generator.document(index).article).body
+        for index in range(documents)
+    ]
+    encoded = encode_sources(
+        bulk.source_tokenizer, bodies, max_source_tokens=bulk.max_source_tokens
     )
+    sources = [source.ids for source in encoded]
     windows = [
         bulk.begin(
             sources[start : start + WINDOW_DOCUMENTS], in_processes=processes > 1

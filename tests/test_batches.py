@@ -1,13 +1,15 @@
-"""Batches of similar length and what their search cost; expected values by hand."""
+"""Batches of similar length and the cost of their search; expected values by hand."""
 
+import numpy as np
 import pytest
 
 from precis.model.inference.batches import (
     Hypothesis,
     SearchedBatch,
     batches_by_length,
-    in_order,
+    check_source_lengths,
     padded_length,
+    restore_order,
 )
 from precis.model.inference.search_cost import Figures, describe, in_one_line
 
@@ -29,20 +31,25 @@ def test_sources_are_padded_to_a_multiple_of_sixteen_that_the_network_reads(
     assert padded_length(lengths, limit) == expected
 
 
+def test_a_source_that_is_longer_than_the_network_reads_is_refused():
+    sources = [np.zeros(length, "int32") for length in (3, 8, 9)]
+    check_source_lengths(sources[:2], limit=8)
+    with pytest.raises(
+        ValueError,
+        match="source 2 has 9 tokens, and the network reads 8; cut sources with",
+    ):
+        check_source_lengths(sources, limit=8)
+
+
+def batch_sizes(lengths, *, beams):
+    return [len(rows) for rows in batches_by_length(lengths, beams=beams, limit=512)]
+
+
 def test_a_batch_is_sixteen_documents_of_four_hundred_tokens_at_four_beams():
-    assert [
-        len(rows) for rows in batches_by_length([400] * 40, beams=4, limit=512)
-    ] == [16, 16, 8]
-    assert [
-        len(rows) for rows in batches_by_length([400] * 40, beams=8, limit=512)
-    ] == [8] * 5
-    assert [
-        len(rows) for rows in batches_by_length([401] * 40, beams=4, limit=512)
-    ] == [15, 15, 10]  # padded to 416
-    assert [len(rows) for rows in batches_by_length([2] * 100, beams=4, limit=512)] == [
-        64,
-        36,
-    ]  # 256 hypotheses
+    assert batch_sizes([400] * 40, beams=4) == [16, 16, 8]
+    assert batch_sizes([400] * 40, beams=8) == [8] * 5
+    assert batch_sizes([401] * 40, beams=4) == [15, 15, 10]  # padded to 416
+    assert batch_sizes([2] * 100, beams=4) == [64, 36]  # 256 hypotheses
 
 
 def test_batches_hold_every_document_once_longest_first():
@@ -56,42 +63,40 @@ def test_batches_hold_every_document_once_longest_first():
 
 
 def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
-    found = [
+    """A batch whose best hypotheses have these lengths."""
+    hypotheses = [
         [
             Hypothesis([7] * length, -1.0, -4.0, 1.0),
             Hypothesis([8] * 50, -2.0, -9.0, None),
         ]
         for length in lengths
     ]
-    return SearchedBatch(found, source_tokens, padded_tokens, started, ended)
+    return SearchedBatch(hypotheses, source_tokens, padded_tokens, started, ended)
 
 
 def test_hypotheses_come_back_in_the_order_of_the_documents():
     batches = [searched(3, 1, started=0, ended=1), searched(2, started=1, ended=2)]
-    assert [len(ranked[0].tokens) for ranked in in_order([[2, 0], [1]], batches)] == [
-        1,
-        2,
-        3,
-    ]
+    restored = restore_order([[2, 0], [1]], batches)
+    assert [len(ranked[0].tokens) for ranked in restored] == [1, 2, 3]
     with pytest.raises(ValueError, match="zip"):
-        in_order([[0, 1]], batches)
+        restore_order([[0, 1]], batches)
 
 
-def test_seconds_of_processes_add_up_and_those_of_the_clock_are_counted_once():
-    figures = Figures()
-    figures.add(
+def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
+    cost = Figures()
+    cost.add(
         [
             searched(2, started=12.0, ended=15.0),
             searched(3, 4, started=10.0, ended=13.0),
         ]
     )
-    figures.add(
+    cost.add(
         [
             searched(1, started=14.0, ended=14.5),
             searched(5, started=20.0, ended=21.0, source_tokens=0),
         ]
     )
-    assert figures.sums == {
+    assert cost.sums == {
         "documents": 5,
         "source_tokens": 30,
         "padded_tokens": 64,
@@ -101,7 +106,7 @@ def test_seconds_of_processes_add_up_and_those_of_the_clock_are_counted_once():
     }
 
 
-def test_what_follows_from_the_sums():
+def test_ratios_follow_from_the_sums():
     sums = {
         "documents": 30,
         "source_tokens": 750,
@@ -110,29 +115,26 @@ def test_what_follows_from_the_sums():
         "process_seconds": 9.5,
         "wall_seconds": 6.0,
     }
-    found = describe(sums)
-    assert found == {
+    described = describe(sums)
+    assert described == {
         **sums,
         "padding_share": 0.25,
         "documents_per_second": 5.0,
         "summary_tokens_per_second": 100.0,
     }
-    said, rates = in_one_line(found).split("; ")
-    assert (
-        said
-        == "search: 30 documents, 750 source tokens (25.0% padding), 600 summary tokens"
+    tokens, seconds = in_one_line(described).split("; ")
+    assert tokens == (
+        "search: 30 documents, 750 source tokens (25.0% padding), 600 summary tokens"
     )
-    assert rates == "9.5 s of processes in 6.0 s: 5.0 documents/s, 100.0 tokens/s"
+    assert seconds == ("9.5 s of processes in 6.0 s: 5.0 documents/s, 100.0 tokens/s")
 
 
-def test_nothing_was_searched():
-    found = describe(Figures().sums)
-    assert (
-        found["padding_share"],
-        found["documents_per_second"],
-        found["summary_tokens_per_second"],
-    ) == (0.0, None, None)
-    assert (
-        in_one_line(found)
-        == "search: 0 documents, 0 source tokens (0.0% padding), 0 summary tokens; 0.0 s of processes in 0.0 s"
+def test_a_search_of_nothing_has_no_rates():
+    described = describe(Figures().sums)
+    assert described["padding_share"] == 0.0
+    assert described["documents_per_second"] is None
+    assert described["summary_tokens_per_second"] is None
+    assert in_one_line(described) == (
+        "search: 0 documents, 0 source tokens (0.0% padding), 0 summary tokens; "
+        "0.0 s of processes in 0.0 s"
     )

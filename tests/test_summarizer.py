@@ -1,6 +1,4 @@
-"""The summarizer: ids become texts that differ, with the scores that the searcher gave
-them.
-"""
+"""The summarizer: token ids become distinct texts with the scores of the searcher."""
 
 import numpy as np
 import pytest
@@ -43,29 +41,27 @@ def network():
     return network
 
 
-def test_the_special_ids_are_the_tokenizer_s():
-    ids = special_tokens(TOKENIZER)
-    assert (ids.start_id, ids.end_id, ids.pad_id) == (
-        TOKENIZER.start_id,
-        TOKENIZER.end_id,
+def test_the_special_tokens_are_those_of_the_tokenizer():
+    special = special_tokens(TOKENIZER)
+    assert special.start_id == TOKENIZER.start_id
+    assert special.end_id == TOKENIZER.end_id
+    assert special.pad_id == TOKENIZER.pad_id
+    assert len(set(special.suppressed)) == 3
+    assert set(special.suppressed) == {
         TOKENIZER.pad_id,
-    )
-    assert (
-        set(ids.suppressed)
-        == {TOKENIZER.pad_id, TOKENIZER.unknown_id, TOKENIZER.start_id}
-        and len(set(ids.suppressed)) == 3
-    )
-    assert ids.prefix == () and ids.last_id is None
+        TOKENIZER.unknown_id,
+        TOKENIZER.start_id,
+    }
+    assert special.prefix == () and special.last_id is None
 
 
-def test_summaries_are_the_texts_of_what_the_searcher_finds(network):
+def test_summaries_are_the_texts_of_the_hypotheses(network):
     config = SearchConfig(beam_width=3, n_best=2)
     summaries = Summarizer(network, TOKENIZER, config).summarize(SOURCES)
-    found = Searcher(network, config=config, special=special_tokens(TOKENIZER)).search(
-        SOURCES
-    )
+    searcher = Searcher(network, config=config, special=special_tokens(TOKENIZER))
+    results = searcher.search([source[:8] for source in SOURCES])
     letters = dict(enumerate("abcdefghij", start=TOKENIZER.vocabulary.index("▁a")))
-    for ranked, hypotheses in zip(summaries, found, strict=True):
+    for ranked, hypotheses in zip(summaries, results, strict=True):
         assert 1 <= len(ranked) <= 2
         assert ranked[0].text.split() == [
             letters[token] for token in hypotheses[0].tokens if token in letters
@@ -74,26 +70,25 @@ def test_summaries_are_the_texts_of_what_the_searcher_finds(network):
     assert len({ranked[0].text for ranked in summaries}) > 2
 
 
-def test_what_the_summarizer_shows_of_its_network(network):
+def test_a_summarizer_has_its_network_and_tokenizer(network):
     summarizer = Summarizer(network, TOKENIZER, SearchConfig())
-    assert (
-        summarizer.network is network
-        and summarizer.tokenizer is TOKENIZER
-        and summarizer.max_source_tokens == 8
-    )
+    assert summarizer.network is network
+    assert summarizer.tokenizer is TOKENIZER
+    assert summarizer.max_source_tokens == 8
 
 
-def test_sources_are_cut_by_their_own_tokenizer(network, tmp_path, monkeypatch):
-    """Which keeps the special token behind the text."""
-    own = read_tokenizer(write_pieces(tmp_path), BERT)
+def test_sources_are_cut_by_the_source_tokenizer(network, tmp_path, monkeypatch):
+    """It keeps the special token behind the text."""
+    source_tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
     long = np.array([3, *range(6, 15), 4], "int32")
+    config = SearchConfig(beam_width=2)
     summarizer = Summarizer(
-        network, TOKENIZER, SearchConfig(beam_width=2), source_tokenizer=own
+        network, TOKENIZER, config, source_tokenizer=source_tokenizer
     )
-    assert summarizer.source_tokenizer is own and summarizer.tokenizer is TOKENIZER
-    assert (
-        Summarizer(network, TOKENIZER, SearchConfig()).source_tokenizer is TOKENIZER
-    )  # where there is no other
+    assert summarizer.source_tokenizer is source_tokenizer
+    assert summarizer.tokenizer is TOKENIZER
+    without = Summarizer(network, TOKENIZER, SearchConfig())
+    assert without.source_tokenizer is TOKENIZER
     searched = []
     monkeypatch.setattr(
         summarizer.searcher,
@@ -107,7 +102,7 @@ def test_sources_are_cut_by_their_own_tokenizer(network, tmp_path, monkeypatch):
     ]
 
 
-def test_summaries_differ_in_more_than_white_space(network, monkeypatch):
+def test_a_summary_that_differs_in_white_space_only_is_left_out(network, monkeypatch):
     """The better score stays, and the order is that of the scores."""
     summarizer = Summarizer(network, TOKENIZER, SearchConfig(beam_width=4, n_best=4))
     a, b, space, line, end = 6, 7, 4, 5, TOKENIZER.end_id
@@ -117,18 +112,18 @@ def test_summaries_differ_in_more_than_white_space(network, monkeypatch):
         "▁a",
         "▁b",
     ]
-    found = [
+    first = [
         Hypothesis([a, b, end], -0.1, -6.0, 0.1),
         Hypothesis([space, a, b, end], -0.2, -7.0, 0.1),
         Hypothesis([b, end], -0.3, -3.0, 0.1),
         Hypothesis([b, space, end], -0.4, -9.0, None),
     ]
-    other = [
+    second = [
         Hypothesis([end], -0.5, -0.25, 0.1),
         Hypothesis([line, end], -0.6, -0.8, 0.1),
         Hypothesis([a, end], -0.7, -1.0, None),
     ]
-    monkeypatch.setattr(summarizer.searcher, "search", lambda sources: [found, other])
+    monkeypatch.setattr(summarizer.searcher, "search", lambda sources: [first, second])
     # The mean is over the tokens with the end token.
     assert summarizer.summarize(SOURCES[:2]) == [
         [("a b", -0.1, -2.0, 0.1), ("b", -0.3, -1.5, 0.1)],

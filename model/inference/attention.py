@@ -1,7 +1,8 @@
-"""What a network reads of a document while it writes: the weights of every attention,
-with the tokens they belong to.
+"""Attention weights of a network while it writes a summary, with the tokens that the
+weights belong to.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,14 @@ from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.inference.summarizer import special_tokens
+from precis.model.network.generator import AttentionMap
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import AnyTokenizer, encode_targets
+from precis.model.tokenization.source import encode_sources
 
 
 class HeadWeights(NamedTuple):
-    """The weights of one attention.
+    """The weights of one attention, with a row for each token that reads.
 
     Attributes:
       block: encoder, self, cross or copy.
@@ -41,66 +44,88 @@ def read_attention(
     decoding: SearchConfig,
     summary: str | None = None,
 ) -> HeadWeights:
-    """The weights of one attention while a document's summary is written.
+    """Reads the weights of one attention while a document's summary is written.
+
+    The network reads the tokens of the summary up to the one before; a row of the
+    weights belongs to the token that is written next:
+
+        input      [START]  ▁Rain  ▁fell
+        written    ▁Rain    ▁fell  [END]
 
     Args:
-      bundle: the network.
+      bundle: the network and its tokenizers.
       text: the normalised article, behind the task prefix if there is one.
-      block: encoder, what the encoder reads of the source; self, what is read of what
-        was written; cross, what is read of the source; copy, what the pointer copies. A
-        decoder-only network reads the source and what was written in one: `self`.
+      block: encoder, where the source reads itself; self, where the summary reads
+        itself; cross, where the summary reads the source; copy, the distribution that
+        the pointer copies from. A decoder-only network reads the source and the summary
+        as one sequence, in `self`.
       layer: from 1 at the bottom; 0 is the last.
-      decoding: how the summary is searched.
-      summary: is read as if it were being written, in place of the network's own.
+      decoding: the search settings.
+      summary: a text to read in place of the summary that the network writes.
 
     Raises:
-      UsageError: the network has no such block or layer, or wrote nothing.
+      UsageError: the network has no such block or layer, or the search found no
+        summary.
     """
-    special = special_tokens(bundle.tokenizer, bundle.special)
-    source = bundle.source_tokenizer.cut(
-        bundle.source_tokenizer.encode([text])[0],
-        bundle.network.config.max_source_tokens,
+    (source,) = encode_sources(
+        bundle.source_tokenizer,
+        [text],
+        max_source_tokens=bundle.network.config.max_source_tokens,
     )
+    special = special_tokens(bundle.tokenizer, bundle.special)
     if summary is None:
         searcher = Searcher(bundle.network, config=decoding, special=special)
-        found = searcher.search([source])[0]
-        if not found:
-            raise UsageError(
-                "the search found no summary under these settings; relax them, or give one with --summary"
-            )
-        written = found[0].tokens
+        written = _search_tokens(searcher, source.ids)
     else:
-        written = [
-            *encode_targets(bundle.tokenizer, [summary])[0].tolist(),
-            special.end_id,
-        ]
+        (ids,) = encode_targets(bundle.tokenizer, [summary])
+        written = [*ids.tolist(), special.end_id]
     written = written[: bundle.network.config.max_target_tokens + 1]
-    read = [special.start_id, *written[:-1]]
+    inputs = [special.start_id, *written[:-1]]
     maps = bundle.network.attention(
-        np.asarray([source], "int32"), np.asarray([read], "int32")
+        np.asarray([source.ids], "int32"), np.asarray([inputs], "int32")
     )
-    own = [one for one in maps if one.block == block]
-    if not own:
-        there = ", ".join(dict.fromkeys(one.block for one in maps))
-        raise UsageError(f"--block {block}: this network has none; it has {there}")
-    if not 0 <= layer <= len(own):
-        raise UsageError(
-            f"--layer {layer}: the block {block} has the layers 1 to {len(own)}"
-        )
-    chosen = own[layer - 1]
-    sources, targets, labels = (
-        _pieces(bundle.source_tokenizer, source),
-        _pieces(bundle.tokenizer, read),
-        _pieces(bundle.tokenizer, written),
-    )
-    columns = {"source": sources, "target": targets, "both": sources + targets}[
-        chosen.columns
-    ]
-    rows = {"source": sources, "target": labels}[chosen.rows]
+    chosen = _choose_map(maps, block=block, layer=layer)
+    source_pieces = _pieces(bundle.source_tokenizer, source.ids)
+    input_pieces = _pieces(bundle.tokenizer, inputs)
+    columns = {
+        "source": source_pieces,
+        "target": input_pieces,
+        "both": source_pieces + input_pieces,
+    }
+    rows = {"source": source_pieces, "target": _pieces(bundle.tokenizer, written)}
     return HeadWeights(
-        block, chosen.layer + 1, np.asarray(chosen.weights[0], "float32"), rows, columns
+        block,
+        chosen.layer + 1,
+        np.asarray(chosen.weights[0], "float32"),
+        rows[chosen.rows],
+        columns[chosen.columns],
     )
 
 
-def _pieces(tokenizer: AnyTokenizer, ids: "np.ndarray | list[int]") -> list[str]:
+def _search_tokens(searcher: Searcher, source: np.ndarray) -> list[int]:
+    """The tokens of the network's best summary, the end token included."""
+    (hypotheses,) = searcher.search([source])
+    if not hypotheses:
+        raise UsageError(
+            "the search found no summary under these settings; relax them, or give one "
+            "with --summary"
+        )
+    return hypotheses[0].tokens
+
+
+def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> AttentionMap:
+    """The map of a block's layer, from 1; 0 is the last."""
+    block_maps = [weights for weights in maps if weights.block == block]
+    if not block_maps:
+        known = ", ".join(dict.fromkeys(weights.block for weights in maps))
+        raise UsageError(f"--block {block}: this network has none; it has {known}")
+    if not 0 <= layer <= len(block_maps):
+        raise UsageError(
+            f"--layer {layer}: the block {block} has the layers 1 to {len(block_maps)}"
+        )
+    return block_maps[layer - 1]
+
+
+def _pieces(tokenizer: AnyTokenizer, ids: Iterable[int]) -> list[str]:
+    """The text of each token."""
     return [tokenizer.piece(int(token)) for token in ids]

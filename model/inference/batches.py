@@ -1,19 +1,22 @@
-"""Documents in batches of similar length, and what the search of a batch gives. Knows
-nothing of TensorFlow.
+"""Batches of documents of similar length, and the result of searching one batch.
+
+This file does not import TensorFlow.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 # Padded source tokens times beams of a batch, over all its documents: 16 documents of
 # 400 tokens at four beams. The memory and the work of a step both grow with that
 # product.
 BATCH_BEAM_TOKENS = 25_600
-# Documents times beams, so that the logits of many short documents fit as well.
+# Documents times beams, so that the logits of many short documents fit in memory too.
 MAX_BATCH_HYPOTHESES = 256
-# oneDNN prepares every product anew for shapes that it has not seen. Sources of every
-# length from 1 to 512 make 512 shapes, padded up to a multiple of this they make 32,
-# for 2 % more tokens at 400.
+# oneDNN prepares every matrix product again for a shape that is new to it. Sources of
+# every length from 1 to 512 make 512 shapes. Padded up to a multiple of 16 they make
+# 32, at the price of 2 % more tokens at 400.
 LENGTH_STEP = 16
 
 
@@ -21,12 +24,13 @@ class Hypothesis(NamedTuple):
     """One hypothesis for a document.
 
     Attributes:
-      tokens: up to and with the end token.
-      score: what hypotheses are ranked by, its log-probability over the length penalty.
-      log_prob: the sum of its tokens' log-probabilities.
-      margin: its score less that of the next one in the beam; None where there is no
-        next one. Below zero where the next one scores more and is ranked behind for
-        want of an end.
+      tokens: token ids, the end token included.
+      score: the log-probability divided by the length penalty; hypotheses are ranked
+        by it.
+      log_prob: the sum of the log-probabilities of its tokens.
+      margin: its score minus the score of the next hypothesis in the beam; None for
+        the last one. It is negative if the next one has the higher score and is ranked
+        lower because it has no end token.
     """
 
     tokens: list[int]
@@ -36,25 +40,44 @@ class Hypothesis(NamedTuple):
 
 
 class SearchedBatch(NamedTuple):
-    """The search of one batch.
+    """The result of searching one batch.
 
     Attributes:
-      found: the hypotheses of each document, best first.
-      source_tokens: tokens of its documents.
+      hypotheses: the hypotheses of each document, best first.
+      source_tokens: source tokens of its documents, without padding.
       padded_tokens: the same with padding.
       started, ended: seconds of a clock that all processes of this machine share.
     """
 
-    found: list[list[Hypothesis]]
+    hypotheses: list[list[Hypothesis]]
     source_tokens: int
     padded_tokens: int
     started: float
     ended: float
 
 
+def check_source_lengths(sources: Sequence[np.ndarray], *, limit: int) -> None:
+    """Refuses sources that are longer than the network reads.
+
+    Args:
+      sources: int32 [S] each.
+      limit: source tokens that the network reads.
+
+    Raises:
+      ValueError: a source is longer.
+    """
+    for number, source in enumerate(sources):
+        if len(source) > limit:
+            raise ValueError(
+                f"source {number} has {len(source)} tokens, and the network reads "
+                f"{limit}; cut sources with encode_sources"
+            )
+
+
 def padded_length(lengths: Sequence[int], limit: int) -> int:
-    """The length that the sources of a batch are padded to; no more than the network
-    reads.
+    """The length that the sources of a batch are padded to.
+
+    It is a multiple of LENGTH_STEP, or `limit` where that is smaller.
     """
     return min(limit, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
 
@@ -62,37 +85,46 @@ def padded_length(lengths: Sequence[int], limit: int) -> int:
 def batches_by_length(
     lengths: Sequence[int], *, beams: int, limit: int
 ) -> list[list[int]]:
-    """Positions of documents in batches of similar length, those of the longest
-    documents first.
+    """Groups documents of similar length into batches, the longest documents first.
 
-    A batch is as many documents as fit BATCH_BEAM_TOKENS when each is padded. All
-    batches are about the same work; the longest documents come first, so that memory
-    runs out at once or not at all, and the rest, the smallest batch, comes last, so
-    that processes end together.
+    A batch holds as many documents as fit BATCH_BEAM_TOKENS when each is padded, so all
+    batches are about the same work. Because the longest documents come first, memory
+    runs out at once or not at all. The last batch holds what is left and is often the
+    smallest, so that processes end at about the same time.
 
     Args:
       lengths: source tokens of each document.
-      beams: hypotheses of each.
+      beams: hypotheses of each document.
       limit: source tokens that the network reads.
+
+    Returns:
+      The positions of the documents of each batch.
     """
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     batches: list[list[int]] = []
     while order:
-        fitting = BATCH_BEAM_TOKENS // (
-            beams * padded_length([lengths[order[0]]], limit)
-        )
+        longest = padded_length([lengths[order[0]]], limit)
+        fitting = BATCH_BEAM_TOKENS // (beams * longest)
         size = max(1, min(MAX_BATCH_HYPOTHESES // beams, fitting))
         batches.append(order[:size])
         order = order[size:]
     return batches
 
 
-def in_order(
+def restore_order(
     batches: Sequence[Sequence[int]], searched: Sequence[SearchedBatch]
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each document, in the order of the documents."""
-    found: list[list[Hypothesis]] = [[] for _ in range(sum(map(len, batches)))]
+    """Brings the hypotheses of batches back into the order of the documents.
+
+        batches    [2, 0]  [1]
+        searched   c  a    b       ->  a b c
+
+    Args:
+      batches: the positions of the documents of each batch.
+      searched: the result of each batch.
+    """
+    restored: list[list[Hypothesis]] = [[] for _ in range(sum(map(len, batches)))]
     for rows, batch in zip(batches, searched, strict=True):
-        for row, ranked in zip(rows, batch.found, strict=True):
-            found[row] = ranked
-    return found
+        for row, ranked in zip(rows, batch.hypotheses, strict=True):
+            restored[row] = ranked
+    return restored

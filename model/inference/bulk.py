@@ -1,5 +1,8 @@
-"""Windows of documents in, ranked summaries out: searches in processes where that pays,
-else in this one.
+"""Summaries of windows of documents, searched in this process or in several.
+
+A window is some hundred documents of a corpus. It is searched in batches of similar
+length: in the processes of a `SearchPool` where there is enough work for them, else in
+this process.
 """
 
 import threading
@@ -10,7 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precis.model.bundle.network_bundle import open_bundle
-from precis.model.inference.batches import SearchedBatch, batches_by_length, in_order
+from precis.model.inference.batches import (
+    SearchedBatch,
+    batches_by_length,
+    check_source_lengths,
+    restore_order,
+)
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.worker_pool import (
     Search,
@@ -23,8 +31,8 @@ from precis.model.search.config import check_coverage
 if TYPE_CHECKING:
     from precis.model.inference.searcher import Searcher
 
-# A process needs some seconds before it can search; fewer batches than this are done by
-# then.
+# A process needs some seconds before it can search. In that time, this process searches
+# a smaller number of batches than this.
 POOL_BATCHES = 4
 
 
@@ -32,12 +40,14 @@ class BulkSummarizer:
     """Summarizes many documents with a bundle; may be used from several threads.
 
     Attributes:
-      source_tokenizer: the bundle's, of sources.
-      max_source_tokens: what the network reads of a document.
+      tokenizer: the bundle's tokenizer of summaries.
+      source_tokenizer: the bundle's tokenizer of sources.
+      max_source_tokens: source tokens that the network reads.
+      pool: the search processes.
     """
 
     def __init__(self, search: Search, *, processes: int) -> None:
-        """Reads the bundle without its weights.
+        """Opens the bundle, but does not read its weights.
 
         Raises:
           UsageError: the folder is no complete bundle.
@@ -46,86 +56,100 @@ class BulkSummarizer:
         contents = open_bundle(search.bundle)
         check_model(search, contents.model_id)
         check_coverage(search.config, has_pointer=contents.config.pointer)
-        self.source_tokenizer, self.max_source_tokens = (
-            contents.source_tokenizer,
-            contents.config.max_source_tokens,
-        )
         self.tokenizer = contents.tokenizer
-        self._search, self._processes = search, processes
+        self.source_tokenizer = contents.source_tokenizer
+        self.max_source_tokens = contents.config.max_source_tokens
+        self.pool = SearchPool(search, processes=processes)
+        self._search = search
+        self._processes = processes
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
-        self.pool = SearchPool(search, processes=processes)
-
-    def batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
-        """Positions of the documents of a window, batch after batch."""
-        lengths = [min(len(source), self.max_source_tokens) for source in sources]
-        return batches_by_length(
-            lengths, beams=self._search.config.beam_width, limit=self.max_source_tokens
-        )
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
-        """Whether a window is work enough for processes of its own."""
-        return self._processes > 1 and len(self.batches(sources)) >= POOL_BATCHES
-
-    def begin(self, sources: Sequence[np.ndarray], *, in_processes: bool) -> "Window":
-        """Begins to search a window; one that is searched in this process waits until
-        its result is asked for.
+        """Whether a window is so much work that search processes are worth their start.
 
         Args:
-          sources: int32 [S] each, as the tokenizer gives them; cut at what the network
-              reads.
-          in_processes: whether to search in further processes.
+          sources: int32 [S] each.
         """
-        cut = [
-            self.source_tokenizer.cut(source, self.max_source_tokens)
-            for source in sources
-        ]
-        return Window(self, cut, self.batches(cut), in_processes=in_processes)
+        return self._processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
+
+    def begin(self, sources: Sequence[np.ndarray], *, in_processes: bool) -> "Window":
+        """Begins to search a window.
+
+        Args:
+          sources: int32 [S] each, cut at the network's source length.
+          in_processes: whether to search in the processes of the pool. Without them,
+            the search begins when the summaries are asked for.
+
+        Raises:
+          ValueError: a source is longer than the network reads.
+        """
+        sources = self._cut(sources)
+        check_source_lengths(sources, limit=self.max_source_tokens)
+        return Window(self, sources, self._batches(sources), in_processes=in_processes)
 
     def search_here(self, sources: list[np.ndarray]) -> SearchedBatch:
-        """Searches a batch in this process, which loads the weights for the first one."""
+        """Searches a batch in this process; the first call loads the weights."""
         with self._lock:
             if self._searcher is None:
                 self._searcher = load_searcher(self._search)
         return self._searcher.search_together(sources)
+
+    def _batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
+        """The positions of the documents of each batch of a window."""
+        return batches_by_length(
+            [len(source) for source in sources],
+            beams=self._search.config.beam_width,
+            limit=self.max_source_tokens,
+        )
+
+    def _cut(self, sources: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Cuts sources at the network's source length."""
+        limit = self.max_source_tokens
+        return [self.source_tokenizer.cut(source, limit) for source in sources]
 
 
 class Window:
     """Documents whose search has begun.
 
     Attributes:
-      searched: the batches, once `summaries` was called.
+      searched: the result of each batch, available after `summaries`.
     """
 
     def __init__(
         self,
         bulk: BulkSummarizer,
-        sources: list[np.ndarray],
+        sources: Sequence[np.ndarray],
         batches: list[list[int]],
         *,
         in_processes: bool,
     ) -> None:
-        self._bulk, self._batches = bulk, batches
-        self._sources = [[sources[row] for row in rows] for rows in batches]
-        self._futures: list[Future[SearchedBatch]] = (
-            [bulk.pool.submit(batch) for batch in self._sources] if in_processes else []
-        )
         self.searched: list[SearchedBatch] = []
+        self._bulk = bulk
+        self._batches = batches
+        self._sources = [[sources[row] for row in rows] for rows in batches]
+        self._futures: list[Future[SearchedBatch]] = []
+        if in_processes:
+            self._futures = [bulk.pool.submit(batch) for batch in self._sources]
 
     def summaries(self) -> list[list[Summary]]:
-        """The n best summaries of each document, in the order of the documents; fewer
-        where fewer can be written.
+        """Waits for the search.
+
+        Returns:
+          The n best summaries of each document, in the order of the documents; fewer
+          where fewer can be written.
 
         Raises:
           PrecisError: the search failed.
         """
-        self.searched = list(self._results())
+        self.searched = list(self._search())
         return [
             distinct_summaries(ranked, self._bulk.tokenizer)
-            for ranked in in_order(self._batches, self.searched)
+            for ranked in restore_order(self._batches, self.searched)
         ]
 
-    def _results(self) -> Iterator[SearchedBatch]:
+    def _search(self) -> Iterator[SearchedBatch]:
+        """Yields the result of each batch."""
         if self._futures:
             yield from map(self._bulk.pool.result, self._futures)
         else:

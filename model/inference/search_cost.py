@@ -1,4 +1,9 @@
-"""What a search cost, as sums that can be added up over tasks and runs."""
+"""The cost of a search: sums over documents that can be added up over tasks and runs.
+
+task 1     documents 512  source_tokens 190_112  process_seconds 61.2  ...
+task 2     documents 130  source_tokens  44_017  process_seconds 15.0  ...
+manifest   documents 642  source_tokens 234_129  process_seconds 76.2  ...
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,13 +15,13 @@ MEASURED = ("process_seconds", "wall_seconds")
 
 
 class Figures:
-    """Adds up batches as they come.
+    """Adds up the cost of batches.
 
     Attributes:
-      sums: documents; source_tokens, read by the network; padded_tokens, the same with
-        padding; summary_tokens, of the best hypotheses with their end tokens;
-        process_seconds of all processes; wall_seconds, while at least one batch was
-        searched.
+      sums: documents; source_tokens, without padding; padded_tokens, with padding;
+        summary_tokens, of the best hypotheses, end tokens included; process_seconds,
+        the search times of all batches added up; wall_seconds, the time in which at
+        least one batch was searched.
     """
 
     def __init__(self) -> None:
@@ -27,13 +32,18 @@ class Figures:
         self._searched_until = float("-inf")
 
     def add(self, batches: Iterable[SearchedBatch]) -> None:
-        """Adds batches, none of which began before one that was added earlier."""
+        """Adds batches; none may have started before a batch of an earlier call.
+
+        batch 1    |---------|
+        batch 2         |---------|
+        wall       |--------------|
+        """
         for batch in sorted(batches, key=lambda batch: batch.started):
-            self.sums["documents"] += len(batch.found)
+            self.sums["documents"] += len(batch.hypotheses)
             self.sums["source_tokens"] += batch.source_tokens
             self.sums["padded_tokens"] += batch.padded_tokens
             self.sums["summary_tokens"] += sum(
-                len(ranked[0].tokens) for ranked in batch.found
+                len(ranked[0].tokens) for ranked in batch.hypotheses
             )
             self.sums["process_seconds"] += batch.ended - batch.started
             self.sums["wall_seconds"] += max(
@@ -43,31 +53,38 @@ class Figures:
 
 
 def describe(sums: Mapping[str, float]) -> dict[str, Any]:
-    """The sums with what follows from them: the share of padding, and documents and
-    summary tokens a second of `wall_seconds`.
+    """The sums, rounded, with the ratios that follow from them.
+
+    Returns:
+      The sums; padding_share, from 0 to 1; documents_per_second and
+      summary_tokens_per_second of `wall_seconds`, None if nothing was searched.
     """
-    wall, padded = sums["wall_seconds"], sums["padded_tokens"]
+    wall = sums["wall_seconds"]
+    padded = sums["padded_tokens"]
+    padding_share = round(1 - sums["source_tokens"] / padded, 4) if padded else 0.0
+    documents_per_second = round(sums["documents"] / wall, 2) if wall else None
+    tokens_per_second = round(sums["summary_tokens"] / wall, 1) if wall else None
     return {
         **{name: int(sums[name]) for name in COUNTED},
-        "padding_share": round(1 - sums["source_tokens"] / padded, 4)
-        if padded
-        else 0.0,
+        "padding_share": padding_share,
         **{name: round(sums[name], 3) for name in MEASURED},
-        "documents_per_second": round(sums["documents"] / wall, 2) if wall else None,
-        "summary_tokens_per_second": round(sums["summary_tokens"] / wall, 1)
-        if wall
-        else None,
+        "documents_per_second": documents_per_second,
+        "summary_tokens_per_second": tokens_per_second,
     }
 
 
 def in_one_line(search: Mapping[str, Any]) -> str:
-    """What `describe` gave, for the end of a run."""
-    return (
-        f"search: {search['documents']} documents, {search['source_tokens']} source tokens ({search['padding_share']:.1%} padding), "
-        f"{search['summary_tokens']} summary tokens; {search['process_seconds']:.1f} s of processes in {search['wall_seconds']:.1f} s"
-        + (
-            f": {search['documents_per_second']} documents/s, {search['summary_tokens_per_second']} tokens/s"
-            if search["documents"]
-            else ""
-        )
+    """The result of `describe` as one line, for the end of a run."""
+    line = (
+        f"search: {search['documents']} documents, {search['source_tokens']} source "
+        f"tokens ({search['padding_share']:.1%} padding), "
+        f"{search['summary_tokens']} summary tokens; "
+        f"{search['process_seconds']:.1f} s of processes in "
+        f"{search['wall_seconds']:.1f} s"
     )
+    if search["documents"]:
+        line += (
+            f": {search['documents_per_second']} documents/s, "
+            f"{search['summary_tokens_per_second']} tokens/s"
+        )
+    return line

@@ -1,6 +1,4 @@
-"""Token ids of documents in, ranked hypotheses as token ids out: searches batches of
-documents of similar length.
-"""
+"""Search in batches: token ids of documents in, ranked hypotheses out."""
 
 import dataclasses
 import math
@@ -14,27 +12,31 @@ from precis.model.inference.batches import (
     Hypothesis,
     SearchedBatch,
     batches_by_length,
-    in_order,
+    check_source_lengths,
     padded_length,
+    restore_order,
 )
 from precis.model.network.generator import Generator
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
 from precis.model.search.greedy import greedy_search
-from precis.model.search.rules import is_possible
+from precis.model.search.rules import Hypotheses, is_possible
 
 
 class Searcher:
-    """Searches summaries with one network and one configuration; compiled once, for
-    batches of any shape.
+    """Searches summaries with one network and one configuration.
+
+    The search is compiled once, for batches of any shape.
 
     Attributes:
-      config: the search, its lengths cut at what the network can write.
+      config: the search settings; its lengths are limited to what the network can
+        write.
       special: the ids of special tokens.
-      max_source_tokens: what the network reads of a document.
-      search_batch: source int32 [B, S] -> tokens int32 [B, N, T], scores float32 [B,
-        N], whether there is such a summary bool [B, N], log_probs float32 [B, N],
-        margins float32 [B, N], NaN where no hypothesis is behind.
+      max_source_tokens: source tokens that the network reads.
+      search_batch: source int32 [B, S] -> tokens int32 [B, N, T]; scores float32
+        [B, N]; exists bool [B, N], False where there are fewer than N hypotheses;
+        log_probs float32 [B, N]; margins float32 [B, N], NaN for the last hypothesis of
+        a beam. N is `config.n_best`.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class Searcher:
             max_summary_tokens=limit,
             min_summary_tokens=min(config.min_summary_tokens, limit - 1),
         )
-        self.special, self.max_source_tokens = special, network.config.max_source_tokens
-        self._network, self._pad_id = network, network.config.pad_id
+        self.special = special
+        self.max_source_tokens = network.config.max_source_tokens
+        self._network = network
+        self._pad_id = network.config.pad_id
         self.search_batch = tf.function(
             self._search_batch,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -56,29 +60,37 @@ class Searcher:
         )
 
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
-        """The n best hypotheses of each document, in the order of the documents; fewer
-        where fewer can be written.
+        """Searches any number of documents.
 
         Args:
-          sources: int32 [S] each; what is longer than the network's source length is
-              cut.
+          sources: int32 [S] each, cut at the network's source length.
+
+        Returns:
+          The n best hypotheses of each document, in the order of the documents; fewer
+          where fewer can be written.
+
+        Raises:
+          ValueError: a source is longer than the network reads.
         """
-        cut = [source[: self.max_source_tokens] for source in sources]
+        check_source_lengths(sources, limit=self.max_source_tokens)
         batches = batches_by_length(
-            [len(source) for source in cut],
+            [len(source) for source in sources],
             beams=self.config.beam_width,
             limit=self.max_source_tokens,
         )
-        return in_order(
+        return restore_order(
             batches,
-            [self.search_together([cut[row] for row in rows]) for rows in batches],
+            [self.search_together([sources[row] for row in rows]) for rows in batches],
         )
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
-        """Searches documents as one batch; none is longer than the network's source
-        length.
+        """Searches documents as one batch.
+
+        Args:
+          sources: int32 [S] each, cut at the network's source length.
         """
-        started, lengths = time.monotonic(), [len(source) for source in sources]
+        started = time.monotonic()
+        lengths = [len(source) for source in sources]
         padded = np.full(
             (len(sources), padded_length(lengths, self.max_source_tokens)),
             self._pad_id,
@@ -86,21 +98,25 @@ class Searcher:
         )
         for row, source in enumerate(sources):
             padded[row, : len(source)] = source
-        tokens, scores, is_one, log_probs, margins = (
+        results = [
             part.numpy().tolist() for part in self.search_batch(tf.constant(padded))
-        )
-        ranked = zip(is_one, tokens, scores, log_probs, margins, strict=True)
-        found = [
-            [self._found(*one) for is_one, *one in zip(*parts, strict=True) if is_one]
-            for parts in ranked
+        ]
+        hypotheses = [
+            [
+                self._make_hypothesis(tokens, score, log_prob, margin)
+                for tokens, score, exists, log_prob, margin in zip(*ranked, strict=True)
+                if exists
+            ]
+            for ranked in zip(*results, strict=True)
         ]
         return SearchedBatch(
-            found, sum(lengths), padded.size, started, time.monotonic()
+            hypotheses, sum(lengths), padded.size, started, time.monotonic()
         )
 
-    def _found(
+    def _make_hypothesis(
         self, tokens: list[int], score: float, log_prob: float, margin: float
     ) -> Hypothesis:
+        """A hypothesis without the padding behind its end token."""
         end = self.special.end_id
         return Hypothesis(
             tokens[: tokens.index(end) + 1] if end in tokens else tokens,
@@ -110,22 +126,35 @@ class Searcher:
         )
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        batch, memory = tf.shape(source)[0], self._network.encode(source)
-        arguments = {"batch": batch, "config": self.config, "special": self.special}
-        if self.config.beam_width == 1:
-            found = greedy_search(self._network, memory, **arguments)
-        else:
-            coverage = (
-                self._network.coverage_penalty if self.config.coverage_penalty else None
-            )
-            found = beam_search(self._network, memory, **arguments, coverage=coverage)
-        # Behind the last hypothesis there is none, and nothing behind one that cannot
-        # be.
-        next_scores = tf.pad(found.scores[:, 1:], [[0, 0], [0, 1]])
-        is_next = tf.pad(is_possible(found.log_probs[:, 1:]), [[0, 0], [0, 1]])
-        margins = tf.where(is_next, found.scores - next_scores, float("nan"))
-        is_one = is_possible(found.log_probs)
+        """The graph of `search_batch`."""
+        ranked = self._run_search(source)
+        exists = is_possible(ranked.log_probs)
+        # The last hypothesis has no next one, and an impossible one does not count.
+        next_scores = tf.pad(ranked.scores[:, 1:], [[0, 0], [0, 1]])
+        next_exists = tf.pad(exists[:, 1:], [[0, 0], [0, 1]])
+        margins = tf.where(next_exists, ranked.scores - next_scores, float("nan"))
         return tuple(
             part[:, : self.config.n_best]
-            for part in (found.tokens, found.scores, is_one, found.log_probs, margins)
+            for part in (
+                ranked.tokens,
+                ranked.scores,
+                exists,
+                ranked.log_probs,
+                margins,
+            )
         )
+
+    def _run_search(self, source: tf.Tensor) -> Hypotheses:
+        """Runs greedy search for a beam of width 1, else beam search."""
+        memory = self._network.encode(source)
+        arguments = {
+            "batch": tf.shape(source)[0],
+            "config": self.config,
+            "special": self.special,
+        }
+        if self.config.beam_width == 1:
+            return greedy_search(self._network, memory, **arguments)
+        coverage = None
+        if self.config.coverage_penalty:
+            coverage = self._network.coverage_penalty
+        return beam_search(self._network, memory, **arguments, coverage=coverage)

@@ -1,4 +1,4 @@
-"""Token ids of documents in, ranked summaries as text out."""
+"""Summaries as text: token ids of documents in, ranked summaries out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, cast
@@ -10,21 +10,22 @@ from precis.model.inference.searcher import Searcher
 from precis.model.network.generator import Generator
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 
 
 class Summary(NamedTuple):
-    """One hypothesis for a document.
+    """One summary of a document.
 
     Attributes:
-      text: one sentence a line.
+      text: the summary, one sentence a line.
       score: its log-probability after the length penalty.
-      mean_log_prob: the mean log-probability of its tokens with the end token. As in
-        the search, what is given costs nothing, and probabilities that a rule took away
-        are shared out to nobody.
-      margin: its score less that of the next hypothesis in the beam; None where there
-          is none.
+      mean_log_prob: the mean log-probability of its tokens, the end token included. As
+        in the search, a token that is given, such as a prefix, has the log-probability
+        zero, and the probabilities of tokens that a rule forbids are not distributed
+        over the others.
+      margin: its score minus the score of the next hypothesis in the beam; None for
+        the last one.
     """
 
     text: str
@@ -37,87 +38,102 @@ class Summarizer:
     """Writes summaries with one network and one configuration.
 
     Attributes:
-      network: what it was made from.
-      searcher: finds the tokens.
-      tokenizer: reads them back.
-      source_tokenizer: of the sources.
-      max_source_tokens: what the network reads of a document.
+      network: the network that writes.
+      searcher: searches the token ids of summaries.
+      tokenizer: decodes the token ids of summaries.
+      source_tokenizer: cuts the token ids of sources.
+      max_source_tokens: source tokens that the network reads.
     """
 
     def __init__(
         self,
         network: Generator,
-        tokenizer: Tokenizer | ImportedTokenizer,
+        tokenizer: AnyTokenizer,
         config: SearchConfig,
         special: SpecialTokens | None = None,
-        source_tokenizer: Tokenizer | ImportedTokenizer | None = None,
+        source_tokenizer: AnyTokenizer | None = None,
     ) -> None:
-        """Takes what a bundle holds.
+        """Takes the parts of a bundle.
 
-        Without `special`, the tokenizer is one of our own and says itself what the
-        special tokens are. Without a source tokenizer it cuts the sources too.
+        Args:
+          network: the network that writes.
+          tokenizer: the tokenizer of summaries.
+          config: the search settings.
+          special: the special tokens; by default those of `tokenizer`, which then is a
+            tokenizer of this project.
+          source_tokenizer: the tokenizer of sources; by default `tokenizer`.
         """
-        self.network, self.tokenizer, self.source_tokenizer = (
-            network,
-            tokenizer,
-            source_tokenizer or tokenizer,
-        )
+        self.network = network
+        self.tokenizer = tokenizer
+        self.source_tokenizer = source_tokenizer or tokenizer
         self.searcher = Searcher(
             network, config=config, special=special_tokens(tokenizer, special)
         )
         self.max_source_tokens = self.searcher.max_source_tokens
 
     def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
-        """The n best summaries of each document, in the order of the documents; fewer
-        where fewer can be written.
+        """Writes the summaries of any number of documents.
+
+        Sources of records may be longer than the network reads, because records are
+        prepared for networks of different lengths. They are cut here.
 
         Args:
-          sources: int32 [S] each; what is longer than the network's source length is
-              cut.
+          sources: int32 [S] each.
+
+        Returns:
+          The n best summaries of each document, in the order of the documents; fewer
+          where fewer can be written.
         """
-        cut = [
+        cut_sources = [
             self.source_tokenizer.cut(source, self.max_source_tokens)
             for source in sources
         ]
         return [
             distinct_summaries(ranked, self.tokenizer)
-            for ranked in self.searcher.search(cut)
+            for ranked in self.searcher.search(cut_sources)
         ]
 
 
 def distinct_summaries(
-    ranked: Sequence[Hypothesis], tokenizer: Tokenizer | ImportedTokenizer
+    ranked: Sequence[Hypothesis], tokenizer: AnyTokenizer
 ) -> list[Summary]:
-    """The summaries of one document, best first, without those that differ from a
-    better one in white space only.
+    """The summaries of one document, best first.
+
+    A summary that differs from a better one in white space only is left out.
     """
-    texts = tokenizer.decode([found.tokens for found in ranked])
+    texts = tokenizer.decode([hypothesis.tokens for hypothesis in ranked])
     distinct: dict[str, Hypothesis] = {}
-    for text, found in zip(texts, ranked, strict=True):
-        distinct.setdefault(normalise(text), found)
+    for text, hypothesis in zip(texts, ranked, strict=True):
+        distinct.setdefault(normalise(text), hypothesis)
     return [
         Summary(
-            text, found.score, found.log_prob / max(1, len(found.tokens)), found.margin
+            text,
+            hypothesis.score,
+            hypothesis.log_prob / max(1, len(hypothesis.tokens)),
+            hypothesis.margin,
         )
-        for text, found in distinct.items()
+        for text, hypothesis in distinct.items()
     ]
 
 
 def special_tokens(
-    tokenizer: Tokenizer | ImportedTokenizer, stated: SpecialTokens | None = None
+    tokenizer: AnyTokenizer, stated: SpecialTokens | None = None
 ) -> SpecialTokens:
-    """The ids that a search needs: those a bundle states, or those of our own
-    tokenizer: padding, unknown and start are never written.
+    """The special tokens of a search.
+
+    Args:
+      tokenizer: the tokenizer of summaries.
+      stated: the special tokens that a bundle states; they are returned as they are.
+        Without them, `tokenizer` is a tokenizer of this project, and its padding,
+        unknown and start tokens are never written.
     """
     if stated is not None:
         return stated
     tokenizer = cast(Tokenizer, tokenizer)
-    suppressed = tuple(
-        sorted({tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id})
-    )
+    suppressed = {tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id}
     return SpecialTokens(
         start_id=tokenizer.start_id,
         end_id=tokenizer.end_id,
         pad_id=tokenizer.pad_id,
-        suppressed=suppressed,
+        suppressed=tuple(sorted(suppressed)),
     )
