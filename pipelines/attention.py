@@ -1,5 +1,7 @@
-"""`precis attention`: bundle + text -> a picture of what the network reads. Thin: the
-work is in `precis.model.inference.attention` and `precis.model.inference.heat_map`.
+"""`precis attention`: bundle + text -> a picture of the attention weights.
+
+The work is in `precis.model.inference.attention` and
+`precis.model.inference.heat_map`.
 """
 
 import os
@@ -17,7 +19,7 @@ from precis.model.search.config import check_coverage
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags import read_flags
-from precis.pipelines.options import ATTENTION
+from precis.pipelines.options import ATTENTION, AttentionOptions
 
 
 def attention(**flags: Any) -> str:
@@ -31,42 +33,39 @@ def attention(**flags: Any) -> str:
 
     Raises:
       UsageError: no bundle, no text, or a block, layer or head that the network does
-          not have.
-      DataError: a damaged bundle, or a text that is no UTF-8.
+        not have.
+      DataError: a damaged bundle, or a text that is not UTF-8.
     """
-    own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
-    options, decoding = read_flags(ATTENTION, {**own, **flags})
+    bundle_flags = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
+    options, decoding = read_flags(ATTENTION, {**bundle_flags, **flags})
     contents = open_bundle(options.bundle)
     check_prefix(options.task_prefix, contents)
     check_coverage(decoding, has_pointer=contents.config.pointer)
-    text = Article.from_text(
-        _read(options.text, "--text"), strip_boilerplate=options.strip_boilerplate
-    ).body
-    if not text:
-        raise UsageError(
-            f"--text {options.text} holds no text; name a file with an article"
-        )
-    summary = (
-        normalise(_read(options.summary, "--summary")) if options.summary else None
-    )
+    text = options.task_prefix + _read_body(options)
+    summary = None
+    if options.summary:
+        summary = normalise(_read_text(options.summary, "--summary"))
+    # They import TensorFlow, which takes seconds; the flags are checked first.
     from precis.model.inference.attention import read_attention
     from precis.model.inference.heat_map import draw
 
-    seen = read_attention(
+    weights = read_attention(
         load_bundle(options.bundle),
-        options.task_prefix + text,
+        text,
         block=options.block,
         layer=options.layer,
         decoding=decoding,
         summary=summary,
     )
-    if options.head > len(seen.weights):
+    heads = len(weights.weights)
+    if options.head > heads:
         raise UsageError(
-            f"--head {options.head}: the block {options.block} has the heads 1 to {len(seen.weights)}"
+            f"--head {options.head}: the block {options.block} has the heads 1 to "
+            f"{heads}"
         )
     with files.write_aside(options.output) as file:
         draw(
-            seen,
+            weights,
             file,
             heads=[options.head] if options.head else None,
             most_columns=options.columns,
@@ -74,7 +73,20 @@ def attention(**flags: Any) -> str:
     return options.output
 
 
-def _read(path: str, flag: str) -> str:
+def _read_body(options: AttentionOptions) -> str:
+    """The body of the article in the file `--text`."""
+    body = Article.from_text(
+        _read_text(options.text, "--text"), strip_boilerplate=options.strip_boilerplate
+    ).body
+    if not body:
+        raise UsageError(
+            f"--text {options.text} holds no text; name a file with an article"
+        )
+    return body
+
+
+def _read_text(path: str, flag: str) -> str:
+    """The text of a file that a flag names."""
     if not files.exists(path) or os.path.isdir(path):
         raise UsageError(
             f"{flag} {path}: there is no such file; name one with plain text"

@@ -1,5 +1,6 @@
-"""`precis export`: bundle -> TensorFlow SavedModel. Thin: the work is in
-`precis.model.inference.export`, and no part of it needs Beam.
+"""`precis export`: bundle -> TensorFlow SavedModel.
+
+The graph is built in `precis.model.inference.export`. Nothing here needs Beam.
 """
 
 import contextlib
@@ -24,19 +25,25 @@ from precis.pipelines.options import EXPORT, ExportOptions, decode_id
 
 MANIFEST_FILE = "manifest.json"
 PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")
-# What a caller of the SavedModel has to know; it stands in its manifest.
+# How to call the SavedModel; written into its manifest.
 USE = {
     "needs": "import tensorflow, tensorflow_text",
     "signature": "serving_default",
     "input": {"articles": "string [B], UTF-8, as they were read"},
     "output": {
         "summaries": "string [B, N], best first, N = n_best; one sentence a line",
-        "scores": "float32 [B, N], falling; -inf where a summary is empty because there is none",
+        "scores": (
+            "float32 [B, N], falling; "
+            "-inf where a summary is empty because there is none"
+        ),
     },
     "cleaned_inside": [
         "bytes that are no UTF-8 become U+FFFD",
         "boilerplate before the story is left out, if strip_boilerplate",
-        "invisible characters are removed, Unicode is composed (NFC), white space and line breaks become single spaces",
+        (
+            "invisible characters are removed, Unicode is composed (NFC), "
+            "white space and line breaks become single spaces"
+        ),
         "what is longer than max_source_tokens is cut",
     ],
     "not_inside": "decoding of files and formats: markup, other character encodings",
@@ -44,7 +51,7 @@ USE = {
 
 
 def export(**flags: Any) -> dict[str, Any]:
-    """Writes a bundle as a SavedModel that needs nothing of precis.
+    """Writes a bundle as a SavedModel that runs without precis.
 
     Args:
       **flags: the fields of `ExportOptions` and `SearchConfig`.
@@ -57,8 +64,19 @@ def export(**flags: Any) -> dict[str, Any]:
       DataError: a damaged bundle.
       JobError: TensorFlow could not write.
     """
-    own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
-    options, decoding = read_flags(EXPORT, {**own, **flags})
+    bundle_flags = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
+    options, decoding = read_flags(EXPORT, {**bundle_flags, **flags})
+    description = _check(options, decoding)
+    finished = _read_finished(options.output, description)
+    return finished or _write(options, decoding, description)
+
+
+def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
+    """Checks the bundle and the flags before anything is loaded.
+
+    Returns:
+      The manifest of the export, except the checksums of its files.
+    """
     from precis.model.inference.export import tokenizer_with_graph
 
     contents = open_bundle(options.bundle)
@@ -66,7 +84,7 @@ def export(**flags: Any) -> dict[str, Any]:
     tokenizer_with_graph(contents.source_tokenizer)
     check_coverage(decoding, has_pointer=contents.config.pointer)
     check_prefix(options.task_prefix, contents)
-    description = {
+    return {
         "kind": "saved_model",
         "model_id": contents.model_id,
         "decode_id": decode_id(decoding, options.precision),
@@ -78,42 +96,49 @@ def export(**flags: Any) -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "use": USE,
     }
-    return _finished(options.output, description) or _write(
-        options, decoding, description
-    )
 
 
-def _finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
-    """The manifest of the same export that was made before, or None where the folder is
-    free.
+def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
+    """Reads the manifest of an earlier export with the same description.
+
+    Returns:
+      The manifest, or None if the folder is empty or missing.
 
     Raises:
-      UsageError: it holds anything else.
+      UsageError: the folder holds anything else.
     """
     path = files.join(output, MANIFEST_FILE)
     if files.exists(path):
-        found = files.read_json(path)
-        checksums = found.pop("sha256", {})
-        if found == description and all(
+        manifest = files.read_json(path)
+        checksums = manifest.pop("sha256", {})
+        if manifest == description and all(
             _holds(files.join(output, name), sha256)
             for name, sha256 in checksums.items()
         ):
-            return {**found, "sha256": checksums}
+            return {**manifest, "sha256": checksums}
     fs, name = files.filesystem(output)
-    if fs.exists(name) and not (fs.isdir(name) and not fs.ls(name)):
+    is_empty_folder = fs.isdir(name) and not fs.ls(name)
+    if fs.exists(name) and not is_empty_folder:
         raise UsageError(
-            f"{output} holds something else than this export; name another --output, or remove that folder"
+            f"{output} holds something else than this export; name another --output, "
+            "or remove that folder"
         )
     return None
 
 
 def _holds(path: str, sha256: str) -> bool:
+    """Whether a file exists and has a checksum."""
     return files.exists(path) and files.sha256_file(path) == sha256
 
 
 def _write(
     options: ExportOptions, decoding: SearchConfig, description: dict[str, Any]
 ) -> dict[str, Any]:
+    """Writes the SavedModel, then its manifest.
+
+    Returns:
+      The content of the manifest.
+    """
     import tensorflow as tf
 
     from precis.model.inference.export import SummarizingModule, save_graph
@@ -129,38 +154,34 @@ def _write(
             save_graph(module, folder)
         except tf.errors.OpError as error:
             raise JobError(
-                f"{options.output} could not be written: {error.message}; make room or name another --output"
+                f"{options.output} could not be written: {error.message}; make room or "
+                "name another --output"
             ) from error
-        names = sorted(
-            os.path.relpath(os.path.join(where, name), folder)
-            for where, _, found in os.walk(folder)
-            for name in found
-        )
-        manifest = {
-            **description,
-            "sha256": {
-                name: files.sha256_file(os.path.join(folder, name)) for name in names
-            },
-        }
+        manifest = {**description, "sha256": _checksums(folder)}
         files.write_json(os.path.join(folder, MANIFEST_FILE), manifest)
     return manifest
 
 
+def _checksums(folder: str) -> dict[str, str]:
+    """The checksum of every file below a local folder, by its path in the folder."""
+    names = sorted(
+        os.path.relpath(os.path.join(parent, name), folder)
+        for parent, _, file_names in os.walk(folder)
+        for name in file_names
+    )
+    return {name: files.sha256_file(os.path.join(folder, name)) for name in names}
+
+
 @contextlib.contextmanager
 def _folder_aside(output: str) -> Iterator[str]:
-    """A local folder that becomes `output` when the block ends without an error; what a
-    killed process left of it is removed.
+    """A local folder that becomes `output` if the block ends without an error.
+
+    The folder that a killed process left aside is removed first.
     """
     if not files.is_local(output):
         with tempfile.TemporaryDirectory() as folder:
             yield folder
-            manifest = os.path.join(folder, MANIFEST_FILE)
-            content = files.read_bytes(manifest)
-            os.remove(manifest)
-            files.copy_tree(folder, output)
-            files.write_bytes(
-                files.join(output, MANIFEST_FILE), content
-            )  # last: an object store renames no folder
+            _upload(folder, output)
         return
     _, name = files.filesystem(output)
     aside = name + files.ASIDE
@@ -171,3 +192,14 @@ def _folder_aside(output: str) -> Iterator[str]:
         os.replace(aside, name)
     finally:
         files.remove(aside)
+
+
+def _upload(folder: str, output: str) -> None:
+    """Copies a folder to an object store, the manifest last: a store cannot rename a
+    folder, so the manifest says that the export is complete.
+    """
+    manifest = os.path.join(folder, MANIFEST_FILE)
+    content = files.read_bytes(manifest)
+    os.remove(manifest)
+    files.copy_tree(folder, output)
+    files.write_bytes(files.join(output, MANIFEST_FILE), content)

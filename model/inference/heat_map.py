@@ -1,22 +1,22 @@
-"""Attention weights as a picture: a heat map for each head, written tokens down, read
-tokens across.
+"""Attention weights as a picture: one heat map for each head, in which the written
+tokens are the rows and the tokens that are read the columns.
 """
 
 import math
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from precis.model.inference.attention import HeadWeights
 from precis.model.tokenization.wordpiece import LINE_BREAK
 
-_CELL = 0.19  # inches for a token
-_MOST_ACROSS = 30.0  # inches
-_DPI = 100
+_CELL_INCHES = 0.19
+_MAX_WIDTH_INCHES = 30.0
+_DOTS_PER_INCH = 100
 
 
 def draw(
-    seen: HeadWeights,
+    attention: HeadWeights,
     file: IO[bytes],
     *,
     heads: list[int] | None = None,
@@ -25,73 +25,58 @@ def draw(
     """Writes a PNG.
 
     Args:
-      seen: the weights.
-      file: where to.
-      heads: which, from 1; all of them without.
-      most_columns: tokens across, at most: those that are read most, in their order. 0
-          shows all.
+      attention: the weights and their tokens.
+      file: the file to write to.
+      heads: the heads to draw, from 1; by default all.
+      most_columns: the largest number of columns. The tokens with the largest weights
+        are drawn, in their order. 0 draws all.
     """
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    chosen = heads or list(range(1, len(seen.weights) + 1))
-    weights = seen.weights[[head - 1 for head in chosen]]  # [H, T, S]
+    heads = heads or list(range(1, len(attention.weights) + 1))
+    weights = attention.weights[[head - 1 for head in heads]]  # [H, T, S]
     columns = most_read(weights, most_columns)
-    shown = weights[:, :, columns]
-    height, width = len(seen.rows) * _CELL + 1.4, len(columns) * _CELL + 1.6
-    across = max(
-        1,
-        min(len(chosen), int(_MOST_ACROSS // width), math.ceil(math.sqrt(len(chosen)))),
-    )
-    down = -(-len(chosen) // across)
+    drawn = weights[:, :, columns]
+    map_height = len(attention.rows) * _CELL_INCHES + 1.4
+    map_width = len(columns) * _CELL_INCHES + 1.6
+    across = _maps_across(len(heads), map_width)
+    down = -(-len(heads) // across)
     figure, grid = pyplot.subplots(
         down,
         across,
-        figsize=(across * width + 1.0, down * height + 0.8),
+        figsize=(across * map_width + 1.0, down * map_height + 0.8),
         squeeze=False,
         layout="constrained",
-        dpi=_DPI,
+        dpi=_DOTS_PER_INCH,
     )
-    for place, axes in enumerate(grid.flat):
-        if place >= len(chosen):
-            axes.axis("off")
-            continue
+    largest = max(float(drawn.max()), 1e-6)
+    for axes, head, head_weights in zip(grid.flat, heads, drawn, strict=False):
         image = axes.imshow(
-            shown[place],
-            aspect="auto",
-            cmap="viridis",
-            vmin=0.0,
-            vmax=max(float(shown.max()), 1e-6),
+            head_weights, aspect="auto", cmap="viridis", vmin=0.0, vmax=largest
         )
-        axes.set_title(
-            f"head {chosen[place]}" if seen.block != "copy" else "copy distribution",
-            fontsize=10,
-        )
-        axes.set_xticks(
-            range(len(columns)),
-            [_label(seen.columns[column]) for column in columns],
-            rotation=90,
-            fontsize=7,
-        )
-        axes.set_yticks(
-            range(len(seen.rows)), [_label(row) for row in seen.rows], fontsize=7
-        )
-        axes.set_xlabel("read", fontsize=8)
-        axes.set_ylabel("written" if seen.block != "encoder" else "reads", fontsize=8)
+        _label_axes(axes, attention, head, columns)
+    for axes in grid.flat[len(heads) :]:
+        axes.axis("off")
     bar = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30)
     bar.set_label("attention weight", fontsize=9)
-    figure.suptitle(
-        _title(seen, len(columns), float(shown.sum() / weights.sum())), fontsize=11
-    )
+    share = float(drawn.sum() / weights.sum())
+    figure.suptitle(_title(attention, len(columns), share), fontsize=11)
     figure.savefig(file, format="png")
     pyplot.close(figure)
 
 
 def most_read(weights: np.ndarray, most: int) -> np.ndarray:
-    """The columns of weights [H, T, S] that have the largest single weights, at most
-    `most` of them, in their order; 0 takes all.
+    """The columns with the largest weights, in their order.
+
+    Args:
+      weights: [H, T, S].
+      most: the largest number of columns; 0 takes all.
+
+    Returns:
+      int64 [at most S]; a column is judged by its largest single weight.
     """
     columns = weights.shape[2]
     if not most or columns <= most:
@@ -99,19 +84,52 @@ def most_read(weights: np.ndarray, most: int) -> np.ndarray:
     return np.sort(np.argsort(-weights.max(axis=(0, 1)), kind="stable")[:most])
 
 
-def _title(seen: HeadWeights, columns: int, share: float) -> str:
-    name = (
-        "copy distribution"
-        if seen.block == "copy"
-        else f"{seen.block} attention, layer {seen.layer}"
+def _maps_across(count: int, map_width: float) -> int:
+    """How many maps stand side by side: about as many as stand one below the other,
+    as far as the width of the picture allows.
+
+    Args:
+      count: the number of maps.
+      map_width: inches.
+    """
+    fitting = int(_MAX_WIDTH_INCHES // map_width)
+    return max(1, min(count, fitting, math.ceil(math.sqrt(count))))
+
+
+def _label_axes(
+    axes: Any, attention: HeadWeights, head: int, columns: np.ndarray
+) -> None:
+    """Writes the title of one heat map and the tokens of its rows and columns."""
+    title = "copy distribution" if attention.block == "copy" else f"head {head}"
+    axes.set_title(title, fontsize=10)
+    axes.set_xticks(
+        range(len(columns)),
+        [_label(attention.columns[column]) for column in columns],
+        rotation=90,
+        fontsize=7,
     )
-    if columns == len(seen.columns):
+    axes.set_yticks(
+        range(len(attention.rows)), [_label(row) for row in attention.rows], fontsize=7
+    )
+    axes.set_xlabel("read", fontsize=8)
+    axes.set_ylabel("reads" if attention.block == "encoder" else "written", fontsize=8)
+
+
+def _title(attention: HeadWeights, columns: int, share: float) -> str:
+    """The title of the picture; `share` of the weights is in the drawn `columns`."""
+    name = f"{attention.block} attention, layer {attention.layer}"
+    if attention.block == "copy":
+        name = "copy distribution"
+    if columns == len(attention.columns):
         return name
-    return f"{name}: the {columns} of {len(seen.columns)} tokens that are read most, which hold {share:.0%} of the weight"
+    return (
+        f"{name}: the {columns} of {len(attention.columns)} tokens that are read most, "
+        f"which hold {share:.0%} of the weight"
+    )
 
 
 def _label(piece: str) -> str:
-    """A token without what a picture takes for a formula, and its line break as the
-    font has it.
+    """A token as a label: `$` is escaped because it begins a formula, and a line break
+    is a character that the font has.
     """
     return piece.replace("$", r"\$").replace(LINE_BREAK, "↵")
