@@ -1,8 +1,15 @@
 """Inference: documents in, summaries out.
 
-`batches` groups documents by length, `searcher` searches a batch, `worker_pool` does so
-in processes, `bulk` for windows of documents, `search_cost` counts; `summarizer` turns
-token ids into ranked texts. `sentence_vectors` and `sentence_scorer` score sentences
-with a network. `export` makes one graph of text cleaning (`text_operations`), tokenizer
-and search. `attention` and `heat_map` show what a network reads.
+batches            groups documents of similar length
+searcher           searches a batch with a network
+summarizer         turns hypotheses into ranked texts
+worker_pool        searches in processes
+bulk               searches windows of documents, in processes where that pays
+search_cost        adds up tokens and seconds
+sentence_vectors   computes vectors of sentences with an encoder
+sentence_scorer    scores sentences with an extractor
+text_operations    cleans text with TensorFlow operations
+export             makes one graph of text cleaning, tokenizer and search
+attention          reads attention weights
+heat_map           draws them
 """

@@ -1,8 +1,9 @@
-"""Scores of sentences by a trained network, and the bundle that holds it.
+"""Scores of sentences by a trained network, and the bundle that holds the network.
 
-config.json            shape of the extractor; of the encoder, where there is one, with the number format its layers compute in
-tokenizer/             of the encoder
-weights.safetensors    both networks' weights
+config.json            shape of the extractor; shape and precision of the encoder,
+                       if there is one
+tokenizer/             the encoder's
+weights.safetensors    weights of both networks
 """
 
 import dataclasses
@@ -25,17 +26,24 @@ from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
 
-if TYPE_CHECKING:  # TensorFlow takes seconds to import
+if TYPE_CHECKING:  # TensorFlow takes seconds to import.
     from precis.model.network.extractor import Extractor
 
+# Sentences that the windows of a long document share.
 _OVERLAP_SENTENCES = 8
+# Windows that the network reads in one call.
 _BATCH_WINDOWS = 64
+# Windows are padded to a multiple of it.
 _LENGTH_STEP = 8
 
 
 class Inputs(NamedTuple):
-    """What the extractor reads of B windows of N sentences: vectors float32 [B, N, D],
-    features float32 [B, N, F], places int32 [B, N].
+    """The inputs of the extractor, for B windows of N sentences.
+
+    Attributes:
+      vectors: float32 [B, N, D].
+      features: float32 [B, N, F]; here F is the number of features.
+      places: int32 [B, N], the place of each sentence in its document; -1 is padding.
     """
 
     vectors: np.ndarray
@@ -45,37 +53,37 @@ class Inputs(NamedTuple):
 
 def pad_inputs(
     vectors: Sequence[np.ndarray],
-    own_features: Sequence[np.ndarray],
+    feature_rows: Sequence[np.ndarray],
     firsts: Sequence[int],
 ) -> Inputs:
-    """Windows as one batch, padded to a multiple of 8 sentences.
+    """Makes one batch of windows, padded to a multiple of 8 sentences.
 
     Args:
-      vectors: [N, D] a window.
-      own_features: [N, F] a window.
+      vectors: [N, D] for each window.
+      feature_rows: [N, F] for each window.
       firsts: the place of each window's first sentence in its document.
     """
-    longest = -(-max(map(len, own_features)) // _LENGTH_STEP) * _LENGTH_STEP
-    shape = (len(own_features), longest)
+    longest = -(-max(map(len, feature_rows)) // _LENGTH_STEP) * _LENGTH_STEP
+    shape = (len(feature_rows), longest)
     batch = Inputs(
         np.zeros((*shape, vectors[0].shape[1]), np.float32),
         np.zeros((*shape, COUNT), np.float32),
         np.full(shape, -1, np.int32),
     )
-    for row, (own, figures, first) in enumerate(
-        zip(vectors, own_features, firsts, strict=True)
-    ):
-        count = len(figures)
-        batch.vectors[row, :count], batch.features[row, :count] = own, figures
+    windows = zip(vectors, feature_rows, firsts, strict=True)
+    for row, (window_vectors, window_features, first) in enumerate(windows):
+        count = len(window_features)
+        batch.vectors[row, :count] = window_vectors
+        batch.features[row, :count] = window_features
         batch.places[row, :count] = np.arange(first, first + count)
     return batch
 
 
 class NeuralScorer:
-    """Scores the sentences of documents.
+    """Scores the sentences of documents with a network.
 
     Attributes:
-      model_id: names the bundle, as in `model.bundle.Bundle`; empty before it is one.
+      model_id: the name of the bundle, as in `Bundle`; empty before it is saved.
     """
 
     def __init__(
@@ -88,10 +96,11 @@ class NeuralScorer:
         import tensorflow as tf
 
         self.model_id = model_id
-        self._extractor, self._encoder = extractor, encoder
-        shapes = ([None, None, extractor.config.vector_width], [None, None, COUNT])
+        self._extractor = extractor
+        self._encoder = encoder
         signature = [
-            *(tf.TensorSpec(shape, tf.float32) for shape in shapes),
+            tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
+            tf.TensorSpec([None, None, COUNT], tf.float32),
             tf.TensorSpec([None, None], tf.int32),
         ]
         self._logits = tf.function(
@@ -101,64 +110,63 @@ class NeuralScorer:
         )
 
     def score(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """How likely each sentence belongs to the oracle summary.
+        """Scores the sentences of documents.
 
-        A document's scores do not depend on the others. One with more sentences than
-        the extractor reads at once is read in windows that overlap by 8 sentences.
+        The scores of a document do not depend on the other documents. If a document
+        has more sentences than the extractor reads, it is read in windows that overlap
+        by 8 sentences.
+
+        Args:
+          documents: the sentences of each document.
 
         Returns:
-          float64 [N] in 0..1 a document.
+          float64 [N] for each document: the probability, from 0 to 1, that a sentence
+          belongs to the oracle summary.
         """
         texts = [
             [one_line(sentence) for sentence in document] for document in documents
         ]
-        vectors = (
-            self._encoder.vectors(texts)
-            if self._encoder
-            else [np.zeros((len(document), 0), np.float32) for document in texts]
-        )
+        if self._encoder:
+            vectors = self._encoder.vectors(texts)
+        else:
+            vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
         return self.score_inputs(vectors, [features(document) for document in texts])
 
     def score_inputs(
-        self, vectors: Sequence[np.ndarray], own_features: Sequence[np.ndarray]
+        self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
-        """As `score`, from the vectors [N, D] and the features [N, F] of each
-        document's sentences.
+        """Scores sentences as `score` does.
+
+        Args:
+          vectors: [N, D], the vectors of each document's sentences.
+          feature_rows: [N, F], the features of each document's sentences.
         """
         limit = self._extractor.config.max_sentences
         windows = [
             (number, window)
-            for number, rows in enumerate(own_features)
+            for number, rows in enumerate(feature_rows)
             for window in cut_windows(
                 [1] * len(rows), limit=limit, overlap=_OVERLAP_SENTENCES
             )
         ]
-        windows.sort(
-            key=lambda entry: entry[1].last - entry[1].first
-        )  # stable: equal lengths stay in order
-        found = [np.zeros(len(rows)) for rows in own_features]
+        # The sort is stable: windows of equal length stay in order.
+        windows.sort(key=lambda entry: entry[1].last - entry[1].first)
+        scores = [np.zeros(len(rows)) for rows in feature_rows]
         for start in range(0, len(windows), _BATCH_WINDOWS):
             batch = windows[start : start + _BATCH_WINDOWS]
             inputs = pad_inputs(
+                [vectors[number][first:last] for number, (first, _, last) in batch],
                 [
-                    vectors[number][window.first : window.last]
-                    for number, window in batch
-                ],
-                [
-                    own_features[number][window.first : window.last]
-                    for number, window in batch
+                    feature_rows[number][first:last]
+                    for number, (first, _, last) in batch
                 ],
                 [window.first for _, window in batch],
             )
             logits = self._logits(*inputs).numpy().astype(np.float64)
-            for (number, window), row in zip(batch, logits, strict=True):
-                found[number][window.new : window.last] = 1.0 / (
-                    1.0
-                    + np.exp(
-                        -row[window.new - window.first : window.last - window.first]
-                    )
-                )
-        return found
+            for (number, (first, new, last)), row in zip(batch, logits, strict=True):
+                new_logits = row[new - first : last - first]
+                scores[number][new:last] = 1.0 / (1.0 + np.exp(-new_logits))
+        return scores
 
 
 def save_scorer(
@@ -169,7 +177,14 @@ def save_scorer(
     precision: str,
     provenance: dict[str, Any],
 ) -> str:
-    """Writes an extractor, with the encoder that its vectors come from, as a bundle.
+    """Writes a bundle of the kind `extractive`.
+
+    Args:
+      folder: where to write.
+      extractor: the network that scores.
+      encoder: the encoder of the sentence vectors; None if it reads features only.
+      precision: the number format that the encoder's layers compute in.
+      provenance: what the bundle was trained from, for its manifest.
 
     Returns:
       The model_id.
@@ -203,14 +218,15 @@ def load_scorer(folder: str) -> NeuralScorer:
     """Reads a bundle of the kind `extractive`.
 
     Raises:
-      UsageError: the folder is no complete bundle of that kind, or one whose features
-          this precis does not compute.
+      UsageError: the folder is no complete bundle of that kind, or the extractor was
+        trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
     _, config, model_id = open_files(folder, EXTRACTIVE)
     if tuple(config["features"]) != NAMES:
         raise UsageError(
-            f"{folder}: trained on other features ({', '.join(config['features'])}) than this precis computes; train it again"
+            f"{folder}: trained on other features ({', '.join(config['features'])}) "
+            "than this precis computes; train it again"
         )
     weights = open_weights(folder)
     from precis.model.network.build import build_encoder, build_extractor

@@ -1,35 +1,39 @@
-"""Sentence vectors that see the document around the sentence: an encoder reads windows
-of sentences, a vector is a mean over tokens.
+"""Sentence vectors: means over the states of an encoder that reads the sentences
+together with the document around them.
 
-A window holds whole sentences, as many as the encoder can read. The next one begins
-some sentences back, so that its first new sentence sees what went before; a sentence's
-vector comes from the first window that holds it. So every sentence of a long document
-has one.
+An encoder reads windows of whole sentences, as many as fit its length. A window begins
+some sentences before its first new sentence, so that the new ones are read in their
+context. The vector of a sentence comes from the first window that holds it, so every
+sentence of a long document has a vector.
 
     sentences      0  1  2  3  4  5  6
     first window   ^^^^^^^^^^
-    second window           ~~^^^^^^^     ~ read again, not taken
+    second window           ~~^^^^^^^     ~ is read again; its vectors are not taken
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from precis.model.tokenization.imported import ImportedTokenizer
-from precis.model.tokenization.wordpiece import Tokenizer
+from precis.model.tokenization.folder import AnyTokenizer
 
 if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
 
-# padded tokens of one call: more takes memory and gains no speed on a processor
+# Padded tokens of one call. More take more memory and are no faster on a CPU.
 _BATCH_TOKENS = 8_192
-_LENGTH_STEP = 32  # windows are padded to multiples of it
+# Windows are padded to a multiple of it.
+_LENGTH_STEP = 32
 
 
 class Window(NamedTuple):
-    """Sentences `first` to `last` (not included) are read together; the vectors of
-    those from `new` on are taken.
+    """A range of sentences that are read together.
+
+    Attributes:
+      first: the first sentence of the window.
+      new: the first sentence whose vector is taken.
+      last: the sentence behind the window.
     """
 
     first: int
@@ -37,25 +41,42 @@ class Window(NamedTuple):
     last: int
 
 
+class _WindowTokens(NamedTuple):
+    """The tokens of a window.
+
+    tokens       [CLS]  a b c .  d e .  [SEP]
+    sentences      0    1 1 1 1  2 2 2    0
+
+    Attributes:
+      tokens: int32 [S].
+      sentences: int32 [S], the sentence that each token belongs to, counted from 1; 0
+        for special tokens and padding.
+    """
+
+    tokens: np.ndarray
+    sentences: np.ndarray
+
+
 def cut_windows(lengths: Sequence[int], *, limit: int, overlap: int) -> list[Window]:
     """Cuts a document into windows.
 
     Args:
       lengths: tokens of each sentence, each at most `limit`.
-      limit: tokens of a window, at most.
-      overlap: tokens of the sentences before a window's first new one that it reads
-          again, at most.
+      limit: the largest number of tokens in a window.
+      overlap: the largest number of tokens that a window reads again before its first
+        new sentence.
     """
     windows = []
     new = 0
     while new < len(lengths):
-        first, again = new, 0
-        while first and again + lengths[first - 1] <= min(
-            overlap, limit - lengths[new]
-        ):
+        first = new
+        repeated = 0
+        most_repeated = min(overlap, limit - lengths[new])
+        while first and repeated + lengths[first - 1] <= most_repeated:
             first -= 1
-            again += lengths[first]
-        last, total = new + 1, again + lengths[new]
+            repeated += lengths[first]
+        last = new + 1
+        total = repeated + lengths[new]
         while last < len(lengths) and total + lengths[last] <= limit:
             total += lengths[last]
             last += 1
@@ -65,129 +86,156 @@ def cut_windows(lengths: Sequence[int], *, limit: int, overlap: int) -> list[Win
 
 
 class SentenceEncoder:
-    """Turns the sentences of documents into vectors."""
+    """Computes the vectors of the sentences of documents.
+
+    Attributes:
+      width: the size of a vector.
+    """
 
     def __init__(
         self,
         encoder: "Encoder",
-        tokenizer: Tokenizer | ImportedTokenizer,
+        tokenizer: AnyTokenizer,
         *,
         overlap_tokens: int = 64,
     ) -> None:
         import tensorflow as tf
 
         self.width = encoder.config.width
-        self._encoder, self._tokenizer = encoder, tokenizer
+        self._encoder = encoder
+        self._tokenizer = tokenizer
         self._before, self._behind = tokenizer.around
-        self._limit = (
-            encoder.config.max_source_tokens - len(self._before) - len(self._behind)
-        )
+        special_tokens = len(self._before) + len(self._behind)
+        self._limit = encoder.config.max_source_tokens - special_tokens
         self._overlap = min(overlap_tokens, self._limit // 2)
         signature = [
             tf.TensorSpec([None, None], tf.int32),
             tf.TensorSpec([None, None], tf.int32),
             tf.TensorSpec([], tf.int32),
         ]
-        self._pool = tf.function(
-            self._pool_batch, input_signature=signature, autograph=False
+        self._mean_states = tf.function(
+            self._mean_states_graph, input_signature=signature, autograph=False
         )
 
     def vectors(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """A vector for every sentence of every document.
+        """Computes a vector for every sentence of every document.
 
-        A sentence without tokens has the zero vector; of one that is longer than the
-        encoder reads, the beginning counts.
+        A sentence without tokens has the zero vector. A sentence that is longer than
+        the encoder reads is cut.
 
         Returns:
-          float32 [N, D] a document.
+          float32 [N, D] for each document.
         """
+        ids = self._encode(documents)
+        vectors = [
+            np.zeros((len(document), self.width), np.float32) for document in documents
+        ]
+        windows = [
+            (number, window)
+            for number, sentences in enumerate(ids)
+            for window in cut_windows(
+                [len(sentence) for sentence in sentences],
+                limit=self._limit,
+                overlap=self._overlap,
+            )
+        ]
+        tokens = [self._join(ids[number], window) for number, window in windows]
+        for batch in _batches([len(window.tokens) for window in tokens]):
+            most_sentences = max(
+                windows[place][1].last - windows[place][1].first for place in batch
+            )
+            means = self._read([tokens[place] for place in batch], most_sentences)
+            for place, window_means in zip(batch, means, strict=True):
+                number, (first, new, last) = windows[place]
+                vectors[number][new:last] = window_means[new - first : last - first]
+        return vectors
+
+    def _encode(self, documents: Sequence[Sequence[str]]) -> list[list[np.ndarray]]:
+        """The token ids of each sentence, int32 [S], cut at the encoder's length."""
         encoded = iter(
             self._tokenizer.encode_bare(
                 [sentence for document in documents for sentence in document]
             )
         )
-        ids = [
+        return [
             [next(encoded)[: self._limit] for _ in document] for document in documents
         ]
-        found = [
-            np.zeros((len(document), self.width), np.float32) for document in documents
-        ]
-        windows = [
-            (number, window)
-            for number, own in enumerate(ids)
-            for window in cut_windows(
-                [len(one) for one in own], limit=self._limit, overlap=self._overlap
-            )
-        ]
-        rows = [self._row(ids[number], window) for number, window in windows]
-        for batch in _batches([len(tokens) for tokens, _ in rows]):
-            most = max(
-                windows[place][1].last - windows[place][1].first for place in batch
-            )
-            pooled = self._pool_rows([rows[place] for place in batch], most)
-            for place, vectors in zip(batch, pooled, strict=True):
-                number, (first, new, last) = windows[place]
-                found[number][new:last] = vectors[new - first : last - first]
-        return found
 
-    def _row(
-        self, ids: Sequence[np.ndarray], window: Window
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The tokens of a window and for each the sentence it belongs to, counted from
-        1; two int32 [S].
-
-        tokens     [CLS] a b c . d e . [SEP]
-        sentence     0   1 1 1 1 2 2 2   0
-        """
-        own = ids[window.first : window.last]
-        tokens = np.concatenate([self._before, *own, self._behind]).astype(np.int32)
-        numbers = np.repeat(np.arange(1, len(own) + 1), [len(one) for one in own])
-        return tokens, np.concatenate(
-            [np.zeros(len(self._before)), numbers, np.zeros(len(self._behind))]
-        ).astype(np.int32)
-
-    def _pool_rows(
-        self, rows: Sequence[tuple[np.ndarray, np.ndarray]], most: int
-    ) -> np.ndarray:
-        """The mean vectors of the sentences of some windows, of which none has more
-        than `most`; float32 [B, N, D].
-        """
-        longest = (
-            -(-max(len(tokens) for tokens, _ in rows) // _LENGTH_STEP) * _LENGTH_STEP
+    def _join(self, ids: Sequence[np.ndarray], window: Window) -> _WindowTokens:
+        """Joins the sentences of a window and the special tokens around them."""
+        sentences = ids[window.first : window.last]
+        lengths = [len(sentence) for sentence in sentences]
+        tokens = np.concatenate([self._before, *sentences, self._behind])
+        numbers = np.concatenate(
+            [
+                np.zeros(len(self._before)),
+                np.repeat(np.arange(1, len(sentences) + 1), lengths),
+                np.zeros(len(self._behind)),
+            ]
         )
-        longest = min(longest, self._limit + len(self._before) + len(self._behind))
-        tokens = np.full((len(rows), longest), self._encoder.config.pad_id, np.int32)
-        numbers = np.zeros((len(rows), longest), np.int32)
-        for row, (own, sentence) in enumerate(rows):
-            tokens[row, : len(own)], numbers[row, : len(own)] = own, sentence
-        return self._pool(tokens, numbers, np.int32(most)).numpy()
+        return _WindowTokens(tokens.astype(np.int32), numbers.astype(np.int32))
 
-    def _pool_batch(
-        self, tokens: "np.ndarray", numbers: "np.ndarray", count: int
-    ) -> "np.ndarray":
-        """int32 [B, S], int32 [B, S], how many sentences -> float32 [B, N, D]."""
+    def _read(
+        self, windows: Sequence[_WindowTokens], most_sentences: int
+    ) -> np.ndarray:
+        """Reads windows as one batch.
+
+        Args:
+          windows: the tokens of B windows.
+          most_sentences: N, the largest number of sentences in a window.
+
+        Returns:
+          The mean states of each window's sentences, float32 [B, N, D].
+        """
+        longest = _round_up(max(len(window.tokens) for window in windows))
+        longest = min(longest, self._encoder.config.max_source_tokens)
+        shape = (len(windows), longest)
+        tokens = np.full(shape, self._encoder.config.pad_id, np.int32)
+        sentences = np.zeros(shape, np.int32)
+        for row, window in enumerate(windows):
+            length = len(window.tokens)
+            tokens[row, :length] = window.tokens
+            sentences[row, :length] = window.sentences
+        return self._mean_states(tokens, sentences, np.int32(most_sentences)).numpy()
+
+    def _mean_states_graph(self, tokens: Any, sentences: Any, count: Any) -> Any:
+        """Means of the encoder's states over the tokens of each sentence.
+
+        Args:
+          tokens: int32 [B, S].
+          sentences: int32 [B, S], from 1; 0 for special tokens and padding.
+          count: int32, N.
+
+        Returns:
+          float32 [B, N, D].
+        """
         from keras import ops
 
-        states = ops.cast(self._encoder(tokens), "float32")
-        member = ops.cast(
-            numbers[:, None, :]
-            == ops.arange(1, count + 1, dtype="int32")[None, :, None],
-            "float32",
-        )  # [B, N, S]
-        return ops.matmul(member, states) / ops.maximum(
-            ops.sum(member, axis=-1, keepdims=True), 1.0
-        )
+        states = ops.cast(self._encoder(tokens), "float32")  # [B, S, D]
+        numbers = ops.arange(1, count + 1, dtype="int32")  # [N]
+        is_member = sentences[:, None, :] == numbers[None, :, None]  # [B, N, S]
+        member = ops.cast(is_member, "float32")
+        lengths = ops.sum(member, axis=-1, keepdims=True)  # [B, N, 1]
+        return ops.matmul(member, states) / ops.maximum(lengths, 1.0)
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """The positions of rows in batches of similar length."""
+    """Groups windows of similar length into batches of at most _BATCH_TOKENS.
+
+    Returns:
+      The positions of the windows of each batch.
+    """
     batches: list[list[int]] = []
     padded = 0
-    for place in sorted(
-        range(len(lengths)), key=lambda place: (-lengths[place], place)
-    ):
+    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
+    for place in order:
         if not batches or (len(batches[-1]) + 1) * padded > _BATCH_TOKENS:
             batches.append([])
-            padded = -(-lengths[place] // _LENGTH_STEP) * _LENGTH_STEP
+            padded = _round_up(lengths[place])
         batches[-1].append(place)
     return batches
+
+
+def _round_up(length: int) -> int:
+    """The next multiple of _LENGTH_STEP."""
+    return -(-length // _LENGTH_STEP) * _LENGTH_STEP

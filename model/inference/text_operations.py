@@ -1,17 +1,17 @@
-"""`model.text` as TensorFlow operations, for exported graphs: the same strings from
-`body` and `normalise`.
+"""The cleaning of `model.text` as TensorFlow operations, for exported graphs.
 
-The regular expressions of TensorFlow (RE2) know neither look-ahead nor the Unicode
-meaning of `\\w`, `\\d` and `\\s`. So boilerplate is sought in a sketch of the text, as
-long as the text in characters, in which every digit is `0`, every letter beyond ASCII
-`é` and all white space but the plain space a tab:
+`body_tensor` and `normalise_tensor` give the same strings as `Article.body` and
+`normalise`. The regular expressions of TensorFlow (RE2) have no look-ahead, and in them
+`\\w`, `\\d` and `\\s` match ASCII characters only. So boilerplate is searched in a
+sketch of the text. The sketch has as many characters as the text; every digit is `0`,
+every letter beyond ASCII `é`, and all white space except the plain space a tab:
 
     text    Zürich (CNN)\u00a0-- Rain fell on ٣ May.
     sketch  Zérich (CNN)→-- Rain fell on 0 May.      → stands for the tab
 
-Two things differ from `model.text`: characters that one side's edition of Unicode does
-not know yet, and credits in which one of the four letters ſ K İ ı stands for its plain
-one.
+The strings differ from those of `model.text` in two cases: characters that only one
+side's version of Unicode knows, and credits in which one of the letters ſ, İ, ı and
+U+212A (the Kelvin sign) is written for s, I, i or K.
 """
 
 import re
@@ -24,9 +24,14 @@ from precis.model.text.normalization import INVISIBLE
 
 _LETTER = "é"
 _LINE_BREAKS = r"[\n\r\v\f\x1c-\x1e\x{85}\x{2028}\x{2029}]"
-# and the plain space
-_WHITE = r"\t\n\v\f\r\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
-_LONGEST = 1 << 30
+# All white space except the plain space and the line feed.
+_WHITE_IN_LINES = (
+    r"\t\v\f\r\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
+    r"\x{202f}\x{205f}\x{3000}"
+)
+_WHITE = _WHITE_IN_LINES + r"\n"
+# More characters than any text has.
+_ALL_CHARACTERS = 1 << 30
 
 
 def normalise_tensor(texts: tf.Tensor) -> tf.Tensor:
@@ -34,19 +39,23 @@ def normalise_tensor(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.regex_replace(texts, _LINE_BREAKS, "\n")
     texts = tf.strings.regex_replace(texts, _invisible(), "")
     texts = tensorflow_text.normalize_utf8(texts, "NFC")
-    texts = tf.strings.regex_replace(
-        tf.strings.regex_replace(texts, "▁", "_"), "␤", " "
-    )
-    texts = tf.strings.regex_replace(
-        texts, f"[ {_WHITE.replace(chr(92) + 'n', '')}]+", " "
-    )
+    texts = tf.strings.regex_replace(texts, "▁", "_")
+    texts = tf.strings.regex_replace(texts, "␤", " ")
+    texts = tf.strings.regex_replace(texts, f"[ {_WHITE_IN_LINES}]+", " ")
     texts = tf.strings.regex_replace(texts, r" ?\n[\n ]*", "\n")
     return tf.strings.regex_replace(texts, r"\A[\n ]+|[\n ]+\z", "")
 
 
 def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tensor:
-    """`body` of texts as they were read, string [B] -> string [B]; bytes that are no
-    UTF-8 become U+FFFD.
+    """The bodies of articles, as `Article.body` has them.
+
+    Args:
+      texts: string [B], the articles as they were read; bytes that are no UTF-8 become
+        U+FFFD.
+      strip_boilerplate: whether to leave out the boilerplate before a story.
+
+    Returns:
+      string [B], each on one line.
     """
     texts = tf.strings.unicode_transcode(
         texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace"
@@ -55,37 +64,22 @@ def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tenso
         texts = tf.strings.substr(
             texts,
             _story_start(texts),
-            tf.fill(tf.shape(texts), _LONGEST),
+            tf.fill(tf.shape(texts), _ALL_CHARACTERS),
             unit="UTF8_CHAR",
         )
     return tf.strings.regex_replace(normalise_tensor(texts), "\n", " ")
 
 
 def _story_start(texts: tf.Tensor) -> tf.Tensor:
-    """How many characters of boilerplate stand before the story: string [B] -> int32
-    [B].
-    """
-    head = tf.strings.substr(
-        texts,
-        tf.zeros_like(texts, "int32"),
-        tf.fill(tf.shape(texts), MAX_BOILERPLATE_CHARACTERS),
-        unit="UTF8_CHAR",
-    )
-    sketch = tf.strings.regex_replace(head, r"\p{Nd}", "0")
-    sketch = tf.strings.regex_replace(
-        sketch,
-        "|".join(rf"[^\x00-\x7f\P{{{kind}}}]" for kind in ("L", "Nl", "No")),
-        _LETTER,
-    )
-    sketch = tf.strings.regex_replace(sketch, f"[{_WHITE}]", "\t")
+    """The characters of boilerplate before each story, string [B] -> int32 [B]."""
+    sketch = _sketch(texts)
     anything_but_place, place, no_place = _patterns()
 
     def strip(rest: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         left = tf.strings.regex_replace(rest, anything_but_place, "")
         without_place = tf.strings.regex_replace(left, place, "")
-        left = tf.where(
-            tf.strings.regex_full_match(left, no_place), left, without_place
-        )
+        is_no_place = tf.strings.regex_full_match(left, no_place)
+        left = tf.where(is_no_place, left, without_place)
         return left, tf.reduce_any(left != rest)
 
     rest, _ = tf.while_loop(
@@ -96,14 +90,33 @@ def _story_start(texts: tf.Tensor) -> tf.Tensor:
     )
 
 
-def _patterns() -> tuple[str, str, str]:
-    """Patterns in RE2 over sketches: all boilerplate but tokenised datelines, these,
-    and texts that only look like beginning with one.
+def _sketch(texts: tf.Tensor) -> tf.Tensor:
+    """The sketch of the part of each text that may be boilerplate, string [B]."""
+    sketch = tf.strings.substr(
+        texts,
+        tf.zeros_like(texts, "int32"),
+        tf.fill(tf.shape(texts), MAX_BOILERPLATE_CHARACTERS),
+        unit="UTF8_CHAR",
+    )
+    sketch = tf.strings.regex_replace(sketch, r"\p{Nd}", "0")
+    letters = "|".join(rf"[^\x00-\x7f\P{{{kind}}}]" for kind in ("L", "Nl", "No"))
+    sketch = tf.strings.regex_replace(sketch, letters, _LETTER)
+    return tf.strings.regex_replace(sketch, f"[{_WHITE}]", "\t")
 
-    A tokenised dateline must not hold certain words, which takes a look-ahead; here its
-    place is matched whatever its words, and told by the third pattern. What lies before
-    its "(" are single words, so one of them is forbidden if it follows white space or
-    the beginning.
+
+def _patterns() -> tuple[str, str, str]:
+    """Patterns of boilerplate, in RE2 and over sketches.
+
+    A tokenised dateline must not contain certain words, which Python's pattern states
+    by a look-ahead. Here a dateline is matched whatever its words, and a third pattern
+    recognises texts in which it has a forbidden word. The place before its "(" consists
+    of single words, so a forbidden word stands at the beginning or behind white space:
+
+        the mayor said ( cnn ) --         begins like a dateline, but is none
+
+    Returns:
+      All boilerplate except tokenised datelines; tokenised datelines with any words;
+      texts that begin like a tokenised dateline with a forbidden word.
     """
     patterns = dict(BOILERPLATE)
     place = patterns.pop("tokenised dateline")
@@ -115,17 +128,16 @@ def _patterns() -> tuple[str, str, str]:
 
 
 def _for_sketch(pattern: str) -> str:
-    """A pattern of Python's followed by `\\s*`, in RE2 and over sketches."""
+    """A pattern of Python's, followed by `\\s*`, in RE2 and over sketches."""
     pattern = re.sub(r"\[\^\\W\\d_ ?\]", f"[A-Za-z{_LETTER}]", pattern)
-    classes = re.split(r"(\[[^\]]*\])", pattern)  # every second one is a class
+    classes = re.split(r"(\[[^\]]*\])", pattern)  # Every second part is a class.
     word = rf"\w{_LETTER}"
     pattern = "".join(
         part.replace(r"\w", word if index % 2 else f"[{word}]")
         for index, part in enumerate(classes)
     )
-    pattern = pattern.replace(
-        r"\b ?", " "
-    )  # a letter follows: between it and the word there is a space
+    # A letter follows, so there must be a space between it and the word before.
+    pattern = pattern.replace(r"\b ?", " ")
     white, optional = r"(?=\s)", r"(?=\s))?"
     if pattern.endswith(white):
         return pattern.removesuffix(white) + r"\s+"
@@ -135,12 +147,12 @@ def _for_sketch(pattern: str) -> str:
 
 
 def _invisible() -> str:
-    """What `normalise` removes, as a class of RE2; lone surrogates cannot stand in
-    UTF-8.
+    """The characters that `normalise` removes, as a class of RE2.
+
+    Lone surrogates are left out: they cannot occur in UTF-8.
     """
     characters = INVISIBLE.pattern.replace("\ud800-\udfff", "")
-    return (
-        "["
-        + re.sub("[^-]", lambda found: rf"\x{{{ord(found[0]):x}}}", characters[1:-1])
-        + "]"
+    escaped = re.sub(
+        "[^-]", lambda match: rf"\x{{{ord(match[0]):x}}}", characters[1:-1]
     )
+    return f"[{escaped}]"
