@@ -1,6 +1,6 @@
-"""Tests of attention as a picture: the right weights with the right tokens, and a
-picture that shows them.
-"""
+"""`precis attention`: weights with the tokens they belong to, and their picture."""
+
+import re
 
 import numpy as np
 import pytest
@@ -40,36 +40,42 @@ def pieces(bundle, ids):
 
 
 def test_weights_stand_with_the_tokens_they_belong_to(bundle):
-    source = bundle.tokenizer.encode([TEXT])[0]
+    (source,) = bundle.tokenizer.encode([TEXT])
     (written,) = bundle.tokenizer.encode(["Rain fell."])
-    seen = read_attention(
+    attention = read_attention(
         bundle, TEXT, block="cross", layer=2, decoding=SEARCH, summary="Rain fell."
     )
-    assert seen.columns == pieces(bundle, source) and seen.rows == [
-        *pieces(bundle, written),
-        "[END]",
-    ]
-    assert (seen.block, seen.layer, seen.weights.shape) == (
-        "cross",
-        2,
-        (2, len(written) + 1, len(source)),
+    assert attention.columns == pieces(bundle, source)
+    assert attention.rows == [*pieces(bundle, written), "[END]"]
+    assert (attention.block, attention.layer) == ("cross", 2)
+    assert attention.weights.shape == (2, len(written) + 1, len(source))
+    np.testing.assert_allclose(attention.weights.sum(axis=-1), 1.0, rtol=1e-5)
+    # The weights of a row are read while its token is chosen: the input of the network
+    # ends with the token before.
+    inputs = np.array([[bundle.tokenizer.start_id, *written]], "int32")
+    maps = bundle.network.attention(source[None].astype("int32"), inputs)
+    (cross,) = (part for part in maps if (part.block, part.layer) == ("cross", 1))
+    np.testing.assert_array_equal(attention.weights, cross.weights[0])
+
+
+def test_a_text_is_cut_at_the_length_that_the_network_reads(bundle):
+    limit = bundle.network.config.max_source_tokens
+    (source,) = bundle.tokenizer.encode([TEXT * 40])
+    assert len(source) > limit
+    attention = read_attention(
+        bundle, TEXT * 40, block="cross", layer=0, decoding=SEARCH, summary="Rain."
     )
-    np.testing.assert_allclose(seen.weights.sum(axis=-1), 1.0, rtol=1e-5)
-    # A row is what is read while its token is chosen: of the network's input up to the
-    # token before.
-    read = np.array([[bundle.tokenizer.start_id, *written]], "int32")
-    maps = bundle.network.attention(source[None].astype("int32"), read)
-    (own,) = (one for one in maps if (one.block, one.layer) == ("cross", 1))
-    np.testing.assert_array_equal(seen.weights, own.weights[0])
+    assert attention.columns == pieces(bundle, source[:limit])
 
 
 def test_every_block_has_its_tokens(bundle):
     length = len(bundle.tokenizer.encode([TEXT])[0])
     shapes = {}
     for block in ("encoder", "self", "cross", "copy"):
-        seen = read_attention(bundle, TEXT, block=block, layer=0, decoding=SEARCH)
-        assert seen.weights.shape[1:] == (len(seen.rows), len(seen.columns))
-        shapes[block] = (seen.layer, *seen.weights.shape)
+        attention = read_attention(bundle, TEXT, block=block, layer=0, decoding=SEARCH)
+        tokens = (len(attention.rows), len(attention.columns))
+        assert attention.weights.shape[1:] == tokens
+        shapes[block] = (attention.layer, *attention.weights.shape)
     steps = shapes["cross"][2]
     assert shapes == {
         "encoder": (2, 2, length, length),
@@ -78,11 +84,11 @@ def test_every_block_has_its_tokens(bundle):
         "copy": (1, 1, steps, length),
     }
     assert 3 <= steps <= 7
-    seen = read_attention(bundle, TEXT, block="self", layer=0, decoding=SEARCH)
-    assert seen.columns[0] == "[START]" and seen.columns[1:] == seen.rows[:-1]
+    attention = read_attention(bundle, TEXT, block="self", layer=0, decoding=SEARCH)
+    assert attention.columns == ["[START]", *attention.rows[:-1]]
 
 
-def test_a_decoder_only_network_reads_both_in_one(records_folder):
+def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
     size = load_tokenizers(records_folder).target.vocabulary_size
     config = DecoderOnlyConfig(
         vocabulary_size=size,
@@ -93,25 +99,15 @@ def test_a_decoder_only_network_reads_both_in_one(records_folder):
         layers=1,
         max_target_tokens=20,
     )
-    seen = read_attention(
-        make_bundle(records_folder, config),
-        TEXT,
-        block="self",
-        layer=1,
-        decoding=SEARCH,
-    )
-    assert seen.columns[-len(seen.rows) :] == ["[START]", *seen.rows[:-1]]
+    bundle = make_bundle(records_folder, config)
+    attention = read_attention(bundle, TEXT, block="self", layer=1, decoding=SEARCH)
+    rows = attention.rows
+    assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
     with pytest.raises(
         UsageError,
         match="--block cross: this network has none; it has encoder, self, copy",
     ):
-        read_attention(
-            make_bundle(records_folder, config),
-            TEXT,
-            block="cross",
-            layer=1,
-            decoding=SEARCH,
-        )
+        read_attention(bundle, TEXT, block="cross", layer=1, decoding=SEARCH)
 
 
 def test_layers_that_are_not_there_are_refused(bundle):
@@ -124,7 +120,7 @@ def test_layers_that_are_not_there_are_refused(bundle):
 # The picture
 
 
-def test_the_columns_that_are_read_most_are_shown_in_their_order():
+def test_the_columns_with_the_largest_weights_are_drawn_in_their_order():
     weights = np.array(
         [
             [[0.1, 0.5, 0.1, 0.3], [0.0, 0.1, 0.2, 0.7]],
@@ -133,35 +129,35 @@ def test_the_columns_that_are_read_most_are_shown_in_their_order():
     )
     assert most_read(weights, 3).tolist() == [1, 2, 3]
     assert most_read(weights, 1).tolist() == [3]
-    assert (
-        most_read(weights, 0).tolist() == most_read(weights, 4).tolist() == [0, 1, 2, 3]
-    )
+    assert most_read(weights, 0).tolist() == [0, 1, 2, 3]
+    assert most_read(weights, 4).tolist() == [0, 1, 2, 3]
 
 
-def drawn(path, **flags):
+def draw_to(path, **flags):
+    """Draws three heads, each row of which reads a single token, and reads the picture
+    back, float32 [height, width, 4].
+    """
     from matplotlib import image
 
     rng = np.random.default_rng(0)
     weights = np.zeros((3, 4, 5), "float32")
     weights[np.arange(3)[:, None], np.arange(4), rng.integers(0, 5, (3, 4))] = 1.0
-    seen = HeadWeights(
-        "cross", 2, weights, ["▁a", "$5", "▁␤", "[END]"], [f"▁{n}" for n in range(5)]
-    )
+    rows = ["▁a", "$5", "▁␤", "[END]"]
+    columns = [f"▁{number}" for number in range(5)]
     with open(path, "wb") as file:
-        draw(seen, file, **flags)
+        draw(HeadWeights("cross", 2, weights, rows, columns), file, **flags)
     return image.imread(path)
 
 
-YELLOW, PURPLE = (
-    (0.993248, 0.906157, 0.143936),
-    (0.267004, 0.004874, 0.329415),
-)  # the ends of the scale
+# The colours of the weights one and zero.
+YELLOW = (0.993248, 0.906157, 0.143936)
+PURPLE = (0.267004, 0.004874, 0.329415)
 
 
 @pytest.mark.parametrize("heads", [None, [2]])
 def test_a_picture_has_a_cell_for_each_weight(tmp_path, heads):
     """Of each head's 20 cells four are one, and the others zero."""
-    picture = drawn(tmp_path / "drawn.png", heads=heads)[..., :3]
+    picture = draw_to(tmp_path / "drawn.png", heads=heads)[..., :3]
     ones, zeros = (
         (abs(picture - colour) < 0.02).all(axis=-1).sum() for colour in (YELLOW, PURPLE)
     )
@@ -170,14 +166,13 @@ def test_a_picture_has_a_cell_for_each_weight(tmp_path, heads):
 
 @pytest.mark.filterwarnings("error")
 def test_a_picture_has_a_glyph_for_a_line_break(tmp_path):
-    drawn(tmp_path / "drawn.png")
+    draw_to(tmp_path / "drawn.png")
 
 
 def test_fewer_columns_make_a_narrower_picture(tmp_path):
-    assert (
-        drawn(tmp_path / "a.png", most_columns=2, heads=[1]).shape[1]
-        < drawn(tmp_path / "b.png", heads=[1]).shape[1]
-    )
+    two = draw_to(tmp_path / "two.png", most_columns=2, heads=[1])
+    five = draw_to(tmp_path / "five.png", heads=[1])
+    assert two.shape[1] < five.shape[1]
 
 
 # The command
@@ -193,23 +188,15 @@ def folder(bundle, tmp_path_factory) -> str:
 
 
 def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
-    article, summary = tmp_path / "a.txt", tmp_path / "s.txt"
+    article = tmp_path / "a.txt"
     article.write_text(TEXT)
+    summary = tmp_path / "s.txt"
     summary.write_text("Rain fell.")
+    flags = {"bundle": folder, "text": article, "summary": summary}
     sizes = []
     for head in (0, 2):
         output = tmp_path / f"{head}.png"
-        assert (
-            precis(
-                "attention",
-                bundle=folder,
-                text=article,
-                summary=summary,
-                output=output,
-                head=head,
-            )
-            == 0
-        )
+        assert precis("attention", output=output, head=head, **flags) == 0
         assert output.read_bytes().startswith(b"\x89PNG")
         sizes.append(output.stat().st_size)
     assert sizes[1] < sizes[0]
@@ -226,14 +213,15 @@ def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
         (
             b"Rain.",
             {"task_prefix": "x: "},
-            "--task_prefix 'x: ' is not one that the network was trained with; it knows none",
+            "--task_prefix 'x: ' is not one that the network was trained with; it "
+            "knows none",
         ),
         (b"Rain.", {"output": ""}, "--output is empty; name a file"),
     ],
 )
-def test_what_cannot_be_is_refused(folder, tmp_path, capsys, content, flags, words):
-    import re
-
+def test_a_wrong_text_or_flag_is_refused(
+    folder, tmp_path, capsys, content, flags, words
+):
     article = tmp_path / "a.txt"
     if content is not None:
         article.write_bytes(content)

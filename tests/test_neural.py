@@ -66,47 +66,40 @@ def sigmoid(values):
     return 1 / (1 + np.exp(-np.asarray(values, "float64")))
 
 
-def assert_same_scores(found, expected):
-    assert [len(scores) for scores in found] == [len(scores) for scores in expected]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+def assert_same_scores(scores, expected):
+    assert list(map(len, scores)) == list(map(len, expected))
+    for document_scores, expected_scores in zip(scores, expected, strict=True):
+        np.testing.assert_array_equal(document_scores, expected_scores)
 
 
 def test_inputs_by_hand(monkeypatch):
     monkeypatch.setattr(sentence_scorer, "_LENGTH_STEP", 16)
     vectors = [np.full((2, 3), 1.0), np.full((17, 3), 2.0)]
-    own_features = [np.full((len(own), COUNT), 4.0) for own in vectors]
-    batch = pad_inputs(vectors, own_features, [5, 0])
+    feature_rows = [np.full((len(rows), COUNT), 4.0) for rows in vectors]
+    batch = pad_inputs(vectors, feature_rows, [5, 0])
     assert [part.shape for part in batch] == [(2, 32, 3), (2, 32, COUNT), (2, 32)]
     assert [part.dtype for part in batch] == ["float32", "float32", "int32"]
     assert batch.places.tolist() == [[5, 6] + [-1] * 30, [*range(17)] + [-1] * 15]
-    assert (
-        (batch.vectors[0, :2] == 1).all()
-        and not batch.vectors[0, 2:].any()
-        and batch.vectors[1].sum() == 17 * 3 * 2
-    )
-    assert (
-        batch.features[0].sum() == 2 * COUNT * 4 and (batch.features[1, :17] == 4).all()
-    )
+    assert (batch.vectors[0, :2] == 1).all()
+    assert not batch.vectors[0, 2:].any()
+    assert batch.vectors[1].sum() == 17 * 3 * 2
+    assert batch.features[0].sum() == 2 * COUNT * 4
+    assert (batch.features[1, :17] == 4).all()
 
 
 def test_scores_are_the_sigmoid_of_the_networks_logits(
     scorer, extractor, encoder_bundle
 ):
-    (vectors,) = SentenceEncoder(
-        encoder_bundle.encoder, encoder_bundle.tokenizer
-    ).vectors([STORY])
+    encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
+    (vectors,) = encoder.vectors([STORY])
     logits = extractor(
         vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None]
     )
     (scores,) = scorer.score([STORY])
     np.testing.assert_allclose(scores, sigmoid(logits)[0], atol=1e-6)
-    assert (
-        scores.dtype == np.float64
-        and 0 < scores.min()
-        and scores.max() < 1
-        and len(set(scores)) == 3
-    )
+    assert scores.dtype == np.float64
+    assert 0 < scores.min() and scores.max() < 1
+    assert len(set(scores)) == 3
 
 
 def test_a_line_break_in_a_sentence_is_a_space(scorer):
@@ -137,43 +130,47 @@ def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
 ):
     monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
-    vectors, own = (
-        generator.normal(size=(45, width)).astype("float32") for width in (WIDTH, COUNT)
-    )
+    vectors = generator.normal(size=(45, WIDTH)).astype("float32")
+    rows = generator.normal(size=(45, COUNT)).astype("float32")
     scorer = NeuralScorer(extractor, None)
-    (scores,) = scorer.score_inputs([vectors], [own])
+    (scores,) = scorer.score_inputs([vectors], [rows])
     # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
     # to 44.
     for first, new, last in ((0, 0, 24), (8, 24, 32), (16, 32, 40), (24, 40, 45)):
         places = np.arange(first, last, dtype="int32")[None]
-        logits = extractor(vectors[None, first:last], own[None, first:last], places)
+        logits = extractor(vectors[None, first:last], rows[None, first:last], places)
         np.testing.assert_allclose(
             scores[new:last], sigmoid(logits)[0, new - first :], atol=1e-6
         )
-    many = [
-        (vectors[:count], own[:count]) for count in (45, 3, 30)
-    ] * 40  # more windows than a batch holds
-    for (_, kept), found in zip(
-        many, scorer.score_inputs(*zip(*many, strict=True)), strict=True
-    ):
-        assert len(found) == len(kept) and (found > 0).all()
-        np.testing.assert_allclose(
-            found[:24],
-            scorer.score_inputs([vectors[: len(kept)]], [kept])[0][:24],
-            atol=1e-6,
-        )
+
+
+def test_documents_of_more_windows_than_a_batch_have_the_scores_they_have_alone(
+    extractor, monkeypatch
+):
+    monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
+    generator = np.random.default_rng(2)
+    vectors = generator.normal(size=(45, WIDTH)).astype("float32")
+    rows = generator.normal(size=(45, COUNT)).astype("float32")
+    scorer = NeuralScorer(extractor, None)
+    counts = [45, 3, 30] * 40
+    together = scorer.score_inputs(
+        [vectors[:count] for count in counts], [rows[:count] for count in counts]
+    )
+    for count, scores in zip(counts, together, strict=True):
+        assert len(scores) == count
+        assert (scores > 0).all()
+        (alone,) = scorer.score_inputs([vectors[:count]], [rows[:count]])
+        np.testing.assert_allclose(scores[:24], alone[:24], atol=1e-6)
 
 
 def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path):
-    found = load_scorer(bundle)
+    loaded = load_scorer(bundle)
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
-    assert (
-        found.model_id == manifest["model_id"]
-        and len(found.model_id) == 16
-        and scorer.model_id == ""
-    )
+    assert loaded.model_id == manifest["model_id"]
+    assert len(loaded.model_id) == 16
+    assert scorer.model_id == ""
     assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
-    assert_same_scores(found.score(DOCUMENTS), scorer.score(DOCUMENTS))
+    assert_same_scores(loaded.score(DOCUMENTS), scorer.score(DOCUMENTS))
     assert json.loads((tmp_path / "b/config.json").read_text()) == {
         "format_version": 1,
         "kind": "extractive",
@@ -204,10 +201,11 @@ def test_a_bundle_without_an_encoder_comes_back(tmp_path):
         precision="float32",
         provenance={},
     )
-    found = load_scorer(str(tmp_path / "b"))
-    assert found.model_id == model_id and not (tmp_path / "b/tokenizer").exists()
+    loaded = load_scorer(str(tmp_path / "b"))
+    assert loaded.model_id == model_id
+    assert not (tmp_path / "b/tokenizer").exists()
     expected = NeuralScorer(extractor, None).score(DOCUMENTS)
-    assert_same_scores(found.score(DOCUMENTS), expected)
+    assert_same_scores(loaded.score(DOCUMENTS), expected)
     assert len(set(expected[3])) == 40
 
 
@@ -222,14 +220,11 @@ def test_the_encoder_computes_in_the_precision_it_was_trained_with(
         precision="mixed_bfloat16",
         provenance={},
     )
-    found = load_scorer(str(tmp_path / "r")).score([STORY])
-    assert_same_scores(
-        found,
-        NeuralScorer(
-            extractor, SentenceEncoder(rounded.encoder, rounded.tokenizer)
-        ).score([STORY]),
-    )
-    assert np.abs(found[0] - load_scorer(bundle).score([STORY])[0]).max() > 1e-6
+    scores = load_scorer(str(tmp_path / "r")).score([STORY])
+    encoder = SentenceEncoder(rounded.encoder, rounded.tokenizer)
+    assert_same_scores(scores, NeuralScorer(extractor, encoder).score([STORY]))
+    (exact,) = load_scorer(bundle).score([STORY])
+    assert np.abs(scores[0] - exact).max() > 1e-6
 
 
 def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
@@ -241,7 +236,8 @@ def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
     )
     with pytest.raises(
         UsageError,
-        match="of the kind encoder, and extractive is asked for here; `precis train --task extractive --encoder`",
+        match="of the kind encoder, and extractive is asked for here; "
+        "`precis train --task extractive --encoder`",
     ):
         load_scorer(str(tmp_path / "e"))
     with pytest.raises(
@@ -256,7 +252,8 @@ def test_a_damaged_file_is_refused(bundle, tmp_path, name):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(
         DataError,
-        match=f"{name}: missing, or its checksum differs from manifest.json's; copy the bundle again",
+        match=f"{name}: missing, or its checksum differs from manifest.json's; copy "
+        "the bundle again",
     ):
         load_scorer(bundle)
 
@@ -270,7 +267,7 @@ def test_another_tokenizer_is_refused(bundle, tmp_path):
         load_scorer(bundle)
 
 
-def test_a_network_that_read_other_features_is_refused(
+def test_a_network_that_was_trained_on_other_features_is_refused(
     extractor, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
@@ -286,6 +283,7 @@ def test_a_network_that_read_other_features_is_refused(
         )
     with pytest.raises(
         UsageError,
-        match=r"b: trained on other features \(length, from_end, .*\) than this precis computes; train it again",
+        match=r"b: trained on other features \(length, from_end, .*\) than this precis "
+        "computes; train it again",
     ):
         load_scorer(str(tmp_path / "b"))

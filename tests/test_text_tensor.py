@@ -1,5 +1,5 @@
-"""The cleaning of text as TensorFlow operations: the same strings from the same texts
-as `model.text`, however messy.
+"""The cleaning of text as TensorFlow operations: the same strings as from `model.text`,
+however messy the text.
 """
 
 import random
@@ -13,22 +13,27 @@ from precis.model.text.article import Article
 from precis.model.text.boilerplate import boilerplate
 from precis.model.text.normalization import normalise
 
-# Of these texts are put together: boilerplate, what looks like it, and characters that
-# are cleaned away or that RE2 sees differently.
-BITS = """(CNN)|(CNN) --|( cnn )|( ~ cnn ) --|(The Hollywood Reporter)|(Any Name) --|( miami ) --|London|LONDON, England|new delhi|New Delhi
-miami , florida| , |the|The|de la|de|watch|a|said|al.|St. Louis|it's|network's|channel|ap|( ap )|( reuters ) --|(|)|-|--|–|—|’|²|Ⅷ|漢|é|É
-By . Jane Roe .|by . jane roe for mailonline . and richard doe .|By .|and X Y .|by . Émile Ñ .|Follow @@janeroe .|follow @ é .|Zürich|Å|🙂
-PUBLISHED: . 09:12 EST, 3 May 2014 . | .|UPDATED: . 09:12 EST , ٣ May 2014 .|▁|␤|Rain fell.|a b""".replace(
-    "\n", "|"
-).split("|")
+# Messy texts are made of these: boilerplate, words that look like it, and characters
+# that are cleaned away or that RE2 reads differently.
+CREDITS = (
+    "(CNN)|(CNN) --|( cnn )|( ~ cnn ) --|(The Hollywood Reporter)|(Any Name) --|"
+    "( miami ) --|( ap )|( reuters ) --"
+)
+PLACES = (
+    "London|LONDON, England|new delhi|New Delhi|miami , florida| , |the|The|de la|de|"
+    "watch|a|said|al.|St. Louis|it's|network's|channel|ap|Zürich|Å"
+)
+MARKS = "(|)|-|--|–|—|’|²|Ⅷ|漢|é|É|🙂|▁|␤|Rain fell.|a b"
+BYLINES = (
+    "By . Jane Roe .|by . jane roe for mailonline . and richard doe .|By .|and X Y .|"
+    "by . Émile Ñ .|Follow @@janeroe .|follow @ é .|"
+    "PUBLISHED: . 09:12 EST, 3 May 2014 . | .|UPDATED: . 09:12 EST , ٣ May 2014 ."
+)
+WHITE = " \t\n\v\x00\x1c\x1f\x7f\x85\xa0\xad"
+BITS = [bit for bits in (CREDITS, PLACES, MARKS, BYLINES) for bit in bits.split("|")]
 BITS += [f"({first}{'x' * count}) --" for first in "É1x" for count in (37, 38, 39)]
-BITS += [
-    *" \t\n\v\x00\x1c\x1f\x7f\x85\xa0\xad",
-    "  ",
-    "\r\n",
-    *map(chr, (0x2000, 0x2028, 0x3000, 0x200D, 0xFEFF, 0xE0020)),
-    "e\u0301",
-]
+BITS += [*WHITE, "  ", "\r\n", "e\u0301"]
+BITS += map(chr, (0x2000, 0x2028, 0x3000, 0x200D, 0xFEFF, 0xE0020))
 
 
 def messy_texts(count: int) -> list[str]:
@@ -42,7 +47,7 @@ def messy_texts(count: int) -> list[str]:
     ]
 
 
-# Longer than what is searched for boilerplate, and cut in the middle of some.
+# Longer than the part that is searched for boilerplate, which ends within some of it.
 LONG = [
     "(CNN) -- " * count + "x" * more + " Rain fell."
     for count in range(109, 113)
@@ -88,7 +93,7 @@ def test_every_character_is_cleaned_alike():
     ]
 
 
-def test_by_hand():
+def test_bodies_by_hand():
     texts = [
         "Z\u00fcrich (CNN)\u00a0-- Rain\r\n\tfell on \u0663 May.\x00",
         b"(CNN) -- caf\xe9",
@@ -97,11 +102,8 @@ def test_by_hand():
         "Rain fell on \u0663 May.",
         "caf\ufffd",
     ]
-    assert strings(
-        text_operations.body_tensor(
-            tf.constant(["watch paris ( cnn ) -- a", "paris ( cnn ) -- a"])
-        )
-    ) == [
+    datelines = ["watch paris ( cnn ) -- a", "paris ( cnn ) -- a"]
+    assert strings(text_operations.body_tensor(tf.constant(datelines))) == [
         "watch paris ( cnn ) -- a",
         "a",
     ]
