@@ -1,5 +1,5 @@
-"""Tests of `precis summarize` with a network: candidates, what it read, processes that
-search, and what that cost.
+"""`precis summarize` with a network: its summaries, the tokens it reads, the processes
+that search, and the cost of the search.
 """
 
 import multiprocessing
@@ -32,14 +32,26 @@ from precis.pipelines.summary_rows import Settings
 pytestmark = pytest.mark.usefixtures("one_time")
 
 
+def without_scores(folder):
+    """The rows of a run; scores of other processes may differ in the last digit."""
+    ignored = {"abstractive": None, "abstractive_quality": None}
+    return [{**row, **ignored} for row in rows_of(folder)]
+
+
+def summarize(output, **flags):
+    """Runs the command and returns the folder of its run."""
+    assert precis("summarize", output=output, **flags) == 0
+    return output
+
+
 @pytest.mark.slow
-def test_processes_change_nothing(undisturbed, flags, tmp_path):
+def test_worker_processes_of_beam_change_nothing(undisturbed, flags, tmp_path):
     beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
-    assert precis("summarize", output=tmp_path / "processes", **flags, **beam) == 0
-    assert results(tmp_path / "processes") == results(undisturbed)
+    run = summarize(tmp_path / "processes", **flags, **beam)
+    assert results(run) == results(undisturbed)
 
 
-def test_rows_never_name_a_model_that_did_not_write_them(flags, bundle, tmp_path):
+def test_a_worker_refuses_a_bundle_that_was_replaced(flags, bundle, tmp_path):
     options = SummarizeOptions(output=str(tmp_path), bundle=str(bundle))
     concerns = (
         CorpusOptions(corpus=flags["corpus"]),
@@ -54,34 +66,34 @@ def test_rows_never_name_a_model_that_did_not_write_them(flags, bundle, tmp_path
     )
     with pytest.raises(
         DataError,
-        match="holds model [0-9a-f]{16} now, and this job began with 0000000000000000; put that model back",
+        match="holds model [0-9a-f]{16} now, and this job began with "
+        "0000000000000000; put that model back",
     ):
         worker.setup()
 
 
-def test_the_run_says_what_the_search_cost(undisturbed, extractive, flags, capsys):
-    rows, search = rows_of(undisturbed), manifest_of(undisturbed)["search"]
-    seen = sum(row["seen_tokens"] for row in rows)
-    assert (search["documents"], search["source_tokens"]) == (len(rows), seen)
+def test_the_manifest_and_the_last_line_state_the_cost_of_the_search(
+    undisturbed, extractive, flags, capsys
+):
+    rows = rows_of(undisturbed)
+    search = manifest_of(undisturbed)["search"]
+    source_tokens = sum(row["seen_tokens"] for row in rows)
+    assert search["documents"] == len(rows)
+    assert search["source_tokens"] == source_tokens
     # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
     # documents.
-    assert seen < search["padded_tokens"] < 2 * seen and search[
-        "padding_share"
-    ] == round(1 - seen / search["padded_tokens"], 4)
+    assert source_tokens < search["padded_tokens"] < 2 * source_tokens
+    padding_share = 1 - source_tokens / search["padded_tokens"]
+    assert search["padding_share"] == round(padding_share, 4)
     assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
-    assert (
-        search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
-        and search["wall_seconds"] > 0
-    )
-    assert precis("summarize", output=undisturbed, **flags) == 0
-    (line,) = [
-        line
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("search: ")
-    ]
-    assert line.startswith(
-        f"search: {len(rows)} documents, {seen} source tokens ("
-    ) and line.endswith(" tokens/s")
+    assert search["wall_seconds"] > 0
+    assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
+    summarize(undisturbed, **flags)
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if line.startswith("search: ")]
+    start = f"search: {len(rows)} documents, {source_tokens} source tokens ("
+    assert line.startswith(start)
+    assert line.endswith(" tokens/s")
     assert manifest_of(extractive)["search"] is None
 
 
@@ -90,83 +102,52 @@ def test_search_processes_change_no_summary_and_are_gone_afterwards(
     undisturbed, flags, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("precis.model.inference.bulk.POOL_BATCHES", 1)
-    begun = []
-    monkeypatch.setattr(
-        SearchPool,
-        "submit",
-        lambda pool, sources, submit=SearchPool.submit: (
-            begun.append(1) or submit(pool, sources)
-        ),
-    )
-    assert (
-        precis("summarize", output=tmp_path / "pool", search_processes=2, **flags) == 0
-    )
-    ignored = {
-        "abstractive": None,
-        "abstractive_quality": None,
-    }  # scores may differ in the last digit
-    assert [{**row, **ignored} for row in rows_of(tmp_path / "pool")] == [
-        {**row, **ignored} for row in rows_of(undisturbed)
-    ]
-    assert len(begun) >= 4 and multiprocessing.active_children() == []
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            SearchPool,
-            "result",
-            lambda *_: (_ for _ in ()).throw(DataError("the search failed")),
-        )
-        assert (
-            precis("summarize", output=tmp_path / "fails", search_processes=2, **flags)
-            == 1
-        )
+    submitted = []
+    submit = SearchPool.submit
+
+    def count_and_submit(pool, sources):
+        submitted.append(sources)
+        return submit(pool, sources)
+
+    def fail(pool, future):
+        raise DataError("the search failed")
+
+    monkeypatch.setattr(SearchPool, "submit", count_and_submit)
+    run = summarize(tmp_path / "pool", search_processes=2, **flags)
+    assert without_scores(run) == without_scores(undisturbed)
+    assert len(submitted) >= 4
+    assert multiprocessing.active_children() == []
+    monkeypatch.setattr(SearchPool, "result", fail)
+    failing = {"output": tmp_path / "fails", "search_processes": 2, **flags}
+    assert precis("summarize", **failing) == 1
     assert multiprocessing.active_children() == []
 
 
 @pytest.mark.slow
 def test_workers_of_beam_may_have_search_processes(bundle, tmp_path):
     flags = {
-        "corpus": "sample:300",
+        "corpus": "sample:300",  # five batches
         "bundle": bundle,
         "max_summary_tokens": 4,
-    }  # five batches
+    }
     beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
-    assert (
-        precis("summarize", output=tmp_path / "here", search_processes=1, **flags) == 0
-    )
-    assert (
-        precis(
-            "summarize",
-            output=tmp_path / "workers",
-            search_processes=2,
-            **flags,
-            **beam,
-        )
-        == 0
-    )
-    ignored = {
-        "abstractive": None,
-        "abstractive_quality": None,
-    }  # scores may differ in the last digit
-    here, workers = (
-        [{**row, **ignored} for row in rows_of(tmp_path / name)]
-        for name in ("here", "workers")
-    )
-    assert here == workers and len(here) == 300
+    here = summarize(tmp_path / "here", search_processes=1, **flags)
+    workers = summarize(tmp_path / "workers", search_processes=2, **flags, **beam)
+    assert without_scores(here) == without_scores(workers)
+    assert len(rows_of(here)) == 300
 
 
-def test_two_windows_at_most_are_on_their_way():
-    made, open_windows = [], []
+def test_at_most_two_windows_are_searched_at_the_same_time():
+    begun = []
 
     def windows():
         for number in range(4):
-            made.append(number)
+            begun.append(number)
             yield number
 
-    for number in _one_ahead(windows()):
-        open_windows.append([made[-1], number])
-    assert (
-        open_windows == [[1, 0], [2, 1], [3, 2], [3, 3]] and list(_one_ahead([])) == []
-    )
+    last_begun_and_finished = [[begun[-1], number] for number in _one_ahead(windows())]
+    assert last_begun_and_finished == [[1, 0], [2, 1], [3, 2], [3, 3]]
+    assert list(_one_ahead([])) == []
 
 
 @pytest.mark.parametrize(
@@ -184,116 +165,85 @@ def test_two_windows_at_most_are_on_their_way():
         (["--runner", "DataflowRunner"], 0, 1),
     ],
 )
-def test_workers_that_are_many_search_in_one_process_each_unless_asked(
+def test_one_of_several_workers_searches_in_one_process_unless_asked(
     argv, asked, expected
 ):
     options = SummarizeOptions(output="o", search_processes=asked)
-    assert (
-        _without_processes_of_workers(options, pipeline_options(argv)).search_processes
-        == expected
+    options = _without_processes_of_workers(options, pipeline_options(argv))
+    assert options.search_processes == expected
+
+
+def scores_of(row):
+    return [summary["score"] for summary in row["abstractive"]]
+
+
+def texts_of(row):
+    return [summary["text"] for summary in row["abstractive"]]
+
+
+def test_another_precision_has_another_decode_id(flags, undisturbed, tmp_path):
+    rounded = summarize(tmp_path / "out", precision="mixed_bfloat16", **flags)
+    manifest = manifest_of(rounded)
+    before = manifest_of(undisturbed)
+    assert manifest["decode_id"] != before["decode_id"]
+    assert manifest["model_id"] == before["model_id"]
+    assert list(map(scores_of, rows_of(rounded))) != list(
+        map(scores_of, rows_of(undisturbed))
     )
+    assert precis("summarize", output=rounded, **flags) == 2
 
 
-def test_the_precision_is_told_by_the_decode_id(flags, undisturbed, tmp_path):
-    assert (
-        precis(
-            "summarize", output=tmp_path / "out", precision="mixed_bfloat16", **flags
-        )
-        == 0
-    )
-    found, before = manifest_of(tmp_path / "out"), manifest_of(undisturbed)
-    assert (
-        found["decode_id"] != before["decode_id"]
-        and found["model_id"] == before["model_id"]
-    )
-    scores = [
-        [[item["score"] for item in row["abstractive"]] for row in rows_of(folder)]
-        for folder in (tmp_path / "out", undisturbed)
-    ]
-    assert scores[0] != scores[1]
-    assert precis("summarize", output=tmp_path / "out", **flags) == 2
-
-
-def test_neighbours_change_nothing(undisturbed, flags, tmp_path):
+def test_a_document_alone_has_the_summaries_it_has_among_others(
+    undisturbed, flags, tmp_path
+):
     together = {row["document_id"]: row for row in rows_of(undisturbed)}
     for number, line in enumerate((WRITTEN[5], WRITTEN[-4])):
         corpus = write_jsonl(tmp_path / f"{number}.jsonl", [line])
-        assert (
-            precis(
-                "summarize",
-                output=tmp_path / f"{number}",
-                **{**flags, "corpus": corpus},
-            )
-            == 0
-        )
-        (alone,) = rows_of(tmp_path / f"{number}")
+        run = summarize(tmp_path / f"{number}", **{**flags, "corpus": corpus})
+        (alone,) = rows_of(run)
         row = together[id_of(line)]
-        assert [item["text"] for item in alone["abstractive"]] == [
-            item["text"] for item in row["abstractive"]
-        ]
-        assert [item["score"] for item in alone["abstractive"]] == pytest.approx(
-            [item["score"] for item in row["abstractive"]], rel=1e-4
-        )
+        assert texts_of(alone) == texts_of(row)
+        assert scores_of(alone) == pytest.approx(scores_of(row), rel=1e-4)
 
 
 def test_search_flags_reach_the_search(undisturbed, flags, tmp_path):
-    other = {**flags, "n_best": 1, "max_summary_tokens": 3, "length_penalty": 0.0}
-    assert precis("summarize", output=tmp_path, **other) == 0
-    found = rows_of(tmp_path)
-    assert {len(row["abstractive"]) for row in found} == {1}
-    written = [
-        manifest_of(folder)["search"]["summary_tokens"]
-        for folder in (tmp_path, undisturbed)
-    ]
-    assert written[0] <= 3 * len(found) < written[1]
-    ids = [
-        {
-            name: manifest_of(folder)[name]
-            for name in ("model_id", "decode_id", "run_id")
-        }
-        for folder in (undisturbed, tmp_path)
-    ]
-    assert ids[0]["model_id"] == ids[1]["model_id"]
-    assert (
-        ids[0]["decode_id"] != ids[1]["decode_id"]
-        and ids[0]["run_id"] != ids[1]["run_id"]
-    )
+    changes = {"n_best": 1, "max_summary_tokens": 3, "length_penalty": 0.0}
+    summarize(tmp_path, **{**flags, **changes})
+    rows = rows_of(tmp_path)
+    assert {len(row["abstractive"]) for row in rows} == {1}
+    manifest = manifest_of(tmp_path)
+    before = manifest_of(undisturbed)
+    tokens = manifest["search"]["summary_tokens"]
+    assert tokens <= 3 * len(rows) < before["search"]["summary_tokens"]
+    assert manifest["model_id"] == before["model_id"]
+    assert manifest["decode_id"] != before["decode_id"]
+    assert manifest["run_id"] != before["run_id"]
 
 
-def test_candidates_come_best_first(undisturbed):
-    lists = [row["abstractive"] for row in rows_of(undisturbed)]
-    for row, candidates in zip(rows_of(undisturbed), lists, strict=True):
-        assert [item["rank"] for item in candidates] == list(
-            range(1, len(candidates) + 1)
-        )
-        assert row["abstractive_summary"] == candidates[0]["text"]
-        assert sorted((item["score"] for item in candidates), reverse=True) == [
-            item["score"] for item in candidates
-        ]
-        assert (
-            len({item["text"] for item in candidates}) == len(candidates)
-            and candidates[0]["score"] < 0
-        )
-    assert max(map(len, lists)) == 2
+def test_summaries_come_best_first(undisturbed):
+    rows = rows_of(undisturbed)
+    for row in rows:
+        summaries = row["abstractive"]
+        ranks = [summary["rank"] for summary in summaries]
+        assert ranks == list(range(1, len(summaries) + 1))
+        assert row["abstractive_summary"] == summaries[0]["text"]
+        assert scores_of(row) == sorted(scores_of(row), reverse=True)
+        assert scores_of(row)[0] < 0
+        assert len(set(texts_of(row))) == len(summaries)
+    assert max(len(row["abstractive"]) for row in rows) == 2
 
 
-def test_what_the_network_did_not_see_is_told(undisturbed, tokenizer):
+def test_a_row_states_how_many_tokens_the_network_read(undisturbed, tokenizer):
     rows = {row["document_id"]: row for row in rows_of(undisturbed)}
     for line in WRITTEN:
-        row, length = (
-            rows[id_of(line)],
-            len(tokenizer.encode([Article.from_text(line["article"]).body])[0]),
-        )
-        assert (row["source_tokens"], row["seen_tokens"]) == (
-            length,
-            min(length, MAX_SOURCE_TOKENS),
-        )
-        assert row["truncated"] is (length > MAX_SOURCE_TOKENS)
+        row = rows[id_of(line)]
+        (ids,) = tokenizer.encode([Article.from_text(line["article"]).body])
+        assert row["source_tokens"] == len(ids)
+        assert row["seen_tokens"] == min(len(ids), MAX_SOURCE_TOKENS)
+        assert row["truncated"] is (len(ids) > MAX_SOURCE_TOKENS)
     # The credit line before the story is not read.
-    assert (
-        rows[Article.from_text("(CNN) -- " + SHORT).content_sha256]["source_tokens"]
-        == rows["short"]["source_tokens"]
-    )
+    with_credit = Article.from_text("(CNN) -- " + SHORT).content_sha256
+    assert rows[with_credit]["source_tokens"] == rows["short"]["source_tokens"]
     assert {row["truncated"] for row in rows.values()} == {False, True}
 
 
@@ -301,9 +251,8 @@ def test_a_document_of_just_the_networks_length_is_not_truncated(
     tokenizer, bundle, tmp_path
 ):
     pieces = len(tokenizer.encode(["rain"])[0])
-    text = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces)) + "." * (
-        MAX_SOURCE_TOKENS % pieces
-    )
+    words = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces))
+    text = words + "." * (MAX_SOURCE_TOKENS % pieces)
     assert len(tokenizer.encode([text])[0]) == MAX_SOURCE_TOKENS
     lines = [{"article": text}, {"article": text + "."}]
     flags = {
@@ -312,8 +261,6 @@ def test_a_document_of_just_the_networks_length_is_not_truncated(
         "beam_width": 1,
         "min_source_words": 0,
     }
-    assert precis("summarize", output=tmp_path / "out", **flags) == 0
-    assert [row["truncated"] for row in rows_of(tmp_path / "out")] == [False, True]
-    assert [row["seen_tokens"] for row in rows_of(tmp_path / "out")] == [
-        MAX_SOURCE_TOKENS
-    ] * 2
+    rows = rows_of(summarize(tmp_path / "out", **flags))
+    assert [row["truncated"] for row in rows] == [False, True]
+    assert [row["seen_tokens"] for row in rows] == [MAX_SOURCE_TOKENS] * 2
