@@ -21,8 +21,8 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
+from precis.model.network.architectures import named_network
 from precis.model.network.build import build_network
-from precis.model.network.config import named_network
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.training.config import TrainingConfig

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.inference.worker_pool import Search, count_processes
-from precis.model.network.config import named_network
+from precis.model.network.architectures import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article

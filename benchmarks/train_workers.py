@@ -98,8 +98,8 @@ def precis_training(job: Job) -> Training:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.threads)
+    from precis.model.network.architectures import named_network
     from precis.model.network.build import build_network
-    from precis.model.network.config import named_network
     from precis.model.training.config import TrainingConfig
     from precis.model.training.optimizer import make_optimizer
     from precis.model.training.strategy import make_strategy

@@ -8,7 +8,8 @@ from precis.model import files
 from precis.model.config import PRECISIONS, flag, required
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.network.config import ARCHITECTURES, ATTENTIONS, CELLS, SIZES
+from precis.model.network.architectures import ARCHITECTURES, SIZES
+from precis.model.network.config import ATTENTIONS, CELLS
 from precis.model.quality.fallback import GateConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig

@@ -10,7 +10,8 @@ from typing import Any
 from precis.model import files
 from precis.model.bundle.network_bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
 from precis.model.errors import UsageError
-from precis.model.network.config import NetworkConfig, named_network
+from precis.model.network.architectures import named_network
+from precis.model.network.config import NetworkConfig
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.tokenization.folder import Tokenizers

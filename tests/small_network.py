@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from precis.model.network.architectures import ARCHITECTURES
 from precis.model.network.build import build_network
-from precis.model.network.config import ARCHITECTURES, NetworkConfig, TransformerConfig
+from precis.model.network.config import NetworkConfig, TransformerConfig
 from precis.model.network.generator import Generator
 from tests import plain_network
 from tests.plain_network import Document, scramble

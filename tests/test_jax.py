@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from precis.model.inference.searcher import Searcher
+from precis.model.network.architectures import architecture_of
 from precis.model.network.build import build_network
 from precis.model.network.config import (
     DecoderOnlyConfig,
     RecurrentConfig,
     TransformerConfig,
-    architecture_of,
 )
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.training.loss import smoothed_cross_entropy
@@ -90,7 +90,7 @@ import jax, keras, numpy as np
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.network.build import build_network
-from precis.model.network.config import read_config
+from precis.model.network.architectures import read_config
 from precis.model.training.loss import smoothed_cross_entropy
 
 assert keras.backend.backend() == "jax"

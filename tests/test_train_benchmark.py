@@ -70,7 +70,7 @@ def test_a_ratio_is_the_median_of_the_rounds(train):
 
 
 def test_every_network_of_the_table_exists(train):
-    from precis.model.network.config import named_network
+    from precis.model.network.architectures import named_network
 
     configs = {
         str(named_network(**{"vocabulary_size": 9, "pad_id": 0, **settings}))

@@ -19,7 +19,8 @@ from precis.model.bundle.network_bundle import (
     save_files,
 )
 from precis.model.errors import UsageError
-from precis.model.network.config import EncoderConfig, read_config
+from precis.model.network.architectures import read_config
+from precis.model.network.config import EncoderConfig
 from precis.model.tokenization.folder import AnyTokenizer
 
 if TYPE_CHECKING:  # as in `bundle`

@@ -20,7 +20,8 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.network.config import NetworkConfig, architecture_of, read_config
+from precis.model.network.architectures import architecture_of, read_config
+from precis.model.network.config import NetworkConfig
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,

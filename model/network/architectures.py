@@ -1,0 +1,131 @@
+"""The architectures by name, with their named sizes, and the way from a name to a
+configuration and back.
+
+A command line names an architecture and a size; a bundle stores the architecture's name
+beside the fields of its configuration.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from precis.model.errors import DataError, UsageError
+from precis.model.network.config import (
+    DecoderOnlyConfig,
+    NetworkConfig,
+    RecurrentConfig,
+    StackConfig,
+    TransformerConfig,
+)
+
+
+class NamedArchitecture(NamedTuple):
+    """A kind of network that writes summaries.
+
+    Attributes:
+      config: the class of its configuration.
+      sizes: the fields that each named size sets.
+    """
+
+    config: type[Any]
+    sizes: Mapping[str, Mapping[str, Any]]
+
+
+# `base` is the base model of Vaswani et al. 2017 (table 3), `six_layers` has its depth
+# at half its widths. `four_layers` is the network of TensorFlow's tutorial "Neural
+# machine translation with a Transformer and Keras".
+_STACKS: Mapping[str, Mapping[str, int]] = {
+    "tiny": {"width": 128, "feed_forward": 512, "heads": 4},
+    "four_layers": {"width": 128, "feed_forward": 512, "heads": 8},
+    "small": {"width": 256, "feed_forward": 1024, "heads": 8},
+    "six_layers": {"width": 256, "feed_forward": 1024, "heads": 8},
+    "base": {"width": 512, "feed_forward": 2048, "heads": 8},
+}
+_LAYERS = {"tiny": 2, "four_layers": 4, "small": 4, "six_layers": 6, "base": 6}
+_RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2}
+SIZES = tuple(_STACKS)
+
+_TRANSFORMER_SIZES = {
+    name: {
+        "encoder_layers": _LAYERS[name],
+        "decoder_layers": _LAYERS[name],
+        **stack,
+    }
+    for name, stack in _STACKS.items()
+}
+# As many blocks as the encoder and the decoder of a Transformer have together.
+_DECODER_ONLY_SIZES = {
+    name: {"layers": 2 * _LAYERS[name], **stack} for name, stack in _STACKS.items()
+}
+_RECURRENT_SIZES = {
+    name: {
+        "encoder_layers": layers,
+        "decoder_layers": layers,
+        "width": _STACKS[name]["width"],
+    }
+    for name, layers in _RECURRENT_LAYERS.items()
+}
+ARCHITECTURES: Mapping[str, NamedArchitecture] = {
+    "transformer": NamedArchitecture(TransformerConfig, _TRANSFORMER_SIZES),
+    "decoder_only": NamedArchitecture(DecoderOnlyConfig, _DECODER_ONLY_SIZES),
+    "recurrent": NamedArchitecture(RecurrentConfig, _RECURRENT_SIZES),
+}
+
+
+def named_network(
+    size: str, *, architecture: str = "transformer", **settings: Any
+) -> Any:
+    """The configuration of a named size, with the given fields set or replaced.
+
+    Raises:
+      UsageError: a size or an architecture that does not exist, or a setting that the
+          architecture does not have.
+    """
+    if architecture not in ARCHITECTURES:
+        raise UsageError(
+            f"there is no architecture {architecture!r}; "
+            f"there are {', '.join(ARCHITECTURES)}"
+        )
+    config, sizes = ARCHITECTURES[architecture]
+    if size not in sizes:
+        raise UsageError(
+            f"there is no network size {size!r} of {architecture}; "
+            f"the sizes are {', '.join(sizes)}"
+        )
+    for name in settings.keys() - {field.name for field in dataclasses.fields(config)}:
+        raise UsageError(
+            f"--{name} means nothing to a network of the architecture {architecture}; "
+            "leave it out"
+        )
+    return config(**{**sizes[size], **settings})
+
+
+def architecture_of(config: NetworkConfig) -> str:
+    """The name of a configuration's architecture."""
+    return next(
+        name
+        for name, architecture in ARCHITECTURES.items()
+        if isinstance(config, architecture.config)
+    )
+
+
+def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
+    """The configuration whose `dataclasses.asdict` is `fields`.
+
+    Raises:
+      DataError: an architecture or a field that is not known.
+    """
+    if architecture not in ARCHITECTURES:
+        raise DataError(
+            f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; "
+            "only a newer precis knows it"
+        )
+    stack = fields.get("decoder_stack")
+    try:
+        nested = {"decoder_stack": StackConfig(**stack)} if stack else {}
+        return ARCHITECTURES[architecture].config(**{**fields, **nested})
+    except TypeError as error:
+        raise DataError(
+            f"a configuration of another version of precis ({error}); "
+            "train or import again"
+        ) from error
