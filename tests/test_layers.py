@@ -1,5 +1,7 @@
-"""The parts of the Transformer against plain numpy, and what dropout touches.
-`test_positions` has embeddings and positions.
+"""The layers of a Transformer against plain numpy: masks, attention, residuals,
+dropout, activations and the feed-forward network.
+
+`test_blocks` has the blocks, `test_positions` embeddings and positions.
 """
 
 import dataclasses
@@ -15,6 +17,9 @@ from tests import plain_layers as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import close, small_config, values
 
+# Two sources of length 3 and 5, bool [B, S].
+SOURCE_MASK = np.array([[True, True, True, False, False], [True] * 5])
+
 
 def built(layer, *, seed=1):
     layer.build((None, None, 8))
@@ -22,15 +27,14 @@ def built(layer, *, seed=1):
     return layer
 
 
-@pytest.fixture
-def source_mask():
-    """Two sources of length 3 and 5."""
-    return np.array([[True, True, True, False, False], [True] * 5])
-
-
-def bias_of(mask):
-    """What hides what may not be read, [B, 1, 1, S]."""
+def source_bias(mask=SOURCE_MASK):
+    """The bias that masks padding: bool [B, S] -> float32 [B, 1, 1, S]."""
     return layers.score_bias(mask[:, None, None])
+
+
+def readable_by(queries, row):
+    """The mask of one document for that many queries, bool [T, S]."""
+    return np.tile(SOURCE_MASK[row], (queries, 1))
 
 
 def test_padding_may_not_be_read():
@@ -39,7 +43,7 @@ def test_padding_may_not_be_read():
     assert mask.tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
 
 
-def test_a_target_position_reads_itself_and_what_came_before():
+def test_a_target_position_may_read_itself_and_earlier_ones():
     mask = np.asarray(layers.look_ahead_mask(3))
     assert mask.dtype == bool
     assert mask.tolist() == [
@@ -47,9 +51,10 @@ def test_a_target_position_reads_itself_and_what_came_before():
     ]
 
 
-def test_a_mask_becomes_a_number_added_to_scores():
+def test_a_mask_becomes_a_bias_on_scores():
     bias = layers.score_bias(np.array([True, False]))
-    assert bias.dtype == "float32" and np.asarray(bias).tolist() == [0.0, -1e9]
+    assert bias.dtype == "float32"
+    assert np.asarray(bias).tolist() == [0.0, -1e9]
 
 
 def test_the_norm_of_logits_is_the_log_of_their_sum():
@@ -70,57 +75,49 @@ def test_token_ids_become_places_in_the_logits():
     ]
 
 
-@pytest.mark.parametrize("has_numbers", [False, True])
-def test_attention_mixes_values_by_dot_products(source_mask, has_numbers):
-    query, key, value = (
-        values(2, 3, 4, 6, seed=1),
-        values(2, 3, 5, 6, seed=2),
-        values(2, 3, 5, 6, seed=3),
-    )
-    numbers = (
-        values(2, 3, 4, 5, seed=4, scale=2)
-        if has_numbers
-        else np.zeros((2, 3, 4, 5), "float32")
-    )
-    found, weights = map(
-        np.asarray,
-        layers.attend(
-            *map(ops.convert_to_tensor, (query, key, value)),
-            bias_of(source_mask) + numbers,
-        ),
-    )
+@pytest.mark.parametrize("has_pair_bias", [False, True])
+def test_attention_mixes_values_by_dot_products(has_pair_bias):
+    query = values(2, 3, 4, 6, seed=1)
+    key = values(2, 3, 5, 6, seed=2)
+    value = values(2, 3, 5, 6, seed=3)
+    pair_bias = np.zeros((2, 3, 4, 5), "float32")
+    if has_pair_bias:
+        pair_bias = values(2, 3, 4, 5, seed=4, scale=2)
+    tensors = map(ops.convert_to_tensor, (query, key, value))
+    mixed, weights = map(np.asarray, layers.attend(*tensors, source_bias() + pair_bias))
     for b, head in np.ndindex(2, 3):
-        readable = np.tile(source_mask[b], (4, 1))
-        read, shares = plain.attention(
-            query[b, head], key[b, head], value[b, head], readable, numbers[b, head]
+        expected, expected_weights = plain.attention(
+            query[b, head],
+            key[b, head],
+            value[b, head],
+            readable_by(4, b),
+            pair_bias[b, head],
         )
-        close(found[b, head], read)
-        close(weights[b, head], shares, 1e-6)
+        close(mixed[b, head], expected)
+        close(weights[b, head], expected_weights, 1e-6)
     assert (weights[0, ..., 3:] == 0).all()
 
 
-def test_weights_of_half_precision_are_float32(source_mask):
+def test_attention_weights_of_half_precision_are_float32():
     query, key = (
         ops.cast(values(2, 1, 5, 6, seed=seed), "bfloat16") for seed in (1, 2)
     )
-    read, weights = layers.attend(query, key, key, bias_of(source_mask))
-    assert (
-        keras.backend.standardize_dtype(weights.dtype) == "float32"
-        and keras.backend.standardize_dtype(read.dtype) == "bfloat16"
-    )
+    mixed, weights = layers.attend(query, key, key, source_bias())
+    assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+    assert keras.backend.standardize_dtype(mixed.dtype) == "bfloat16"
     close(np.sum(np.asarray(weights), -1), np.ones((2, 1, 5)), 1e-6)
 
 
-def test_nothing_to_read_is_no_nan():
-    read, weights = layers.attend(
+def test_attention_over_a_fully_masked_row_is_not_nan():
+    mixed, weights = layers.attend(
         *map(ops.convert_to_tensor, [values(1, 1, 2, 3)] * 3),
-        bias_of(np.zeros((1, 2), bool)),
+        source_bias(np.zeros((1, 2), bool)),
     )
     close(weights, np.full((1, 1, 2, 2), 0.5))
-    assert np.isfinite(np.asarray(read)).all()
+    assert np.isfinite(np.asarray(mixed)).all()
 
 
-ATTENTIONS = [
+ATTENTION_SETTINGS = [
     {"heads": 1},
     {"heads": 4},
     {"heads": 3, "head_width": 5},
@@ -128,78 +125,57 @@ ATTENTIONS = [
 ]
 
 
-@pytest.mark.parametrize("settings", ATTENTIONS)
-def test_heads_are_slices_of_the_weights(settings, source_mask):
+@pytest.mark.parametrize("settings", ATTENTION_SETTINGS)
+def test_heads_are_slices_of_the_weights(settings):
     config = small_config(**settings)
     layer = built(layers.MultiHeadAttention(config=config, name="attention"))
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    found, weights = map(np.asarray, layer(states, memory, bias_of(source_mask)))
-    assert weights.shape == (2, config.heads, 4, 5) and len(layer.weights) == (
-        8 if config.biases else 4
-    )
+    found, weights = map(np.asarray, layer(states, memory, source_bias()))
+    assert weights.shape == (2, config.heads, 4, 5)
+    assert len(layer.weights) == (8 if config.biases else 4)
     for b in range(2):
-        read, shares = plain.multi_head(
-            states[b],
-            memory[b],
-            np.tile(source_mask[b], (4, 1)),
-            weights_of(layer),
-            config,
+        expected, expected_weights = plain.multi_head(
+            states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(found[b], read)
-        close(weights[b], shares)
+        close(found[b], expected)
+        close(weights[b], expected_weights)
 
 
-def test_a_memory_of_another_width(source_mask):
+def test_a_memory_of_another_width():
+    config = small_config()
     layer = built(
-        layers.MultiHeadAttention(
-            config=small_config(), memory_width=6, name="attention"
-        )
+        layers.MultiHeadAttention(config=config, memory_width=6, name="attention")
     )
-    assert layer.key.kernel.shape == layer.value.kernel.shape == (
-        6,
-        8,
-    ) and layer.query.kernel.shape == (8, 8)
+    assert layer.key.kernel.shape == layer.value.kernel.shape == (6, 8)
+    assert layer.query.kernel.shape == (8, 8)
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 6, seed=2)
-    found, _ = layer(states, memory, bias_of(source_mask))
+    found, _ = layer(states, memory, source_bias())
     for b in range(2):
-        read, _ = plain.multi_head(
-            states[b],
-            memory[b],
-            np.tile(source_mask[b], (4, 1)),
-            weights_of(layer),
-            small_config(),
+        expected, _ = plain.multi_head(
+            states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(found[b], read)
+        close(found[b], expected)
 
 
-def test_keys_and_values_are_what_attention_reads():
-    layer = built(
-        layers.MultiHeadAttention(config=small_config(head_width=3), name="attention"),
-        seed=5,
-    )
+def test_keys_and_values_are_split_into_heads():
+    config = small_config(head_width=3)
+    layer = built(layers.MultiHeadAttention(config=config, name="attention"), seed=5)
     memory, weights = values(2, 5, 8, seed=2), weights_of(layer)
-    for found, name in zip(
-        layer.keys_values(ops.convert_to_tensor(memory)), ("key", "value"), strict=True
-    ):
+    keys, head_values = layer.keys_values(ops.convert_to_tensor(memory))
+    for found, name in ((keys, "key"), (head_values, "value")):
         assert tuple(found.shape) == (2, 2, 5, 3)
         expected = plain.dense(memory, weights, name)
         for b, head in np.ndindex(2, 2):
             close(found[b, head], expected[b, :, 3 * head : 3 * head + 3])
 
 
-def test_what_stands_before_the_memory_is_read_too(source_mask):
-    """As if it were one memory: the first two of five places are handed over as keys
-    and values.
-    """
+def test_past_keys_and_values_stand_before_the_memory():
+    """The first two of five positions are given as keys and values."""
     layer = built(layers.MultiHeadAttention(config=small_config(), name="attention"))
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    whole = layer(states, memory, bias_of(source_mask))
-    parts = layer(
-        states,
-        memory[:, 2:],
-        bias_of(source_mask),
-        past=layer.keys_values(ops.convert_to_tensor(memory[:, :2])),
-    )
+    whole = layer(states, memory, source_bias())
+    past = layer.keys_values(ops.convert_to_tensor(memory[:, :2]))
+    parts = layer(states, memory[:, 2:], source_bias(), past=past)
     for found, expected in zip(parts, whole, strict=True):
         close(found, np.asarray(expected), 1e-6)
 
@@ -216,56 +192,47 @@ NORMS = [
 @pytest.mark.parametrize(
     ("scale", "epsilon"), [(1.0, 1e-6), (1e-3, 1e-6), (1e-2, 1e-5), (1.0, 0.5)]
 )
-def test_what_surrounds_a_sublayer(scale, epsilon, settings):
-    """At a scale of 1e-3 the variance is about 1e-6, which shows the size of epsilon."""
+def test_residual_by_hand(scale, epsilon, settings):
+    """At a scale of 1e-3 the variance is about 1e-6, so that epsilon matters."""
     config = small_config(dropout=0.5, norm_epsilon=epsilon, **settings)
     layer = built(layers.Residual(config=config, name="residual"), seed=2)
-    states, update = (
-        values(2, 3, 8, seed=3, scale=scale),
-        values(2, 3, 8, seed=4, scale=scale),
-    )
+    states = values(2, 3, 8, seed=3, scale=scale)
+    update = values(2, 3, 8, seed=4, scale=scale)
     weights = weights_of(layer)
-    assert set(weights) == (
-        {"norm/scale"} if config.rms_norm else {"norm/gamma", "norm/beta"}
-    )
-    read = []
-    expected = plain.residual(
-        states.astype("float64"),
-        lambda reads: read.append(reads) or update,
-        weights,
-        config,
-    )
+    norm_weights = {"norm/scale"} if config.rms_norm else {"norm/gamma", "norm/beta"}
+    assert set(weights) == norm_weights
+    sublayer_inputs = []
+
+    def sublayer(inputs):
+        sublayer_inputs.append(inputs)
+        return update
+
+    expected = plain.residual(states.astype("float64"), sublayer, weights, config)
     close(layer(states, update), expected)
-    close(layer.reads(ops.convert_to_tensor(states)), read[0])
+    close(layer.reads(ops.convert_to_tensor(states)), sublayer_inputs[0])
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
     layer = layers.Residual(config=small_config(dropout=0.5), name="residual")
     layer.build((None, None, 8))
     states = values(2, 3, 8)
-    close(
-        layer(states, np.zeros_like(states), training=True),
-        np.asarray(layer(states, np.zeros_like(states))),
-    )
-    dropped = np.asarray(
-        layer(np.zeros((40, 8), "float32"), np.ones((40, 8), "float32"), training=True)
-    )
+    no_update = np.zeros_like(states)
+    close(layer(states, no_update, training=True), np.asarray(layer(states, no_update)))
+    zeros, ones = np.zeros((40, 8), "float32"), np.ones((40, 8), "float32")
+    dropped = np.asarray(layer(zeros, ones, training=True))
     # The update becomes 0 or 2, and the norm of zeros and twos has one value for each.
     assert 1.5 < np.mean([len(set(row.tolist())) for row in dropped]) <= 2
-    first = layers.Residual(
-        config=small_config(dropout=0.5, norm_first=True), name="residual"
-    )
-    first.build((None, None, 8))
-    assert set(
-        np.unique(
-            first(
-                np.ones((40, 8), "float32"), np.ones((40, 8), "float32"), training=True
-            )
-        )
-    ) == {1.0, 3.0}
 
 
-def test_every_activation_has_its_function():
+def test_dropout_in_a_residual_with_the_norm_first():
+    config = small_config(dropout=0.5, norm_first=True)
+    layer = layers.Residual(config=config, name="residual")
+    layer.build((None, None, 8))
+    ones = np.ones((40, 8), "float32")
+    assert set(np.unique(layer(ones, ones, training=True))) == {1.0, 3.0}
+
+
+def test_every_activation_has_a_function():
     assert tuple(layers.ACTIVATION_FUNCTIONS) == ACTIVATIONS
 
 
@@ -281,9 +248,7 @@ def test_activations_by_hand(activation):
 
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_the_feed_forward_network_is_two_layers_with_an_activation_between(
-    activation, gated
-):
+def test_the_feed_forward_network_by_hand(activation, gated):
     config = small_config(
         feed_forward=10,
         activation=activation,
@@ -296,82 +261,22 @@ def test_the_feed_forward_network_is_two_layers_with_an_activation_between(
     close(layer(states), plain.feed_forward(states, weights_of(layer), config), 2e-6)
 
 
-# Every setting that a block reads, other than its default.
-BLOCKS = [
-    {},
-    {"activation": "gelu", "norm_epsilon": 0.3, "heads": 4},
-    {
-        "norm_first": True,
-        "activation": "silu",
-        "biases": False,
-        "rms_norm": True,
-        "gated_feed_forward": True,
-        "head_width": 3,
-    },
-    {"norm_first": True, "feed_forward": 20, "scaled_scores": False},
-]
-
-
-@pytest.mark.parametrize("settings", BLOCKS)
-def test_the_encoder_block_by_hand(source_mask, settings):
-    config = small_config(dropout=0.3, **settings)
-    block = built(layers.EncoderBlock(config=config, name="block"), seed=4)
-    states, numbers = values(2, 5, 8), values(1, config.heads, 5, 5, seed=6)
-    found, weights = map(np.asarray, block(states, bias_of(source_mask) + numbers))
-    for b in range(2):
-        readable = np.tile(source_mask[b], (5, 1))
-        expected, shares = plain.encoder_block(
-            states[b], readable, weights_of(block), config, numbers[0]
-        )
-        close(found[b], expected)
-        close(weights[b], shares)
-    assert block.feed_forward.inner.kernel.shape == (8, config.feed_forward)
-
-
-@pytest.mark.parametrize("memory_width", [8, 6])
-@pytest.mark.parametrize("settings", BLOCKS)
-def test_the_decoder_block_by_hand(source_mask, settings, memory_width):
-    config = small_config(dropout=0.3, **settings)
-    block = built(
-        layers.DecoderBlock(config=config, memory_width=memory_width, name="block"),
-        seed=5,
-    )
-    states, memory, numbers = (
-        values(2, 4, 8, seed=1),
-        values(2, 5, memory_width, seed=2),
-        values(1, config.heads, 4, 4, seed=6),
-    )
-    own_bias = layers.score_bias(layers.look_ahead_mask(4)) + numbers
-    found = [
-        np.asarray(part)
-        for part in block(states, memory, own_bias, bias_of(source_mask))
-    ]
-    for b in range(2):
-        expected = plain.decoder_block(
-            states[b], memory[b], source_mask[b], weights_of(block), config, numbers[0]
-        )
-        for part, right in zip(found, expected, strict=True):
-            close(part[b], right)
-
-
-def test_attention_computes_in_its_own_precision_whatever_is_usual():
-    """The bias is added in float32 all the same: 1e-3 beside 4 is lost in bfloat16."""
+def test_attention_computes_in_the_precision_it_is_given():
+    """In bfloat16 the bias is still added in float32: 1e-3 beside 4 would be lost."""
     config = dataclasses.replace(small_config(), heads=1)
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        usual, own = (
-            layers.MultiHeadAttention(config=config, name="attention", **given)
-            for given in ({}, {"dtype": "float32"})
+        half, full = (
+            layers.MultiHeadAttention(config=config, name="attention", **settings)
+            for settings in ({}, {"dtype": "float32"})
         )
     finally:
         keras.config.set_dtype_policy("float32")
-    assert {part.compute_dtype for part in own._flatten_layers()} == {"float32"}
-    assert {part.compute_dtype for part in usual._flatten_layers()} == {"bfloat16"}
-    usual.build()
+    assert {layer.compute_dtype for layer in full._flatten_layers()} == {"float32"}
+    assert {layer.compute_dtype for layer in half._flatten_layers()} == {"bfloat16"}
+    half.build()
     bias = np.array([[[[4.0, 4.001]]]], "float32")
-    _, weights = usual(
-        np.zeros((1, 1, 8), "float32"), np.zeros((1, 2, 8), "float32"), bias
-    )
-    assert np.log(np.asarray(weights))[0, 0, 0] @ [-1, 1] == pytest.approx(
-        0.001, abs=1e-4
-    )
+    states, memory = np.zeros((1, 1, 8), "float32"), np.zeros((1, 2, 8), "float32")
+    _, weights = half(states, memory, bias)
+    log_weights = np.log(np.asarray(weights))[0, 0, 0]
+    assert log_weights @ [-1, 1] == pytest.approx(0.001, abs=1e-4)

@@ -10,7 +10,7 @@ import pytest
 from keras import ops
 
 from precis.model.errors import UsageError
-from precis.model.network import layers
+from precis.model.network import blocks, layers
 from precis.model.network.build import build_network
 from precis.model.network.config import StackConfig, TransformerConfig
 from tests.small_network import (
@@ -325,8 +325,8 @@ def test_the_residual_stream_norms_and_softmax_are_float32(
     # As the block hands it over, before the layer casts it: what is bfloat16 here has
     # lost its digits.
     watch(layers.Residual, "__call__", "stream", place=1)
-    watch(layers.EncoderBlock, "call", "stream", place=1)
-    watch(layers.DecoderBlock, "call", "stream", place=1)
+    watch(blocks.EncoderBlock, "call", "stream", place=1)
+    watch(blocks.DecoderBlock, "call", "stream", place=1)
     watch(
         keras.layers.RMSNormalization if variant == "t5" else layers.LayerNorm,
         "call",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.network.decoder_step import (
     BlockWeights,
@@ -36,7 +37,6 @@ from precis.model.network.kv_cache import (
     start_past,
 )
 from precis.model.network.layers import (
-    EncoderBlock,
     look_ahead_mask,
     make_norm,
     padding_mask,

@@ -24,10 +24,9 @@ import keras
 from keras import ops
 
 from precis.model.backend import add_bias, write_rows
+from precis.model.network.blocks import DecoderBlock, EncoderBlock
 from precis.model.network.kv_cache import Own
 from precis.model.network.layers import (
-    DecoderBlock,
-    EncoderBlock,
     FeedForward,
     Linear,
     MultiHeadAttention,

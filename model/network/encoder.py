@@ -7,13 +7,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
-from precis.model.network.layers import (
-    EncoderBlock,
-    make_norm,
-    padding_mask,
-    score_bias,
-)
+from precis.model.network.layers import make_norm, padding_mask, score_bias
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,

@@ -12,10 +12,10 @@ import keras
 from keras import ops
 
 from precis.model.extractive.features import COUNT
+from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.layers import (
     ACTIVATION_FUNCTIONS,
-    EncoderBlock,
     Linear,
     make_norm,
     score_bias,

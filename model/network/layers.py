@@ -1,5 +1,8 @@
-"""The parts of a Transformer (Vaswani et al. 2017), in keras.ops: positions, masks,
-norms, attention, blocks.
+"""The layers of a Transformer (Vaswani et al. 2017): masks, dropout, norms, multi-head
+attention and the feed-forward network.
+
+`blocks.py` builds the blocks of encoder and decoder from them, `positions.py` has
+embeddings and positions, `gradients.py` the attention formula itself.
 """
 
 import functools
@@ -14,8 +17,8 @@ from precis.model.backend import add_bias, keep_mask
 from precis.model.network.config import StackConfig
 from precis.model.network.gradients import attend, layer_norm
 
-# What a masked score becomes before the softmax. Finite, so that a row with nothing to
-# read stays free of NaN.
+# Added to the score of a masked position before the softmax. It is finite, so that the
+# softmax of a fully masked row is not NaN.
 MASKED = -1e9
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
@@ -27,16 +30,19 @@ ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def padding_mask(ids: Any, pad_id: int) -> Any:
-    """Which source positions may be read: bool [B, 1, 1, S], False at padding.
+    """Masks the padding of sources: int32 [B, S] -> bool [B, 1, 1, S].
 
-    ids 7 8 0 -> True True False
+    True where a position may be read; with pad_id 0:
+
+        ids   7     8     0
+        mask  True  True  False
     """
     return ops.not_equal(ids, pad_id)[:, None, None, :]
 
 
 def look_ahead_mask(length: int) -> Any:
-    """Which target positions each target position may read: bool [1, 1, T, T], itself
-    and all before it.
+    """Masks later target positions: bool [1, 1, T, T], True where row t may read
+    column s, which is s <= t.
 
     T = 3 ->  True  False False
               True  True  False
@@ -46,8 +52,11 @@ def look_ahead_mask(length: int) -> Any:
 
 
 def score_bias(mask: Any) -> Any:
-    """What a mask adds to scores, float32: 0 where it is True. The mask is small where
-    scores are large, so adding beats choosing.
+    """Turns a boolean mask into a bias that is added to attention scores, float32 of
+    the same shape: 0 where the mask is True, MASKED where it is False.
+
+    Scores are larger than the mask they are broadcast with, so adding a bias costs less
+    than selecting with `where`.
     """
     return ops.where(mask, 0.0, MASKED)
 
@@ -77,75 +86,73 @@ def places(ids: Any) -> Any:
 
 
 class Linear(keras.layers.Dense):
-    """A linear layer; as one product over all rows, which fuses with the bias and the
-    activation behind it.
+    """A linear layer that multiplies all rows in one matrix product.
+
+    TensorFlow fuses a product of matrices, but not of larger tensors, with the bias and
+    the activation that follow it.
     """
 
     def call(self, states: Any, training: bool = False) -> Any:
-        """[..., I] -> [..., O]."""
+        """Maps states [..., I] to [..., O]."""
         if len(states.shape) > 2:
-            return ops.reshape(
-                self.call(ops.reshape(states, (-1, states.shape[-1]))),
-                (*ops.shape(states)[:-1], self.units),
-            )
+            rows = ops.reshape(states, (-1, states.shape[-1]))
+            return ops.reshape(self.call(rows), (*ops.shape(states)[:-1], self.units))
         product = ops.matmul(states, self.kernel)
         return add_bias(product, self.bias) if self.use_bias else product
 
 
 class Dropout(keras.layers.Dropout):
-    """Sets a share of the values to zero while training, and scales the others up so
-    that the mean stays.
+    """Dropout: while training, sets a share of the values to zero and scales the others
+    so that the mean stays the same.
     """
 
     def call(self, states: Any, training: bool = False) -> Any:
-        """[...] -> [...]."""
-        return (
-            states * keep_mask(ops.shape(states), self.rate, self.seed_generator)
-            if training and self.rate
-            else states
-        )
+        """Maps states [...] to the same shape."""
+        if not (training and self.rate):
+            return states
+        return states * keep_mask(ops.shape(states), self.rate, self.seed_generator)
 
 
 class LayerNorm(keras.layers.LayerNormalization):
     """LayerNorm (Ba et al. 2016) over the width."""
 
     def call(self, states: Any) -> Any:
-        """[..., D] -> [..., D]."""
+        """Maps states [..., D] to the same shape."""
         return layer_norm(states, self.gamma, self.beta, self.epsilon)
 
 
 def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
-    """A norm over the width, in float32: LayerNorm or RMSNorm (Zhang and Sennrich
-    2019).
+    """Makes a norm over the width in float32: LayerNorm, or RMSNorm (Zhang and Sennrich
+    2019) where the configuration asks for it.
     """
     kind = keras.layers.RMSNormalization if config.rms_norm else LayerNorm
     return kind(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
 
 
 class MultiHeadAttention(keras.layers.Layer):
-    """H attentions side by side (Vaswani et al. 2017, section 3.2.2); D/H stands for
-    the width of a head, whatever it is.
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
+
+    In the shapes, D/H stands for the width of a head, which a configuration may also
+    set to another value.
     """
 
     def __init__(
         self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any
     ) -> None:
-        # Not cast on the way in: under mixed precision the bias would lose its float32.
+        # Without autocast: under mixed precision it would cast the float32 bias.
         super().__init__(autocast=False, **kwargs)
-        self.heads, self.width, self.memory_width = (
-            config.heads,
-            config.width,
-            memory_width or config.width,
-        )
+        self.heads = config.heads
+        self.width = config.width
+        self.memory_width = memory_width or config.width
         self.head_width = config.head_width or config.width // config.heads
         self.scale = 1.0 / math.sqrt(self.head_width) if config.scaled_scores else 1.0
-        inner = self.heads * self.head_width
+        inner_width = self.heads * self.head_width
         linear = functools.partial(
             Linear, use_bias=config.biases, dtype=self.dtype_policy
         )
-        self.query, self.key, self.value = (
-            linear(inner, name=name) for name in ("query", "key", "value")
-        )
+        self.query = linear(inner_width, name="query")
+        self.key = linear(inner_width, name="key")
+        self.value = linear(inner_width, name="value")
         self.output_projection = linear(config.width, name="output")
 
     def build(self, _: Any = None) -> None:
@@ -158,39 +165,51 @@ class MultiHeadAttention(keras.layers.Layer):
     def call(
         self, states: Any, memory: Any, bias: Any, past: Any = None
     ) -> tuple[Any, Any]:
-        """States [B, T, D] read memory [B, S, D] -> [B, T, D] and weights [B, H, T, S];
-        bias as in `attend`, past as in `EncoderBlock`.
+        """Lets each state attend to a memory.
+
+        Args:
+          states: [B, T, D], the queries.
+          memory: [B, S, D], the source of keys and values.
+          bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
+          past: keys and values that stand before those of the memory, each
+              [B, H, P, D/H]; S is then P longer.
+
+        Returns:
+          States [B, T, D], and the attention weights float32 [B, H, T, S].
         """
-        own = self.keys_values(memory)
+        keys, values = self.keys_values(memory)
         if past is not None:
-            own = tuple(
-                ops.concatenate(pair, axis=2) for pair in zip(past, own, strict=True)
-            )
-        heads, weights = attend(self._split(self.query(states)), *own, bias, self.scale)
-        return self._join(heads), weights
+            past_keys, past_values = past
+            keys = ops.concatenate([past_keys, keys], axis=2)
+            values = ops.concatenate([past_values, values], axis=2)
+        queries = self._split_heads(self.query(states))
+        mixed, weights = attend(queries, keys, values, bias, self.scale)
+        return self._join_heads(mixed), weights
 
     def keys_values(self, memory: Any) -> tuple[Any, Any]:
         """The keys and values of a memory [B, S, D], each [B, H, S, D/H]."""
-        return self._split(self.key(memory)), self._split(self.value(memory))
+        keys = self._split_heads(self.key(memory))
+        values = self._split_heads(self.value(memory))
+        return keys, values
 
-    def _split(self, states: Any) -> Any:
+    def _split_heads(self, states: Any) -> Any:
         batch, length = ops.shape(states)[0], ops.shape(states)[1]
-        return ops.swapaxes(
-            ops.reshape(states, (batch, length, self.heads, self.head_width)), 1, 2
-        )  # [B, H, T, D/H]
+        heads = ops.reshape(states, (batch, length, self.heads, self.head_width))
+        return ops.swapaxes(heads, 1, 2)  # [B, H, T, D/H]
 
-    def _join(self, heads: Any) -> Any:
+    def _join_heads(self, heads: Any) -> Any:
         batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
-        return self.output_projection(
-            ops.reshape(
-                ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)
-            )
+        joined = ops.reshape(
+            ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)
         )
+        return self.output_projection(joined)  # [B, T, D]
 
 
 class Residual(keras.layers.Layer):
-    """What surrounds a sublayer: norm(x + dropout(sublayer(x))), or with the norm first
-    x + dropout(sublayer(norm(x))). In float32.
+    """The residual connection and the norm of a sublayer, in float32.
+
+    norm(x + dropout(sublayer(x)))      (Vaswani et al. 2017, section 5.4)
+    x + dropout(sublayer(norm(x)))      with the norm first (Xiong et al. 2020)
     """
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
@@ -204,33 +223,32 @@ class Residual(keras.layers.Layer):
         self.built = True
 
     def reads(self, states: Any) -> Any:
-        """What the sublayer reads of states [..., D]."""
+        """The input of the sublayer: states [..., D], normed with the norm first."""
         return self.norm(states) if self.norm_first else states
 
     def call(self, states: Any, update: Any, training: bool = False) -> Any:
-        """Adds what the sublayer said to the states; both [..., D]."""
+        """Adds the output of the sublayer to the states, both [..., D]."""
         total = states + self.dropout(update, training=training)
         return total if self.norm_first else self.norm(total)
 
 
 class FeedForward(keras.layers.Layer):
-    """The position-wise network: linear(activation(linear(x))), D -> F -> D; gated,
-    linear(activation(linear(x)) * linear(x)).
+    """The position-wise feed-forward network, D -> F -> D.
+
+    outer(activation(inner(x)))             (Vaswani et al. 2017, section 3.3)
+    outer(activation(inner(x)) * gate(x))   gated (Shazeer 2020)
     """
 
     def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.width, self.activation = (
-            config.width,
-            ACTIVATION_FUNCTIONS[config.activation],
-        )
-        self.inner = Linear(config.feed_forward, use_bias=config.biases, name="inner")
-        self.gate = (
-            Linear(config.feed_forward, use_bias=config.biases, name="gate")
-            if config.gated_feed_forward
-            else None
-        )
-        self.outer = Linear(config.width, use_bias=config.biases, name="outer")
+        self.width = config.width
+        self.activation = ACTIVATION_FUNCTIONS[config.activation]
+        linear = functools.partial(Linear, use_bias=config.biases)
+        self.inner = linear(config.feed_forward, name="inner")
+        self.gate = None
+        if config.gated_feed_forward:
+            self.gate = linear(config.feed_forward, name="gate")
+        self.outer = linear(config.width, name="outer")
 
     def build(self, _: Any = None) -> None:
         self.inner.build((None, None, self.width))
@@ -240,112 +258,10 @@ class FeedForward(keras.layers.Layer):
         self.built = True
 
     def call(self, states: Any) -> Any:
-        """[B, T, D] -> [B, T, D]."""
-        rows = ops.reshape(
-            states, (-1, self.width)
-        )  # as rows throughout: a reshape in between would part what fuses
-        inner = self.activation(self.inner(rows))
-        return ops.reshape(
-            self.outer(inner * self.gate(rows) if self.gate else inner),
-            ops.shape(states),
-        )
-
-
-class EncoderBlock(keras.layers.Layer):
-    """Self-attention, then the feed-forward network; with a bias that hides what comes
-    later, also a block of a decoder-only network.
-    """
-
-    def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
-        # Not cast on the way in: under mixed precision the residual stream would lose
-        # its float32.
-        super().__init__(autocast=False, **kwargs)
-        self.width = config.width
-        self.attention = MultiHeadAttention(config=config, name="attention")
-        self.attention_residual = Residual(config=config, name="attention_residual")
-        self.feed_forward = FeedForward(config=config, name="feed_forward")
-        self.feed_forward_residual = Residual(
-            config=config, name="feed_forward_residual"
-        )
-
-    def build(self, _: Any = None) -> None:
-        for part in (
-            self.attention,
-            self.attention_residual,
-            self.feed_forward,
-            self.feed_forward_residual,
-        ):
-            part.build((None, None, self.width))
-        self.built = True
-
-    def call(
-        self, states: Any, bias: Any, past: Any = None, training: bool = False
-    ) -> tuple[Any, Any]:
-        """[B, S, D] -> [B, S, D] and the attention's weights [B, H, S, S]; bias as in
-        `attend`.
-
-        Keys and values `past`, each [B, H, P, D/H], are read as if they stood before
-        the states: the weights are [B, H, S, P + S] then.
-        """
-        reads = self.attention_residual.reads(states)
-        update, weights = self.attention(reads, reads, bias, past=past)
-        states = self.attention_residual(states, update, training=training)
-        update = self.feed_forward(self.feed_forward_residual.reads(states))
-        return self.feed_forward_residual(states, update, training=training), weights
-
-
-class DecoderBlock(keras.layers.Layer):
-    """Self-attention over the past, cross-attention to the source, then the
-    feed-forward network.
-    """
-
-    def __init__(
-        self, *, config: StackConfig, memory_width: int, **kwargs: Any
-    ) -> None:
-        # As in the encoder.
-        super().__init__(autocast=False, **kwargs)
-        self.width = config.width
-        self.self_attention = MultiHeadAttention(config=config, name="self_attention")
-        self.self_residual = Residual(config=config, name="self_residual")
-        self.cross_attention = MultiHeadAttention(
-            config=config, memory_width=memory_width, name="cross_attention"
-        )
-        self.cross_residual = Residual(config=config, name="cross_residual")
-        self.feed_forward = FeedForward(config=config, name="feed_forward")
-        self.feed_forward_residual = Residual(
-            config=config, name="feed_forward_residual"
-        )
-
-    def build(self, _: Any = None) -> None:
-        parts = (
-            self.self_attention,
-            self.self_residual,
-            self.cross_attention,
-            self.cross_residual,
-            self.feed_forward,
-            self.feed_forward_residual,
-        )
-        for part in parts:
-            part.build((None, None, self.width))
-        self.built = True
-
-    def call(
-        self,
-        states: Any,
-        memory: Any,
-        own_bias: Any,
-        source_bias: Any,
-        training: bool = False,
-    ) -> tuple[Any, Any, Any]:
-        """[B, T, D] -> [B, T, D], and the weights of both attentions, [B, H, T, T] and
-        [B, H, T, S]; biases as in `attend`.
-        """
-        reads = self.self_residual.reads(states)
-        update, own = self.self_attention(reads, reads, own_bias)
-        states = self.self_residual(states, update, training=training)
-        update, cross = self.cross_attention(
-            self.cross_residual.reads(states), memory, source_bias
-        )
-        states = self.cross_residual(states, update, training=training)
-        update = self.feed_forward(self.feed_forward_residual.reads(states))
-        return self.feed_forward_residual(states, update, training=training), own, cross
+        """Maps states [B, T, D] to the same shape."""
+        # Rows throughout: a reshape between product and activation prevents fusion.
+        rows = ops.reshape(states, (-1, self.width))  # [B * T, D]
+        inner = self.activation(self.inner(rows))  # [B * T, F]
+        if self.gate:
+            inner = inner * self.gate(rows)
+        return ops.reshape(self.outer(inner), ops.shape(states))

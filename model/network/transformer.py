@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from precis.model.network.blocks import DecoderBlock
 from precis.model.network.config import TransformerConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.decoder_step import (
@@ -32,7 +33,6 @@ from precis.model.network.kv_cache import (
     start_past,
 )
 from precis.model.network.layers import (
-    DecoderBlock,
     look_ahead_mask,
     make_norm,
     score_bias,
