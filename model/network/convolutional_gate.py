@@ -1,5 +1,5 @@
-"""The convolutional gated unit of global encoding (Lin et al. 2018, section 3.2): dims
-what a summary can do without.
+"""The convolutional gated unit of global encoding (Lin et al. 2018, section 3.2), which
+scales down the encoder states that a summary does not need.
 """
 
 from typing import Any
@@ -10,37 +10,24 @@ from keras import ops
 from precis.model.network.config import StackConfig
 from precis.model.network.layers import Dropout, Linear, MultiHeadAttention
 
-_WIDTHS = (1, 3, 5)  # of the convolutions
-
 
 class ConvolutionalGate(keras.layers.Layer):
-    """Encoder states times a gate from 0 to 1: convolutions of three widths side by
-    side, self-attention over them, a sigmoid.
+    """Multiplies encoder states by a gate from 0 to 1.
 
-    A convolution of width 5 is two of width 3 behind each other, as in Inception. All
-    of it in float32: it is small.
+    gate = sigmoid(self-attention(dropout(join(conv_1, conv_3, conv_5))))
+
+    The convolutions of widths 1, 3 and 5 read the states side by side; that of width 5
+    is two of width 3 in a row, as in Inception. The gate is small and therefore always
+    float32.
     """
 
     def __init__(self, *, width: int, dropout: float, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.width = width
-        sizes = {
-            "convolution_1": 1,
-            "convolution_3": 3,
-            "convolution_5_inner": 3,
-            "convolution_5_outer": 3,
-        }
-        self.narrow, self.middle, self.wide_inner, self.wide_outer = (
-            keras.layers.Conv1D(
-                width,
-                size,
-                padding="same",
-                activation="relu",
-                name=name,
-                dtype="float32",
-            )
-            for name, size in sizes.items()
-        )
+        self.narrow = _convolution(width, 1, name="convolution_1")
+        self.middle = _convolution(width, 3, name="convolution_3")
+        self.wide_inner = _convolution(width, 3, name="convolution_5_inner")
+        self.wide_outer = _convolution(width, 3, name="convolution_5_outer")
         self.join = Linear(width, name="join", dtype="float32")
         stack = StackConfig(
             vocabulary_size=1,
@@ -65,19 +52,33 @@ class ConvolutionalGate(keras.layers.Layer):
             self.attention,
         ):
             part.build(shape)
-        self.join.build((None, None, len(_WIDTHS) * self.width))
+        self.join.build((None, None, 3 * self.width))
         self.built = True
 
     def call(self, states: Any, bias: Any, training: bool = False) -> Any:
-        """[B, S, D] -> [B, S, D]; bias float32 [B, 1, 1, S], below 0 at padding, which
-        no convolution sees.
+        """Scales encoder states.
+
+        Args:
+          states: [B, S, D].
+          bias: float32 [B, 1, 1, S], below 0 at padding, which the convolutions read
+              as 0.
+          training: whether dropout is on.
+
+        Returns:
+          [B, S, D] of the states' dtype.
         """
         is_text = ops.cast(bias[:, 0, 0, :, None] >= 0.0, "float32")  # [B, S, 1]
-        seen = ops.cast(states, "float32") * is_text
-        wide = self.wide_outer(self.wide_inner(seen) * is_text)
-        joined = self.join(
-            ops.concatenate([self.narrow(seen), self.middle(seen), wide], axis=-1)
-        )
+        text = ops.cast(states, "float32") * is_text
+        narrow = self.narrow(text)
+        middle = self.middle(text)
+        wide = self.wide_outer(self.wide_inner(text) * is_text)
+        joined = self.join(ops.concatenate([narrow, middle, wide], axis=-1))
         joined = self.dropout(joined, training=training)
         gate, _ = self.attention(joined, joined, bias)
         return states * ops.cast(ops.sigmoid(gate), states.dtype)
+
+
+def _convolution(width: int, size: int, *, name: str) -> keras.layers.Conv1D:
+    return keras.layers.Conv1D(
+        width, size, padding="same", activation="relu", name=name, dtype="float32"
+    )

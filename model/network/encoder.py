@@ -1,5 +1,5 @@
-"""The encoder of a Transformer: BERT (Devlin et al. 2019) by itself, or the half of a
-network of `transformer`.
+"""The encoder of a Transformer: alone, as in BERT (Devlin et al. 2019), or as the part
+of `transformer.py` that reads the source.
 """
 
 from typing import Any
@@ -18,8 +18,7 @@ from precis.model.network.positions import (
 
 
 class Encoder(keras.Model):
-    """Token ids in, a state for each of them out; its weights have the names that they
-    have in `Transformer`.
+    """Maps token ids to states; its weights have the same names as in `Transformer`.
 
     Attributes:
       config: its shape.
@@ -43,7 +42,9 @@ class Encoder(keras.Model):
         self.built = True
 
     def call(self, tokens: Any, training: bool = False) -> Any:
-        """int32 [B, S] -> float32 [B, S, D]; what stands at padding means nothing."""
+        """Maps ids int32 [B, S] to states float32 [B, S, D]; those at padding have no
+        meaning.
+        """
         states, _, _ = read_tokens(self, tokens, training=training)
         return states
 
@@ -54,14 +55,14 @@ def add_encoder(
     *,
     has_logits_bias: bool = False,
 ) -> None:
-    """Gives a network the layers of an encoder: embedding, source_input,
+    """Sets the layers of an encoder on a network: embedding, source_input,
     encoder_positions, encoder and encoder_norm.
 
     Args:
       network: a model under construction.
       config: its shape.
-      has_logits_bias: whether the embedding is an output layer too and adds a number
-          per piece.
+      has_logits_bias: whether the embedding is also an output layer with a bias per
+          piece.
     """
     stack: StackConfig = config
     network.embedding = TokenEmbedding(
@@ -92,25 +93,24 @@ def read_tokens(
     """Runs the layers of `add_encoder`.
 
     Args:
-      network: has them.
+      network: the network with these layers.
       tokens: int32 [B, S].
       training: whether dropout is on.
 
     Returns:
-      States float32 [B, S, D], the bias of scores float32 [B, 1, 1, S] that hides
-      padding, and the weights [B, H, S, S] of each block.
+      States float32 [B, S, D], the bias float32 [B, 1, 1, S] that masks padding, and
+      the attention weights [B, H, S, S] of each block.
     """
-    hidden = score_bias(padding_mask(tokens, network.config.pad_id))
-    bias, seen = hidden, []
+    padding_bias = score_bias(padding_mask(tokens, network.config.pad_id))
+    bias = padding_bias
+    attention_weights = []
     if network.encoder_positions:
         positions = ops.arange(ops.shape(tokens)[1], dtype="int32")
         bias = bias + network.encoder_positions(positions, positions)
     states = network.source_input(network.embedding(tokens), training=training)
     for block in network.encoder:
         states, weights = block(states, bias, training=training)
-        seen.append(weights)
-    return (
-        network.encoder_norm(states) if network.encoder_norm else states,
-        hidden,
-        seen,
-    )
+        attention_weights.append(weights)
+    if network.encoder_norm:
+        states = network.encoder_norm(states)
+    return states, padding_bias, attention_weights

@@ -1,9 +1,10 @@
-"""The network that scores sentences in the manner of BertSumExt (Liu and Lapata 2019,
-section 3.2).
+"""The network that scores sentences, after BertSumExt (Liu and Lapata 2019, section
+3.2).
 
 Sentence vectors and features become states, inter-sentence Transformer layers let each
-sentence see the others, and a linear layer says how likely the sentence belongs to the
-oracle. The vectors come from an encoder that is trained elsewhere and not changed here.
+sentence attend to the others, and a linear layer gives the logit that the sentence
+belongs to the oracle summary. The vectors come from an encoder that is trained
+elsewhere and not changed here.
 """
 
 from typing import Any
@@ -21,13 +22,13 @@ from precis.model.network.layers import (
     score_bias,
 )
 
-# scaled features are cut there: those of a document unlike the training's stay within
-# reach
-_LARGEST = 6.0
+# Scaled features are clipped to +-6, so that a document unlike the training articles
+# stays near the values that the network was trained on.
+_LARGEST_FEATURE = 6.0
 
 
 class Extractor(keras.Model):
-    """Vectors and features of sentences in, one logit a sentence out. Always float32.
+    """Maps vectors and features of sentences to a logit per sentence. Always float32.
 
     Attributes:
       config: its shape.
@@ -41,9 +42,9 @@ class Extractor(keras.Model):
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.feature_inner = Linear(config.width, name="feature_inner")
         self.feature_outer = Linear(config.width, name="feature_outer")
-        self.vector_input = (
-            Linear(config.width, name="vector_input") if config.vector_width else None
-        )
+        self.vector_input = None
+        if config.vector_width:
+            self.vector_input = Linear(config.width, name="vector_input")
         self.vector_dropout = keras.layers.Dropout(
             config.dropout, name="vector_dropout"
         )
@@ -71,9 +72,9 @@ class Extractor(keras.Model):
         self.feature_outer.build((None, None, width))
         if self.vector_input is not None:
             self.vector_input.build((None, None, self.config.vector_width))
-        parts: list[keras.layers.Layer] = [self.norm, *self.blocks, self.output_layer]
-        for part in parts:
-            part.build((None, None, width))
+        layers: list[keras.layers.Layer] = [self.norm, *self.blocks, self.output_layer]
+        for layer in layers:
+            layer.build((None, None, width))
         self.built = True
 
     def call(
@@ -84,28 +85,22 @@ class Extractor(keras.Model):
         Args:
           vectors: float32 [B, N, D]; D may be 0.
           features: float32 [B, N, F].
-          places: int32 [B, N], the sentence's position in its document; -1 at padding.
+          places: int32 [B, N], the position of each sentence in its document; -1 at
+              padding.
           training: whether dropout is on.
 
         Returns:
           float32 [B, N].
         """
-        scaled = ops.clip(
-            (features - self.feature_mean) * self.feature_scale, -_LARGEST, _LARGEST
-        )
+        scaled = (features - self.feature_mean) * self.feature_scale
+        scaled = ops.clip(scaled, -_LARGEST_FEATURE, _LARGEST_FEATURE)
         states = self.feature_outer(self.activation(self.feature_inner(scaled)))
         if self.vector_input is not None:
-            states = states + self.vector_input(
-                self.vector_dropout(vectors, training=training)
-            )
-        states = self.norm(
-            states
-            + ops.take(
-                self.positions,
-                ops.clip(places, 0, self.config.max_sentences - 1),
-                axis=0,
-            )
-        )
+            dropped = self.vector_dropout(vectors, training=training)
+            states = states + self.vector_input(dropped)
+        # Sentences beyond the learned positions share the last one.
+        rows = ops.clip(places, 0, self.config.max_sentences - 1)
+        states = self.norm(states + ops.take(self.positions, rows, axis=0))
         bias = score_bias((places >= 0)[:, None, None, :])
         for block in self.blocks:
             states, _ = block(states, bias, training=training)

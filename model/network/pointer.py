@@ -1,5 +1,9 @@
 """The pointer-generator output (See, Liu and Manning 2017): each token is either
-generated or copied from the source.
+generated from the vocabulary or copied from the source.
+
+The letters are those of the paper: a is the attention distribution over the source, the
+probabilities to copy each position; p_gen is the probability to generate, P_vocab the
+generator's distribution over the vocabulary, and c the coverage.
 """
 
 import math
@@ -10,18 +14,18 @@ from keras import ops
 
 from precis.model.network.layers import log_norm, places
 
-# Added to nothing, only a floor below which a probability is not logged: smaller than
-# any float32 softmax says anything about.
+# A floor below which no logarithm is taken, smaller than any probability that a float32
+# softmax can distinguish from zero.
 LOWEST_PROBABILITY = 1e-30
-COVERAGE_WEIGHT = "coverage_weight"  # the name of the weight that only coverage needs
 
 
 class Reading(NamedTuple):
-    """What the pointer read of the source for each of T tokens.
+    """The output of the pointer for the T tokens of a target.
 
     Attributes:
-      generate: p_gen, float32 [B, T, 1].
-      copy: the copy distribution over source positions, float32 [B, T, S].
+      generate: p_gen, the probability to generate, float32 [B, T, 1].
+      copy: a, the probability of each source position given that a token is copied,
+          float32 [B, T, S].
       source: int32 [B, S].
     """
 
@@ -30,172 +34,13 @@ class Reading(NamedTuple):
     source: Any
 
 
-class PointerGenerator(keras.layers.Layer):
-    """Mixes a copy distribution over the source into the vocabulary distribution.
-
-    P(w) = p_gen P_vocab(w) + (1 - p_gen) * sum of a_i over the source positions i that hold w       (equation 9)
-    p_gen = sigmoid(w_c . context + w_s . state + w_x . input + b)                                  (equation 8)
-
-    where a = softmax over the source of a scaled dot product of state and memory, and
-    context = sum of a_i memory_i. Word pieces spell every word, so there is no extended
-    vocabulary.
-
-    With coverage (section 2.3), c_i = sum of a_i over the tokens before, times a number
-    that is learned, is added to the scores: equation 11 of the paper without its hidden
-        layer, as the scores here have none. The number begins at 0, so a network that
-        was trained without
-    coverage goes on from where it was.
-    """
-
-    def __init__(
-        self,
-        *,
-        width: int,
-        memory_width: int | None = None,
-        has_coverage: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        # Not cast on the way in: under mixed precision the logits would lose their
-        # float32.
-        super().__init__(autocast=False, **kwargs)
-        self.width, self.memory_width, self.has_coverage = (
-            width,
-            memory_width or width,
-            has_coverage,
-        )
-        self.query = keras.layers.Dense(width, name="query")
-        self.key = keras.layers.Dense(width, name="key")
-        self.gate = keras.layers.Dense(1, name="gate", dtype="float32")
-
-    def build(self, _: Any = None) -> None:
-        self.query.build((None, None, self.width))
-        self.key.build((None, None, self.memory_width))
-        self.gate.build((None, None, 2 * self.width + self.memory_width))
-        if self.has_coverage:
-            self.coverage_weight = self.add_weight(
-                name=COVERAGE_WEIGHT,
-                shape=(),
-                initializer="zeros",
-                dtype="float32",
-                autocast=False,
-            )
-        self.built = True
-
-    def call(
-        self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any
-    ) -> Reading:
-        """What is read for each token of whole targets.
-
-        Args:
-          states: [B, T, D], the decoder's last states.
-          inputs: [B, T, D], what entered the decoder: the embeddings of its input
-              tokens.
-          source: int32 [B, S].
-          memory: [B, S, D].
-          source_bias: float32 [B, 1, S], MASKED at padding.
-        """
-        scores = self._scores(states, self.key(memory), source_bias)
-        copy = self._read_in_turn(scores) if self.has_coverage else ops.softmax(scores)
-        return Reading(self._generate(copy, memory, states, inputs), copy, source)
-
-    def start(self, source: Any, memory: Any, source_bias: Any) -> "PointerMemory":
-        """What `step` reads of a source: computed once."""
-        is_same = ops.cast(ops.equal(source[:, :, None], source[:, None]), "float32")
-        return PointerMemory(source, memory, self.key(memory), source_bias, is_same)
-
-    def step(
-        self,
-        logits: Any,
-        states: Any,
-        inputs: Any,
-        past: "PointerMemory",
-        coverage: Any,
-    ) -> tuple[Any, Any]:
-        """The mixture as unnormalised log-probabilities: a search has no time for a
-        pass over the vocabulary.
-
-        log P(w) = log p_gen + log P_vocab(w) for all that the source does not hold. So
-        P / p_gen differs from P_vocab only at the tokens of the source, and only these
-        logits are changed.
-
-        Args:
-          logits: float32 [B, K, V] of the generator.
-          states, inputs: [B, K, D].
-          past: of the source.
-          coverage: float32 [B, K, S], the sum of what was read before, or () where
-              nobody counts it.
-
-        Returns:
-          float32 [B, K, V], and the coverage with what was read now.
-        """
-        scores = self._scores(states, past.keys, past.source_bias)
-        copy = ops.softmax(
-            scores + self.coverage_weight * coverage if self.has_coverage else scores
-        )
-        generate = ops.maximum(
-            self._generate(copy, past.memory, states, inputs), LOWEST_PROBABILITY
-        )
-        norm = log_norm(logits)
-        batch, beams, _ = ops.shape(logits)
-        tokens = ops.broadcast_to(
-            past.source[:, None], (batch, beams, ops.shape(past.source)[1])
-        )
-        # Each position gets the mass of all positions that hold its token.
-        copied = ops.matmul((1.0 - generate) * copy, past.is_same)  # [B, K, S]
-        generated = generate * ops.exp(
-            ops.take_along_axis(logits, tokens, axis=-1) - norm
-        )
-        mixed = (
-            ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
-            - ops.log(generate)
-            + norm
-        )
-        logits = ops.scatter_update(
-            logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max"
-        )
-        return logits, coverage if isinstance(coverage, tuple) else coverage + copy
-
-    def _scores(self, states: Any, keys: Any, source_bias: Any) -> Any:
-        """float32 [B, T, S]."""
-        scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * (
-            1.0 / math.sqrt(self.width)
-        )
-        return ops.cast(scores, "float32") + source_bias
-
-    def _read_in_turn(self, scores: Any) -> Any:
-        """The copy distributions of scores [B, T, S] where each token's depends on
-        those before it.
-        """
-
-        def read(coverage: Any, scores: Any) -> tuple[Any, Any]:
-            copy = ops.softmax(scores + self.coverage_weight * coverage)
-            return coverage + copy, copy
-
-        _, copies = ops.scan(
-            read, ops.zeros_like(scores[:, 0]), ops.swapaxes(scores, 0, 1)
-        )
-        return ops.swapaxes(copies, 0, 1)
-
-    def _generate(self, copy: Any, memory: Any, states: Any, inputs: Any) -> Any:
-        """p_gen, float32 [B, T, 1]."""
-        context = ops.matmul(copy, ops.cast(memory, "float32"))  # [B, T, D]
-        return ops.sigmoid(
-            self.gate(
-                ops.concatenate(
-                    [context, ops.cast(states, "float32"), ops.cast(inputs, "float32")],
-                    axis=-1,
-                )
-            )
-        )
-
-
-class PointerMemory(NamedTuple):
-    """What the pointer reads of a source at each step.
+class PointerSource(NamedTuple):
+    """The tensors of a source that every step of the pointer reads.
 
     Attributes:
       source: int32 [B, S].
       memory, keys: [B, S, D].
-      source_bias: float32 [B, 1, S].
+      source_bias: float32 [B, 1, S], MASKED at padding.
       is_same: float32 [B, S, S], 1 where two positions hold the same token.
     """
 
@@ -206,25 +51,189 @@ class PointerMemory(NamedTuple):
     is_same: Any
 
 
-def mix(generate: Any, vocabulary: Any, copy: Any, source: Any) -> Any:
-    """log(p_gen P_vocab + (1 - p_gen) P_copy).
+class PointerGenerator(keras.layers.Layer):
+    """Mixes copies of source tokens into the distribution over the vocabulary.
+
+    P(w)  = p_gen P_vocab(w) + (1 - p_gen) sum of a_i over i with w_i = w   (equation 9)
+    p_gen = sigmoid(w_h . context + w_s . state + w_x . input + b)          (equation 8)
+
+    Here a is the softmax of a scaled dot product of state and memory, and the context
+    is the sum of a_i memory_i. Word pieces spell every word, so no extended vocabulary
+    is needed.
+
+    With coverage (section 2.3) a learned weight times c_i, the sum of a_i over the
+    earlier tokens, is added to the scores. That is equation 11 without a hidden layer,
+    as the scores here have none. The weight begins at 0, so that a network trained
+    without coverage can be trained further with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        memory_width: int | None = None,
+        has_coverage: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        # Without autocast: under mixed precision it would cast the float32 logits.
+        super().__init__(autocast=False, **kwargs)
+        self.width = width
+        self.memory_width = memory_width or width
+        self.has_coverage = has_coverage
+        self.query = keras.layers.Dense(width, name="query")
+        self.key = keras.layers.Dense(width, name="key")
+        self.gate = keras.layers.Dense(1, name="gate", dtype="float32")
+
+    def build(self, _: Any = None) -> None:
+        self.query.build((None, None, self.width))
+        self.key.build((None, None, self.memory_width))
+        self.gate.build((None, None, 2 * self.width + self.memory_width))
+        if self.has_coverage:
+            self.coverage_weight = self.add_weight(
+                name="coverage_weight",
+                shape=(),
+                initializer="zeros",
+                dtype="float32",
+                autocast=False,
+            )
+        self.built = True
+
+    def call(
+        self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any
+    ) -> Reading:
+        """Computes p_gen and the copy probabilities of whole targets.
+
+        Args:
+          states: [B, T, D], the decoder's last states.
+          inputs: [B, T, D], the embeddings of the decoder's input tokens.
+          source: int32 [B, S].
+          memory: [B, S, D], the encoder's states.
+          source_bias: float32 [B, 1, S], MASKED at padding.
+        """
+        scores = self._scores(states, self.key(memory), source_bias)
+        if self.has_coverage:
+            copy_probabilities = self._softmax_with_coverage(scores)
+        else:
+            copy_probabilities = ops.softmax(scores)
+        p_gen = self._p_gen(copy_probabilities, memory, states, inputs)
+        return Reading(p_gen, copy_probabilities, source)
+
+    def start(self, source: Any, memory: Any, source_bias: Any) -> PointerSource:
+        """Computes once per search what every `step` reads of a source; the arguments
+        are those of a call.
+        """
+        is_same = ops.cast(ops.equal(source[:, :, None], source[:, None]), "float32")
+        return PointerSource(source, memory, self.key(memory), source_bias, is_same)
+
+    def step(
+        self,
+        logits: Any,
+        states: Any,
+        inputs: Any,
+        past: PointerSource,
+        coverage: Any,
+    ) -> tuple[Any, Any]:
+        """The mixture for one token of each hypothesis, as unnormalised
+        log-probabilities.
+
+        Dividing the mixture by p_gen leaves P_vocab(w) unchanged for every token that
+        the source does not hold. So only the logits of the source's tokens are changed,
+        which needs no further pass over the vocabulary.
+
+        Args:
+          logits: float32 [B, K, V] of the generator.
+          states, inputs: [B, K, D].
+          past: the tensors of the source.
+          coverage: c, float32 [B, K, S], or () where the search does not count it.
+
+        Returns:
+          Logits float32 [B, K, V], and the coverage including this token.
+        """
+        scores = self._scores(states, past.keys, past.source_bias)
+        if self.has_coverage:
+            scores = scores + self.coverage_weight * coverage
+        copy_probabilities = ops.softmax(scores)  # [B, K, S]
+        p_gen = ops.maximum(
+            self._p_gen(copy_probabilities, past.memory, states, inputs),
+            LOWEST_PROBABILITY,
+        )
+        norm = log_norm(logits)
+        batch, beams, _ = ops.shape(logits)
+        tokens = ops.broadcast_to(
+            past.source[:, None], (batch, beams, ops.shape(past.source)[1])
+        )
+        # Each position gets the probability of all positions that hold its token.
+        copied = ops.matmul((1.0 - p_gen) * copy_probabilities, past.is_same)
+        generated = p_gen * ops.exp(
+            ops.take_along_axis(logits, tokens, axis=-1) - norm
+        )  # [B, K, S]
+        mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
+        mixed = mixed - ops.log(p_gen) + norm
+        logits = ops.scatter_update(
+            logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max"
+        )
+        if not isinstance(coverage, tuple):
+            coverage = coverage + copy_probabilities
+        return logits, coverage
+
+    def _scores(self, states: Any, keys: Any, source_bias: Any) -> Any:
+        """Masked scores of source positions, float32 [B, T, S]."""
+        scale = 1.0 / math.sqrt(self.width)
+        scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * scale
+        return ops.cast(scores, "float32") + source_bias
+
+    def _softmax_with_coverage(self, scores: Any) -> Any:
+        """The copy probabilities of scores [B, T, S], token after token: those of a
+        token depend on the coverage of the tokens before.
+        """
+
+        def next_token(coverage: Any, scores: Any) -> tuple[Any, Any]:
+            probabilities = ops.softmax(scores + self.coverage_weight * coverage)
+            return coverage + probabilities, probabilities
+
+        no_coverage = ops.zeros_like(scores[:, 0])
+        _, probabilities = ops.scan(
+            next_token, no_coverage, ops.swapaxes(scores, 0, 1)
+        )  # [T, B, S]
+        return ops.swapaxes(probabilities, 0, 1)
+
+    def _p_gen(
+        self, copy_probabilities: Any, memory: Any, states: Any, inputs: Any
+    ) -> Any:
+        """p_gen (equation 8), float32 [B, T, 1]."""
+        context = ops.matmul(copy_probabilities, ops.cast(memory, "float32"))
+        parts = [context, ops.cast(states, "float32"), ops.cast(inputs, "float32")]
+        return ops.sigmoid(self.gate(ops.concatenate(parts, axis=-1)))
+
+
+def mix(p_gen: Any, p_vocab: Any, copy_probabilities: Any, source: Any) -> Any:
+    """The logarithm of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
 
     Args:
-      generate: p_gen, float32 [B, T, 1].
-      vocabulary: P_vocab, float32 [B, T, V].
-      copy: the copy distribution over source positions, float32 [B, T, S].
+      p_gen: float32 [B, T, 1].
+      p_vocab: float32 [B, T, V].
+      copy_probabilities: a, float32 [B, T, S].
       source: int32 [B, S].
 
     Returns:
       float32 [B, T, V].
     """
-    copied = spread((1.0 - generate) * copy, source, vocabulary.shape[-1])
-    return ops.log(ops.maximum(generate * vocabulary + copied, LOWEST_PROBABILITY))
+    copied = spread((1.0 - p_gen) * copy_probabilities, source, p_vocab.shape[-1])
+    return ops.log(ops.maximum(p_gen * p_vocab + copied, LOWEST_PROBABILITY))
 
 
 def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
-    """What stands at source positions, float32 [B, T, S], summed at their tokens, [B,
-    T, V]; zero elsewhere. The source is int32 [B, S].
+    """Sums values at source positions by the token that stands there.
+
+    source 5 7 5, values 0.5 0.3 0.2  ->  0.7 at token 5, 0.3 at token 7, 0 elsewhere
+
+    Args:
+      values: float32 [B, T, S].
+      source: int32 [B, S].
+      vocabulary_size: V.
+
+    Returns:
+      float32 [B, T, V].
     """
     batch, steps, length = ops.shape(values)
     rows = ops.broadcast_to(ops.arange(batch)[:, None], (batch, length))  # [B, S]
@@ -234,24 +243,25 @@ def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
     # All steps of a source position go to one row of the vocabulary axis, so the
     # scatter moves whole rows of T values.
     values = ops.reshape(ops.swapaxes(values, 1, 2), (batch * length, steps))
-    return ops.swapaxes(
-        ops.scatter(targets, values, (batch, vocabulary_size, steps)), 1, 2
-    )
+    by_token = ops.scatter(targets, values, (batch, vocabulary_size, steps))
+    return ops.swapaxes(by_token, 1, 2)
 
 
-def coverage_loss(copy: Any) -> Any:
-    """What is read again: the sum over the source of min(a_i, c_i) (equation 12),
-    float32 [B, T] of copy distributions [B, T, S].
+def coverage_loss(copy_probabilities: Any) -> Any:
+    """The coverage loss (equation 12): the sum over the source of min(a_i, c_i).
+
+    Copy probabilities float32 [B, T, S] -> float32 [B, T].
     """
-    return ops.sum(ops.minimum(copy, ops.cumsum(copy, axis=1) - copy), axis=-1)
+    coverage = ops.cumsum(copy_probabilities, axis=1) - copy_probabilities
+    return ops.sum(ops.minimum(copy_probabilities, coverage), axis=-1)
 
 
 def coverage_penalty(coverage: Any, source_bias: Any) -> Any:
-    """The sum over the source of log(min(coverage, 1)) (Wu et al. 2016, equation 14),
-    at most 0.
+    """The coverage penalty (Wu et al. 2016, equation 14): the sum over the source of
+    log(min(c_i, 1)), at most 0.
 
     Args:
-      coverage: float32 [B, K, S].
+      coverage: c, float32 [B, K, S].
       source_bias: float32 [B, 1, S], MASKED at padding, which does not count.
 
     Returns:

@@ -1,5 +1,5 @@
-"""Where a token stands, as the networks see it: embeddings with position codes, and
-numbers for the distance between two positions.
+"""Token embeddings and positions: the input of the first block, and the biases that
+relative positions add to attention scores.
 """
 
 import math
@@ -16,11 +16,13 @@ from precis.model.network.layers import Dropout, make_norm
 def sinusoidal_positions(
     length: int, width: int, *, in_halves: bool = False
 ) -> np.ndarray:
-    """Sine and cosine position codes, float32 [length, width] (Vaswani et al. 2017,
-    section 3.5).
+    """Sinusoidal position codes (Vaswani et al. 2017, section 3.5), float32
+    [length, width].
 
-    PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)); in
-    halves, all sines stand before all cosines.
+    PE[pos, 2i]     = sin(pos / 10000^(2i/D))
+    PE[pos, 2i + 1] = cos(pos / 10000^(2i/D))
+
+    In halves, all sines stand before all cosines.
     """
     angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
     codes = np.stack([np.sin(angles), np.cos(angles)], axis=1 if in_halves else -1)
@@ -28,7 +30,9 @@ def sinusoidal_positions(
 
 
 class TokenEmbedding(keras.layers.Layer):
-    """Token embeddings; read backwards, the tied output layer. Always float32."""
+    """Token embeddings, whose transposed table is the tied output layer. Always
+    float32.
+    """
 
     def __init__(
         self,
@@ -40,16 +44,14 @@ class TokenEmbedding(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.vocabulary_size, self.width, self.has_logits_bias = (
-            vocabulary_size,
-            width,
-            has_logits_bias,
-        )
+        self.vocabulary_size = vocabulary_size
+        self.width = width
+        self.has_logits_bias = has_logits_bias
         self.scale = math.sqrt(width) if is_scaled else 1.0
 
     def build(self, _: Any = None) -> None:
-        # Standard deviation D^-0.5 makes a scaled embedding as large as a position
-        # code, and tied logits about 1.
+        # With standard deviation D^-0.5 the values of a scaled embedding are about as
+        # large as those of a position code, and tied logits are about 1.
         self.table = self.add_weight(
             name="table",
             shape=(self.vocabulary_size, self.width),
@@ -57,8 +59,8 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.logits_bias = None
         if self.has_logits_bias:
-            # `logits` is called by a network that may compute in another precision;
-            # autocast would bring it there.
+            # Without autocast: a network that computes in another precision calls
+            # `logits` and would cast the bias to it.
             self.logits_bias = self.add_weight(
                 name="logits_bias",
                 shape=(self.vocabulary_size,),
@@ -68,71 +70,74 @@ class TokenEmbedding(keras.layers.Layer):
         self.built = True
 
     def call(self, ids: Any) -> Any:
-        """int32 [...] -> float32 [..., D], times sqrt(D) if scaled."""
+        """Maps ids int32 [...] to float32 [..., D], times sqrt(D) if scaled."""
         return ops.take(self.table, ids, axis=0) * self.scale
 
     def logits(self, states: Any, dtype: Any) -> Any:
-        """States [..., D] times the table transposed, multiplied in `dtype`, float32
-        [..., V].
+        """The tied output layer: states [..., D] times the transposed table, multiplied
+        in `dtype`, float32 [..., V].
         """
-        logits = ops.cast(
-            ops.matmul(
-                ops.cast(states, dtype), ops.transpose(ops.cast(self.table, dtype))
-            ),
-            "float32",
-        )
+        table = ops.transpose(ops.cast(self.table, dtype))  # [D, V]
+        logits = ops.cast(ops.matmul(ops.cast(states, dtype), table), "float32")
         return logits if self.logits_bias is None else logits + self.logits_bias
 
 
 class PositionedInput(keras.layers.Layer):
-    """What enters the first block: embeddings plus positions, normed if so configured,
-    then dropout. Always float32.
+    """The input of the first block: embeddings plus position codes, a norm where the
+    configuration asks for it, then dropout. Always float32.
     """
 
     def __init__(self, *, config: StackConfig, max_tokens: int, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.config, self.max_tokens = config, max_tokens
+        self.config = config
+        self.max_tokens = max_tokens
         self.norm = make_norm(config, name="norm") if config.embedding_norm else None
         self.dropout = Dropout(config.dropout, name="dropout", dtype="float32")
 
     def build(self, _: Any = None) -> None:
-        kind, shape = self.config.positions, (self.max_tokens, self.config.width)
-        self.positions: Any = None  # relative positions are numbers added to scores
+        kind = self.config.positions
+        self.positions: Any = None  # none with relative positions
         if kind == "learned":
             self.positions = self.add_weight(
                 name="positions",
-                shape=shape,
+                shape=(self.max_tokens, self.config.width),
                 initializer=keras.initializers.RandomNormal(stddev=0.02),
             )
         elif kind.startswith("sinusoidal"):
             self.positions = sinusoidal_positions(
-                *shape, in_halves=kind == "sinusoidal_halves"
+                self.max_tokens,
+                self.config.width,
+                in_halves=kind == "sinusoidal_halves",
             )
         if self.norm:
             self.norm.build((None, None, self.config.width))
         self.built = True
 
     def call(self, embedded: Any, positions: Any = None, training: bool = False) -> Any:
-        """Whole rows: [B, T, D] -> [B, T, D]; each begins at position 0 unless
-        positions int32 [B, T] say where its tokens stand.
+        """Adds positions to whole rows.
+
+        Args:
+          embedded: float32 [B, T, D].
+          positions: int32 [B, T], the position of each token; None counts from 0.
+          training: whether dropout is on.
+
+        Returns:
+          float32 [B, T, D].
         """
         if positions is not None:
             return self.dropout(self.at(embedded, positions), training=training)
         if self.positions is not None:
-            embedded = (
-                embedded
-                + ops.convert_to_tensor(self.positions)[: ops.shape(embedded)[1]]
-            )
+            codes = ops.convert_to_tensor(self.positions)  # [max_tokens, D]
+            embedded = embedded + codes[: ops.shape(embedded)[1]]
         return self.dropout(self._normed(embedded), training=training)
 
     def at(self, embedded: Any, positions: Any) -> Any:
-        """Tokens [..., D] at positions int32, which are broadcast to [...]; without
-        dropout.
+        """Adds positions to embedded tokens float32 [..., D], without dropout; the
+        positions are int32 and broadcast to [...].
         """
         if self.positions is not None:
-            embedded = embedded + ops.take(
-                ops.convert_to_tensor(self.positions), positions, axis=0
-            )
+            codes = ops.convert_to_tensor(self.positions)  # [max_tokens, D]
+            embedded = embedded + ops.take(codes, positions, axis=0)
         return self._normed(embedded)
 
     def _normed(self, states: Any) -> Any:
@@ -140,26 +145,26 @@ class PositionedInput(keras.layers.Layer):
 
 
 class RelativePositions(keras.layers.Layer):
-    """A number for each head and each distance between query and key, added to scores
-    (Raffel et al. 2020, section 2.1). Always float32.
+    """A learned bias for each head and each distance between query and key, added to
+    scores (Raffel et al. 2020, section 2.1). Always float32.
 
-    Distances share buckets: half of them are for one distance each, the others grow
-        logarithmically up to the longest. A stack that
-    reads in both directions has half of the buckets for each direction.
+    Distances share buckets: half of the buckets hold one distance each, the others grow
+    logarithmically up to the longest. A bidirectional stack has half of the buckets for
+    each direction.
     """
 
     def __init__(
         self, *, config: StackConfig, is_bidirectional: bool, **kwargs: Any
     ) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.config, self.longest = config, config.relative_distance
-        distances = np.arange(-self.longest, self.longest + 1)
+        self.config = config
+        self.longest = config.relative_distance
         self.buckets = relative_buckets(
-            distances,
+            np.arange(-self.longest, self.longest + 1),
             buckets=config.relative_buckets,
             longest=self.longest,
             is_bidirectional=is_bidirectional,
-        )
+        )  # of distance -longest, ..., longest
 
     def build(self, _: Any = None) -> None:
         self.table = self.add_weight(
@@ -170,50 +175,68 @@ class RelativePositions(keras.layers.Layer):
         self.built = True
 
     def call(self, queries: Any, keys: Any) -> Any:
-        """What is added to scores: positions int32 [..., T] and [..., S] -> float32
-        [..., H, T, S].
+        """The bias of attention scores.
+
+        Args:
+          queries: positions of the queries, int32 [..., T].
+          keys: positions of the keys, int32 [..., S].
+
+        Returns:
+          float32 [..., H, T, S].
         """
-        distances = (
-            ops.clip(
-                keys[..., None, :] - queries[..., :, None], -self.longest, self.longest
-            )
-            + self.longest
+        distances = keys[..., None, :] - queries[..., :, None]
+        distances = ops.clip(distances, -self.longest, self.longest)
+        buckets = ops.take(
+            ops.convert_to_tensor(self.buckets), distances + self.longest
         )
-        numbers = ops.take(
-            self.table, ops.take(ops.convert_to_tensor(self.buckets), distances), axis=0
-        )  # [..., T, S, H]
-        return ops.moveaxis(numbers, -1, -3)
+        biases = ops.take(self.table, buckets, axis=0)  # [..., T, S, H]
+        return ops.moveaxis(biases, -1, -3)
 
 
 def relative_buckets(
     distances: np.ndarray, *, buckets: int, longest: int, is_bidirectional: bool
 ) -> np.ndarray:
-    """The bucket of each distance, int32 of the same shape; a distance is the key's
-    position less the query's.
+    """The bucket of each distance, which is the key's position minus the query's.
+
+    With 8 buckets and a longest distance of 12, in one direction:
+
+        distance  0  -1  -2  -3  -4  -5  -6  -7  -8  -9  -10  -11  -12
+        bucket    0   1   2   3   4   4   5   6   6   6    7    7    7
+
+    Args:
+      distances: int64 of any shape.
+      buckets: how many there are in all.
+      longest: the distance from which on all share the last bucket.
+      is_bidirectional: whether keys to the right have buckets of their own; otherwise
+          they share the bucket of distance 0.
+
+    Returns:
+      int32 of the same shape.
     """
-    first = np.zeros_like(distances)
+    first_bucket = np.zeros_like(distances)
     if is_bidirectional:
         buckets //= 2
-        first = np.where(distances > 0, buckets, 0)
+        first_bucket = np.where(distances > 0, buckets, 0)
         distances = np.abs(distances)
     else:
         distances = np.maximum(-distances, 0)
-    exact = buckets // 2
+    exact = buckets // 2  # buckets that hold one distance each
+    # In float32 as in T5: rounding decides where a distance on a border falls.
     ratio = np.log(
         np.maximum(distances, 1).astype("float32") / np.float32(exact)
     ) / np.float32(math.log(longest / exact))
-    shared = exact + (ratio * (buckets - exact)).astype("int64")
-    return (
-        first + np.where(distances < exact, distances, np.minimum(shared, buckets - 1))
-    ).astype("int32")
+    logarithmic = exact + (ratio * (buckets - exact)).astype("int64")
+    logarithmic = np.minimum(logarithmic, buckets - 1)
+    bucket = first_bucket + np.where(distances < exact, distances, logarithmic)
+    return bucket.astype("int32")
 
 
 def make_relative(
     config: StackConfig, *, is_bidirectional: bool, name: str
 ) -> RelativePositions | None:
-    """The numbers of a stack with relative positions; None for another."""
-    return (
-        RelativePositions(config=config, is_bidirectional=is_bidirectional, name=name)
-        if config.positions == "relative"
-        else None
+    """Makes the biases of a stack with relative positions; None for other stacks."""
+    if config.positions != "relative":
+        return None
+    return RelativePositions(
+        config=config, is_bidirectional=is_bidirectional, name=name
     )

@@ -1,5 +1,6 @@
-"""What a network says of the next tokens of a whole target, in parts, so that a loss
-need not join them over the vocabulary.
+"""The prediction of a whole target, in the parts that a loss reads.
+
+A loss computes its sums from the parts without joining them over the vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -14,10 +15,10 @@ class Prediction(NamedTuple):
 
     Attributes:
       logits: float32 [B, T, V] of the generator.
-      reading: what the pointer read, or None: the generator's distribution is the
-          network's.
-      coverage_loss: float32 [B, T], what the pointer read again (See et al. 2017,
-          equation 12), or None without coverage.
+      reading: the output of the pointer, or None: the generator's distribution is then
+          that of the network.
+      coverage_loss: float32 [B, T] (See et al. 2017, equation 12), or None without
+          coverage.
     """
 
     logits: Any
@@ -29,5 +30,5 @@ def log_probs(prediction: Prediction) -> Any:
     """Unnormalised log-probabilities of a prediction, float32 [B, T, V]."""
     if prediction.reading is None:
         return prediction.logits
-    generate, copy, source = prediction.reading
-    return mix(generate, ops.softmax(prediction.logits), copy, source)
+    p_gen, copy_probabilities, source = prediction.reading
+    return mix(p_gen, ops.softmax(prediction.logits), copy_probabilities, source)
