@@ -1,5 +1,5 @@
-"""The convolutional gated unit against plain convolutions, and what padding and
-precision do to it.
+"""The convolutional gated unit against plain convolutions, with padding, dropout and
+mixed precision.
 """
 
 import keras
@@ -23,85 +23,72 @@ def make_gate(*, dropout=0.0):
 
 
 def bias_of(*lengths):
-    return score_bias(
-        np.arange(max(lengths))[None, None, None]
-        < np.array(lengths)[:, None, None, None]
-    )
+    """The bias of sources of these lengths, float32 [B, 1, 1, S]."""
+    positions = np.arange(max(lengths))[None, None, None]
+    return score_bias(positions < np.array(lengths)[:, None, None, None])
 
 
 def test_the_gate_by_convolutions():
-    layer, states = make_gate(), values(2, 6, 8)
-    found = np.asarray(layer(states, bias_of(*LENGTHS)))
+    layer = make_gate()
+    states = values(2, 6, 8)
+    gated = np.asarray(layer(states, bias_of(*LENGTHS)))
     for row, length in enumerate(LENGTHS):
-        expected = plain.convolutional_gate(
-            states[row, :length].astype("float64"), weights_of(layer)
-        )
-        close(found[row, :length], expected)
-        shares = expected / states[row, :length]
-        assert (
-            0 < shares.min() < 0.3 and 0.7 < shares.max() < 1
-        )  # it dims some and leaves others
+        text = states[row, :length]
+        expected = plain.convolutional_gate(text.astype("float64"), weights_of(layer))
+        close(gated[row, :length], expected)
+        # The gate nearly closes for some states and nearly opens for others.
+        gate = expected / text
+        assert 0 < gate.min() < 0.3 and 0.7 < gate.max() < 1
 
 
 @pytest.mark.parametrize("length", [1, 2])
 def test_a_document_shorter_than_a_convolution(length):
-    layer, states = make_gate(), values(1, length, 8)
-    close(
-        layer(states, bias_of(length))[0],
-        plain.convolutional_gate(states[0].astype("float64"), weights_of(layer)),
-    )
+    layer = make_gate()
+    states = values(1, length, 8)
+    expected = plain.convolutional_gate(states[0].astype("float64"), weights_of(layer))
+    close(layer(states, bias_of(length))[0], expected)
 
 
-def test_convolutions_reach_two_places():
-    """Each of the three reaches as far as its width says; attention mixes the places
-    after that, so its output is made constant here.
-    """
-    layer, states = make_gate(), values(1, 9, 8)
-    for part, reach in (
-        (layer.narrow, 0),
-        (layer.middle, 1),
-        (layer.wide_inner, 1),
-        (layer.wide_outer, 1),
-    ):
-        moved = states.copy()
-        moved[0, 4] += 1.0
-        difference = np.abs(np.asarray(part(moved)) - np.asarray(part(states)))[0].max(
-            1
-        )
-        assert np.flatnonzero(difference > 1e-6).tolist() == list(
-            range(4 - reach, 5 + reach)
-        )
+@pytest.mark.parametrize(
+    ("part", "reach"),
+    [("narrow", 0), ("middle", 1), ("wide_inner", 1), ("wide_outer", 1)],
+)
+def test_a_convolution_reaches_as_far_as_its_width(part, reach):
+    convolution = getattr(make_gate(), part)
+    states = values(1, 9, 8)
+    moved = states.copy()
+    moved[0, 4] += 1.0
+    before, after = np.asarray(convolution(states)), np.asarray(convolution(moved))
+    difference = np.abs(after - before)[0].max(1)
+    changed = np.flatnonzero(difference > 1e-6).tolist()
+    assert changed == list(range(4 - reach, 5 + reach))
 
 
-def test_what_stands_at_padding_is_not_seen():
-    layer, states = make_gate(), values(2, 6, 8)
+def test_states_at_padding_have_no_influence():
+    layer = make_gate()
+    states = values(2, 6, 8)
     moved = states.copy()
     moved[0, LENGTHS[0] :] = 50.0
-    found, expected = (
-        np.asarray(layer(part, bias_of(*LENGTHS))) for part in (moved, states)
-    )
-    close(found[0, :3], expected[0, :3], 1e-6)
-    close(found[1], expected[1], 1e-6)
-    assert (
-        np.abs(np.asarray(layer(moved, bias_of(6, 6)))[0, :3] - expected[0, :3]).max()
-        > 1e-2
-    )
+    expected = np.asarray(layer(states, bias_of(*LENGTHS)))
+    masked = np.asarray(layer(moved, bias_of(*LENGTHS)))
+    close(masked[0, :3], expected[0, :3], 1e-6)
+    close(masked[1], expected[1], 1e-6)
+    unmasked = np.asarray(layer(moved, bias_of(6, 6)))
+    assert np.abs(unmasked[0, :3] - expected[0, :3]).max() > 1e-2
 
 
-def test_dropout_stands_behind_the_convolutions():
-    layer, states = make_gate(dropout=0.5), values(2, 6, 8)
+def test_dropout_follows_the_convolutions():
+    layer = make_gate(dropout=0.5)
+    without_dropout = make_gate()
+    states = values(2, 6, 8)
     close(
         layer(states, bias_of(*LENGTHS)),
-        np.asarray(make_gate()(states, bias_of(*LENGTHS))),
+        np.asarray(without_dropout(states, bias_of(*LENGTHS))),
         1e-6,
     )
-    assert (
-        np.abs(
-            np.asarray(layer(states, bias_of(6, 6), training=True))
-            - np.asarray(layer(states, bias_of(6, 6)))
-        ).max()
-        > 1e-2
-    )
+    trained = np.asarray(layer(states, bias_of(6, 6), training=True))
+    plain_states = np.asarray(layer(states, bias_of(6, 6)))
+    assert np.abs(trained - plain_states).max() > 1e-2
 
 
 @pytest.mark.parametrize("variant", ["gate", "lstm_gate"])
@@ -114,22 +101,15 @@ def test_a_network_s_gate_is_float32_whatever_its_precision(variant):
 
 
 @pytest.mark.parametrize("variant", ["gate", "lstm_gate"])
-def test_the_gate_dims_what_the_decoder_and_the_pointer_read(variant):
-    network, without = (
-        make_network(variant),
-        make_network(variant, convolutional_gate=False),
-    )
-    own = {weight.path: weight for weight in network.weights}
+def test_the_gate_changes_the_memory_of_decoder_and_pointer(variant):
+    network = make_network(variant)
+    without = make_network(variant, convolutional_gate=False)
+    weights = {weight.path: weight for weight in network.weights}
     for weight in without.weights:
-        weight.assign(own[weight.path])
-    close(
-        network.encode(SOURCE).states,
-        network.convolutional_gate(
-            without.encode(SOURCE).states, network.encode(SOURCE).bias
-        ),
-        1e-6,
-    )
-    assert {
-        path.split("/")[1]
-        for path in own.keys() - {weight.path for weight in without.weights}
-    } == {"convolutional_gate"}
+        weight.assign(weights[weight.path])
+    memory = network.encode(SOURCE)
+    ungated = without.encode(SOURCE).states
+    gated = network.convolutional_gate(ungated, memory.bias)
+    close(memory.states, gated, 1e-6)
+    paths = weights.keys() - {weight.path for weight in without.weights}
+    assert {path.split("/")[1] for path in paths} == {"convolutional_gate"}

@@ -1,5 +1,5 @@
 """The pointer-generator mixture against loops over documents, steps and source
-positions. `test_coverage` has what was read before.
+positions. `test_coverage` has coverage.
 """
 
 import numpy as np
@@ -14,9 +14,8 @@ from tests.plain_network import scramble, weights_of
 from tests.small_network import values
 
 B, T, S, V, D = 2, 3, 5, 7, 4
-SOURCE = np.array(
-    [[3, 6, 3, 0, 0], [5, 5, 5, 2, 6]]
-)  # 3 stands twice in the first, 5 three times in the second; 0 is padding
+# 3 stands twice in the first source, 5 three times in the second; 0 is padding.
+SOURCE = np.array([[3, 6, 3, 0, 0], [5, 5, 5, 2, 6]])
 READABLE = SOURCE != 0
 BIAS = score_bias(READABLE[:, None])
 
@@ -28,7 +27,7 @@ def distribution(*shape, seed):
 
 @pytest.fixture
 def given():
-    """What the pointer reads: logits, states, inputs, source, memory."""
+    """The inputs of the pointer and the logits of the generator."""
     return {
         "logits": values(B, T, V, seed=1),
         "states": values(B, T, D, seed=2),
@@ -50,69 +49,57 @@ def layer():
     return make_layer()
 
 
-def read(layer, given):
+def point(layer, given):
+    """The output of the pointer for whole targets."""
     return layer(
         given["states"], given["inputs"], given["source"], given["memory"], BIAS
     )
 
 
 def probabilities(layer, given):
-    return np.exp(
-        np.asarray(
-            log_probs(
-                Prediction(
-                    ops.convert_to_tensor(given["logits"]), read(layer, given), None
-                )
-            )
-        )
-    )
+    """The mixture as probabilities [B, T, V]."""
+    logits = ops.convert_to_tensor(given["logits"])
+    prediction = Prediction(logits, point(layer, given), None)
+    return np.exp(np.asarray(log_probs(prediction)))
+
+
+def mixture(p_gen, p_vocab, copy_probabilities, source):
+    """`mix` as probabilities [B, T, V]."""
+    tensors = map(ops.convert_to_tensor, (p_gen, p_vocab, copy_probabilities))
+    return np.exp(np.asarray(mix(*tensors, source)))
 
 
 def test_mix_by_loops():
-    generate, vocabulary, copy = (
-        distribution(B, T, 2, seed=1)[..., :1],
-        distribution(B, T, V, seed=2),
-        distribution(B, T, S, seed=3),
-    )
-    found = np.exp(
-        np.asarray(
-            mix(*map(ops.convert_to_tensor, (generate, vocabulary, copy)), SOURCE)
-        )
-    )
-    np.testing.assert_allclose(
-        found, plain.mixture(generate[..., 0], vocabulary, copy, SOURCE), atol=1e-6
-    )
-    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+    p_gen = distribution(B, T, 2, seed=1)[..., :1]
+    p_vocab = distribution(B, T, V, seed=2)
+    copy_probabilities = distribution(B, T, S, seed=3)
+    mixed = mixture(p_gen, p_vocab, copy_probabilities, SOURCE)
+    expected = plain.mixture(p_gen[..., 0], p_vocab, copy_probabilities, SOURCE)
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+    np.testing.assert_allclose(mixed.sum(-1), 1, atol=1e-6)
 
 
 def test_mix_by_hand():
-    """p_gen 1/4; the source is 1 2 1: token 1 gets (3/4)(1/2 + 1/8) from it, token 2
-    the rest, token 0 nothing.
+    """p_gen is 1/4 and the source is 1 2 1: token 1 gets (3/4)(1/2 + 1/8) from it,
+    token 2 the rest, token 0 nothing.
     """
-    vocabulary, copy = (
-        np.array([[[0.5, 0.25, 0.25]]], "float32"),
-        np.array([[[0.5, 0.375, 0.125]]], "float32"),
-    )
-    mixed = mix(
-        *map(
-            ops.convert_to_tensor, (np.array([[[0.25]]], "float32"), vocabulary, copy)
-        ),
+    p_vocab = np.array([[[0.5, 0.25, 0.25]]], "float32")
+    copy_probabilities = np.array([[[0.5, 0.375, 0.125]]], "float32")
+    mixed = mixture(
+        np.array([[[0.25]]], "float32"),
+        p_vocab,
+        copy_probabilities,
         np.array([[1, 2, 1]]),
     )
-    np.testing.assert_allclose(
-        np.exp(np.asarray(mixed)),
-        [[[0.125, 0.0625 + 0.46875, 0.0625 + 0.28125]]],
-        atol=1e-6,
-    )
+    expected = [[[0.125, 0.0625 + 0.46875, 0.0625 + 0.28125]]]
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
 
 
-def test_what_is_impossible_stays_finite():
-    vocabulary, copy = (
-        np.array([[[1.0, 0.0]]], "float32"),
-        np.array([[[1.0]]], "float32"),
-    )
+def test_the_logarithm_of_an_impossible_token_is_finite():
     mixed = mix(
-        *map(ops.convert_to_tensor, (np.array([[[0.5]]], "float32"), vocabulary, copy)),
+        ops.convert_to_tensor(np.array([[[0.5]]], "float32")),
+        ops.convert_to_tensor(np.array([[[1.0, 0.0]]], "float32")),
+        ops.convert_to_tensor(np.array([[[1.0]]], "float32")),
         np.array([[0]]),
     )
     assert np.asarray(mixed)[0, 0].tolist() == pytest.approx(
@@ -120,20 +107,22 @@ def test_what_is_impossible_stays_finite():
     )
 
 
-def test_without_a_pointer_the_generator_s_logits_are_the_network_s(given):
+def test_without_a_pointer_the_logits_are_those_of_the_generator(given):
     np.testing.assert_array_equal(
         log_probs(Prediction(given["logits"], None, None)), given["logits"]
     )
 
 
 @pytest.mark.parametrize("has_coverage", [False, True])
-def test_what_is_read_by_loops(given, has_coverage):
+def test_the_pointer_by_loops(given, has_coverage):
     layer = make_layer(has_coverage=has_coverage)
-    weights, reading = weights_of(layer), read(layer, given)
+    weights = weights_of(layer)
+    reading = point(layer, given)
+    mixed = probabilities(layer, given)
     assert ("coverage_weight" in weights) == has_coverage
     np.testing.assert_array_equal(reading.source, SOURCE)
     for b in range(B):
-        generate, copy = plain.pointer(
+        p_gen, copies = plain.pointer(
             given["states"][b],
             given["inputs"][b],
             given["memory"][b],
@@ -141,35 +130,34 @@ def test_what_is_read_by_loops(given, has_coverage):
             weights,
         )
         np.testing.assert_allclose(
-            np.asarray(reading.generate)[b, :, 0], generate, atol=1e-6
+            np.asarray(reading.generate)[b, :, 0], p_gen, atol=1e-6
         )
-        np.testing.assert_allclose(np.asarray(reading.copy)[b], copy, atol=1e-6)
-        vocabulary = np.array(
+        np.testing.assert_allclose(np.asarray(reading.copy)[b], copies, atol=1e-6)
+        p_vocab = np.array(
             [plain.softmax(row) for row in given["logits"][b].astype("float64")]
         )
         expected = plain.mixture(
-            generate[None], vocabulary[None], copy[None], SOURCE[b : b + 1]
+            p_gen[None], p_vocab[None], copies[None], SOURCE[b : b + 1]
         )[0]
-        np.testing.assert_allclose(probabilities(layer, given)[b], expected, atol=1e-5)
-    np.testing.assert_allclose(probabilities(layer, given).sum(-1), 1, atol=1e-6)
+        np.testing.assert_allclose(mixed[b], expected, atol=1e-5)
+    np.testing.assert_allclose(mixed.sum(-1), 1, atol=1e-6)
 
 
 def test_a_memory_of_another_width(given):
     layer = make_layer(memory_width=6)
     memory = values(B, S, 6, seed=5)
-    reading, weights = read(layer, {**given, "memory": memory}), weights_of(layer)
-    assert weights["key/kernel"].shape == (6, 4) and weights["gate/kernel"].shape == (
-        14,
-        1,
-    )
+    reading = point(layer, {**given, "memory": memory})
+    weights = weights_of(layer)
+    assert weights["key/kernel"].shape == (6, 4)
+    assert weights["gate/kernel"].shape == (14, 1)
     for b in range(B):
-        generate, copy = plain.pointer(
+        p_gen, copies = plain.pointer(
             given["states"][b], given["inputs"][b], memory[b], READABLE[b], weights
         )
         np.testing.assert_allclose(
-            np.asarray(reading.generate)[b, :, 0], generate, atol=1e-6
+            np.asarray(reading.generate)[b, :, 0], p_gen, atol=1e-6
         )
-        np.testing.assert_allclose(np.asarray(reading.copy)[b], copy, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(reading.copy)[b], copies, atol=1e-6)
 
 
 def force_gate(layer, bias):
@@ -178,7 +166,7 @@ def force_gate(layer, bias):
     )
 
 
-def test_a_gate_of_one_leaves_the_generator(layer, given):
+def test_with_p_gen_one_the_mixture_is_the_generator(layer, given):
     force_gate(layer, 200.0)
     expected = [
         [plain.softmax(row) for row in document]
@@ -187,20 +175,23 @@ def test_a_gate_of_one_leaves_the_generator(layer, given):
     np.testing.assert_allclose(probabilities(layer, given), expected, atol=1e-6)
 
 
-def test_a_gate_of_zero_leaves_the_copies(layer, given):
+def test_with_p_gen_zero_the_mixture_is_the_copies(layer, given):
     force_gate(layer, -200.0)
-    found, copy = probabilities(layer, given), np.asarray(read(layer, given).copy)
+    mixed = probabilities(layer, given)
+    reading = point(layer, given)
+    copies = np.asarray(reading.copy)
     for b, t, piece in np.ndindex(B, T, V):
-        held = READABLE[b] & (SOURCE[b] == piece)
-        assert found[b, t, piece] == pytest.approx(copy[b, t, held].sum(), abs=1e-6)
+        positions = READABLE[b] & (SOURCE[b] == piece)
+        expected = copies[b, t, positions].sum()
+        assert mixed[b, t, piece] == pytest.approx(expected, abs=1e-6)
     # Padding (0) is never copied, nor is a token that the source does not hold.
-    assert found[0, :, [0, 1, 2, 4, 5]].max() < 1e-20
+    assert mixed[0, :, [0, 1, 2, 4, 5]].max() < 1e-20
 
 
 @pytest.mark.parametrize("part", ["memory", "states", "inputs"])
-def test_the_gate_reads_all_of_its_three_inputs(layer, given, part):
-    """Each third of the gate's kernel alone moves p_gen: query, key and logits are
-    constant, so only the gate can change anything.
+def test_p_gen_depends_on_context_state_and_input(layer, given, part):
+    """One third of the gate's kernel is not zero, and the queries are zero, so that
+    the copy probabilities are constant: only that third can change the mixture.
     """
     kernel = np.zeros((3, D, 1), "float32")
     kernel[["memory", "states", "inputs"].index(part)] = 1.0
@@ -213,9 +204,9 @@ def test_the_gate_reads_all_of_its_three_inputs(layer, given, part):
 
 
 @pytest.mark.parametrize("bias", [0.3, -200.0])
-def test_a_step_says_what_whole_targets_say(layer, given, bias):
-    """Also where p_gen is as good as zero: what is not in the source is then
-    impossible, and stays finite.
+def test_a_step_equals_a_whole_target(layer, given, bias):
+    """Also where p_gen is almost zero: tokens outside the source are then impossible,
+    and their logits stay finite.
     """
     layer.gate.bias.assign([bias])
     past = layer.start(
@@ -223,15 +214,12 @@ def test_a_step_says_what_whole_targets_say(layer, given, bias):
         ops.convert_to_tensor(given["memory"]),
         BIAS,
     )
-    logits, coverage = layer.step(
-        *(
-            ops.convert_to_tensor(given[name])
-            for name in ("logits", "states", "inputs")
-        ),
-        past,
-        (),
-    )
-    assert coverage == () and np.isfinite(np.asarray(logits)).all()
+    tensors = [
+        ops.convert_to_tensor(given[name]) for name in ("logits", "states", "inputs")
+    ]
+    logits, coverage = layer.step(*tensors, past, ())
+    assert coverage == ()
+    assert np.isfinite(np.asarray(logits)).all()
     np.testing.assert_allclose(
         np.asarray(ops.softmax(logits)), probabilities(layer, given), atol=1e-5
     )
