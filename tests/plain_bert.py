@@ -1,8 +1,8 @@
 """The forward pass of BERT in plain numpy and float64, on tensors under the names that
 transformers gives them.
 
-An independent route to what an imported encoder computes: it knows neither the layers
-of `model.network` nor how they are filled.
+It is an independent reference for imported encoders: it uses neither the layers of
+`model.network` nor the code that fills them.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-# The parts of a layer, with their names below it, of BERT and RoBERTa and of
+# The parts of a layer, and their names in a layer of BERT and RoBERTa and in one of
 # DistilBERT.
 PARTS = ("query", "key", "value", "output", "attention_norm", "inner", "outer", "norm")
 LAYERS = {
@@ -49,8 +49,8 @@ def hidden_states(
     epsilon: float,
     first_position: int = 0,
 ) -> list[np.ndarray]:
-    """The states of one text without padding, int [S]: what enters the first layer and
-    what leaves each, float64 [S, D] each.
+    """The states of one text without padding, int [S]: the input of the first layer and
+    the output of each, float64 [S, D].
     """
     weights: dict[str, Any] = {
         name: np.asarray(tensor, "float64") for name, tensor in tensors.items()
@@ -61,36 +61,24 @@ def hidden_states(
 
     def norm(name: str, states: np.ndarray) -> np.ndarray:
         centred = states - states.mean(-1, keepdims=True)
-        return (
-            centred
-            / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
-            * weights[f"{name}.weight"]
-            + weights[f"{name}.bias"]
-        )
+        deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
+        scale, shift = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return centred / deviation * scale + shift
 
+    places = slice(first_position, first_position + len(ids))
     states = weights["embeddings.word_embeddings.weight"][ids]
-    states = (
-        states
-        + weights["embeddings.position_embeddings.weight"][
-            first_position : first_position + len(ids)
-        ]
-    )
+    states = states + weights["embeddings.position_embeddings.weight"][places]
     if "embeddings.token_type_embeddings.weight" in weights:
         states = states + weights["embeddings.token_type_embeddings.weight"][0]
-    found = [norm("embeddings.LayerNorm", states)]
+    all_states = [norm("embeddings.LayerNorm", states)]
     prefix = next(
         prefix for prefix in LAYERS if any(name.startswith(prefix) for name in weights)
     )
     number = 0
     while f"{prefix}.{number}.{LAYERS[prefix][0]}.weight" in weights:
-        part = dict(
-            zip(
-                PARTS,
-                (f"{prefix}.{number}.{name}" for name in LAYERS[prefix]),
-                strict=True,
-            )
-        )
-        states = found[-1]
+        names = [f"{prefix}.{number}.{name}" for name in LAYERS[prefix]]
+        part = dict(zip(PARTS, names, strict=True))
+        states = all_states[-1]
         query, key, value = (
             np.stack(np.split(linear(part[name], states), heads, axis=-1))
             for name in ("query", "key", "value")
@@ -98,11 +86,10 @@ def hidden_states(
         scores = np.exp(
             query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
         )  # [H, S, S]
-        read = np.concatenate(
-            list(scores / scores.sum(-1, keepdims=True) @ value), axis=-1
-        )  # [S, D]
-        states = norm(part["attention_norm"], states + linear(part["output"], read))
+        shares = scores / scores.sum(-1, keepdims=True)
+        mixed = np.concatenate(list(shares @ value), axis=-1)  # [S, D]
+        states = norm(part["attention_norm"], states + linear(part["output"], mixed))
         inner = ACTIVATIONS[activation](linear(part["inner"], states))
-        found.append(norm(part["norm"], states + linear(part["outer"], inner)))
+        all_states.append(norm(part["norm"], states + linear(part["outer"], inner)))
         number += 1
-    return found
+    return all_states

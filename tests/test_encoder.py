@@ -1,5 +1,5 @@
-"""The encoder alone: its formulas, its relation to the encoder of a whole network, its
-precision, its parts one by one.
+"""The encoder alone: against plain numpy and the encoder of a whole network, its
+precision and its refusals.
 """
 
 import dataclasses
@@ -25,19 +25,6 @@ BERT = {
 }
 
 
-def make_encoder(precision: str = "float32", **changes) -> Encoder:
-    encoder = build_encoder(
-        dataclasses.replace(small_config().encoder, **changes), precision=precision
-    )
-    plain.scramble(encoder, seed=5, scale=0.4)
-    return encoder
-
-
-@pytest.fixture(scope="module")
-def bert() -> Encoder:
-    return make_encoder(**BERT)
-
-
 T5 = {
     "positions": "relative",
     "relative_buckets": 6,
@@ -48,43 +35,48 @@ T5 = {
     "gated_feed_forward": True,
     "head_width": 3,
 }
+OTHER = {"activation": "silu", "heads": 4, "embedding_norm": True, "norm_epsilon": 0.3}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        BERT,
-        {},
-        T5,
-        {"activation": "silu", "heads": 4, "embedding_norm": True, "norm_epsilon": 0.3},
-    ],
-)
+def make_encoder(precision: str = "float32", **changes) -> Encoder:
+    config = dataclasses.replace(small_config().encoder, **changes)
+    encoder = build_encoder(config, precision=precision)
+    plain.scramble(encoder, seed=5, scale=0.4)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def bert() -> Encoder:
+    return make_encoder(**BERT)
+
+
+@pytest.mark.parametrize("changes", [BERT, {}, T5, OTHER])
 def test_the_states_by_hand(changes):
     encoder = make_encoder(**changes)
+    weights = plain.weights_of(encoder)
     states = encoder(SOURCE)
     assert states.dtype == "float32" and tuple(states.shape) == (2, 6, 8)
     for row, length in enumerate((4, 6)):
-        expected, _ = plain.encode(
-            encoder.config, plain.weights_of(encoder), SOURCE[row, :length]
-        )
+        expected, _ = plain.encode(encoder.config, weights, SOURCE[row, :length])
         np.testing.assert_allclose(
             np.asarray(states)[row, :length], expected, atol=1e-5
         )
 
 
 def test_padding_has_no_influence(bert):
-    whole, alone = np.asarray(bert(SOURCE)), np.asarray(bert(SOURCE[:1, :4]))
-    np.testing.assert_allclose(whole[:1, :4], alone, atol=1e-6)
-    assert (SOURCE[0, 4:] == PAD).all() and np.abs(
-        whole[0, 0] - np.asarray(bert(np.where(SOURCE == PAD, 5, SOURCE)))[0, 0]
-    ).max() > 1e-2
+    padded = np.asarray(bert(SOURCE))
+    alone = np.asarray(bert(SOURCE[:1, :4]))
+    np.testing.assert_allclose(padded[:1, :4], alone, atol=1e-6)
+    assert (SOURCE[0, 4:] == PAD).all()
+    unpadded = np.asarray(bert(np.where(SOURCE == PAD, 5, SOURCE)))
+    assert np.abs(padded[0, 0] - unpadded[0, 0]).max() > 1e-2
 
 
 def test_lower_blocks_can_be_frozen():
     encoder = make_encoder(**BERT)
-    encoder.embedding.trainable = encoder.source_input.trainable = encoder.encoder[
-        0
-    ].trainable = False
+    encoder.embedding.trainable = False
+    encoder.source_input.trainable = False
+    encoder.encoder[0].trainable = False
     names = {weight.path.split("/")[1] for weight in encoder.trainable_weights}
     assert names == {"encoder_1", "encoder_2"}
     with tf.GradientTape() as tape:
@@ -92,42 +84,34 @@ def test_lower_blocks_can_be_frozen():
     gradients = tape.gradient(
         loss, [weight.value for weight in encoder.trainable_weights]
     )
-    # A constant added to all keys of a query changes nothing.
-    moved = [
-        weight.path
-        for weight, gradient in zip(encoder.trainable_weights, gradients, strict=True)
-        if np.abs(gradient).max() > 1e-4
-    ]
-    assert {
+    paths = [weight.path for weight in encoder.trainable_weights]
+    with_gradient = {
         path
-        for path in (weight.path for weight in encoder.trainable_weights)
-        if "key/bias" not in path
-    } == set(moved)
+        for path, gradient in zip(paths, gradients, strict=True)
+        if np.abs(gradient).max() > 1e-4
+    }
+    # A constant added to all keys of a query does not change the softmax.
+    assert {path for path in paths if "key/bias" not in path} == with_gradient
 
 
 @pytest.mark.parametrize("variant", [name for name in TRANSFORMERS if name != "gate"])
-def test_it_is_the_encoder_of_a_whole_network(variant):
+def test_it_equals_the_encoder_of_a_whole_network(variant):
     network = network_of(variant)
     encoder = build_encoder(network.config.encoder)
     weights = {weight.path.split("/", 1)[1]: weight for weight in network.weights}
     for weight in encoder.weights:
         weight.assign(weights[weight.path.split("/", 1)[1]])
-    np.testing.assert_array_equal(
-        np.asarray(encoder(SOURCE)), np.asarray(network.encode(SOURCE).states)
-    )
+    states = network.encode(SOURCE).states
+    np.testing.assert_array_equal(np.asarray(encoder(SOURCE)), np.asarray(states))
 
 
-def test_dropout_only_while_training(bert):
-    assert np.array_equal(
-        np.asarray(bert(SOURCE)), np.asarray(bert(SOURCE, training=False))
-    )
-    assert (
-        np.abs(np.asarray(bert(SOURCE)) - np.asarray(bert(SOURCE, training=True))).max()
-        > 0.1
-    )
+def test_dropout_is_on_in_training_alone(bert):
+    states = np.asarray(bert(SOURCE))
+    assert np.array_equal(states, np.asarray(bert(SOURCE, training=False)))
+    assert np.abs(states - np.asarray(bert(SOURCE, training=True))).max() > 0.1
 
 
-def test_the_seed_gives_the_weights():
+def test_the_seed_fixes_the_weights():
     config = small_config(**BERT).encoder
     first, same, other = (
         build_encoder(config, seed=seed).get_weights() for seed in (1, 1, 2)
@@ -137,19 +121,18 @@ def test_the_seed_gives_the_weights():
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision_multiplies_in_16_bits_and_gives_float32(bert, precision):
+def test_mixed_precision_multiplies_in_16_bits_and_returns_float32(bert, precision):
     encoder = make_encoder(precision, **BERT)
     assert {weight.dtype for weight in encoder.weights} == {"float32"}
-    assert encoder.encoder[0].attention.query.compute_dtype == precision.removeprefix(
-        "mixed_"
-    )
+    query = encoder.encoder[0].attention.query
+    assert query.compute_dtype == precision.removeprefix("mixed_")
     states = encoder(SOURCE)
     assert states.dtype == "float32"
     difference = np.abs(np.asarray(states) - np.asarray(bert(SOURCE))).max()
     assert 1e-4 < difference < 0.1
 
 
-def test_in_a_graph_of_any_shape(bert):
+def test_a_graph_takes_any_shape(bert):
     graph = tf.function(
         lambda tokens: bert(tokens),
         autograph=False,
@@ -182,13 +165,15 @@ def test_the_shape_of_a_network_s_encoder():
     [
         (
             {"heads": 3},
-            "the width must be a multiple of the number of heads, but 8 is not one of 3; take 6 or another number of heads",
+            "the width must be a multiple of the number of heads, "
+            "but 8 is not one of 3; take 6 or another number of heads",
         ),
         ({"encoder_layers": 0}, "encoder_layers must be at least 1, not 0"),
         ({"max_source_tokens": 0}, "max_source_tokens must be at least 1, not 0"),
         (
             {"positions": "rotary"},
-            "positions is one of sinusoidal, sinusoidal_halves, learned, relative, not 'rotary'",
+            "positions is one of sinusoidal, sinusoidal_halves, learned, relative, "
+            "not 'rotary'",
         ),
         (
             {"activation": "tanh"},
@@ -201,6 +186,6 @@ def test_the_shape_of_a_network_s_encoder():
         ({"dropout": 1.0}, "dropout is a share from 0 to below 1, not 1.0"),
     ],
 )
-def test_encoders_that_cannot_be_are_refused(changes, message):
+def test_an_impossible_shape_is_refused(changes, message):
     with pytest.raises(UsageError, match=message):
         dataclasses.replace(small_config().encoder, **changes)

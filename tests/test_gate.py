@@ -1,4 +1,4 @@
-"""The gate: which text is shown, and for which flags another one is not."""
+"""The choice of the summary that is shown, and the flags that hold one back."""
 
 import pytest
 
@@ -13,11 +13,12 @@ FALLBACK = GateConfig(
 )
 
 
-def written(*flags):
+def abstract(*flags):
+    """An abstractive summary with these quality flags."""
     return Text("abstractive", "What a network wrote.", list(flags))
 
 
-def chosen(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
+def choose(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
     return choose_summary(
         source=SOURCE,
         extractive=extractive,
@@ -28,51 +29,45 @@ def chosen(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
 
 
 def test_without_a_network_the_extractive_summary_is_shown():
-    assert chosen(abstractive=None) == (LEAD, [])
+    assert choose(abstractive=None) == (LEAD, [])
 
 
-def test_a_short_document_is_its_own_summary():
-    assert chosen(abstractive=None, is_short=True) == (SOURCE, [])
-    assert chosen(abstractive=written(), is_short=True) == (SOURCE, [])
+def test_a_short_document_is_shown_whole():
+    assert choose(abstractive=None, is_short=True) == (SOURCE, [])
+    assert choose(abstractive=abstract(), is_short=True) == (SOURCE, [])
 
 
 def test_only_the_named_flags_hold_a_summary_back():
     for flags in ([], ["empty"], ["unsupported_number", "truncated_source"]):
-        assert chosen(abstractive=written(*flags)) == (written(*flags), [])
-    found = chosen(
-        abstractive=written("repeated", "unsupported_number", "unsupported_name")
-    )
-    assert found == (LEAD, ["repeated", "unsupported_name"])
+        assert choose(abstractive=abstract(*flags)) == (abstract(*flags), [])
+    flagged = abstract("repeated", "unsupported_number", "unsupported_name")
+    assert choose(abstractive=flagged) == (LEAD, ["repeated", "unsupported_name"])
 
 
 def test_without_a_fallback_the_summary_of_the_network_keeps_its_flags():
     flags = [
         name for name in FLAGS if name not in ("longer_than_source", "short_source")
     ]
-    assert chosen(abstractive=written(*flags), config=GateConfig()) == (
-        written(*flags),
+    assert choose(abstractive=abstract(*flags), config=GateConfig()) == (
+        abstract(*flags),
         [],
     )
 
 
 @pytest.mark.parametrize("config", [GateConfig(), FALLBACK])
-def test_nothing_longer_than_its_source_is_shown(config):
-    assert chosen(abstractive=written("longer_than_source"), config=config) == (
-        LEAD,
-        ["longer_than_source"],
-    )
+def test_no_summary_longer_than_its_source_is_shown(config):
+    too_long = abstract("longer_than_source")
+    choice = choose(abstractive=too_long, config=config)
+    assert choice == (LEAD, ["longer_than_source"])
     longer = LEAD._replace(flags=["longer_than_source"])
-    assert (
-        chosen(
-            extractive=longer, abstractive=written("longer_than_source"), config=config
-        ).text
-        == SOURCE
-    )
-    assert chosen(extractive=longer, abstractive=None, config=config) == (SOURCE, [])
+    choice = choose(extractive=longer, abstractive=too_long, config=config)
+    assert choice.text == SOURCE
+    assert choose(extractive=longer, abstractive=None, config=config) == (SOURCE, [])
 
 
 def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
-    assert GateConfig().fallback == "none" and GateConfig().min_source_words == 30
+    assert GateConfig().fallback == "none"
+    assert GateConfig().min_source_words == 30
     assert GateConfig().held_back == (
         "empty",
         "repeated",
@@ -88,7 +83,8 @@ def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
         ({"fallback": "lead"}, "--fallback is one of none, extractive, not 'lead'"),
         (
             {"fallback_flags": "empty,unsuported_name"},
-            "have no flag 'unsuported_name'; theirs are empty, too_short, .*, truncated_source$",
+            "have no flag 'unsuported_name'; "
+            "theirs are empty, too_short, .*, truncated_source$",
         ),
         (
             {"fallback_flags": "short_source"},
@@ -100,23 +96,20 @@ def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
         ),
         (
             {"min_source_words": -1},
-            "--min_source_words must not be negative, but is -1; 0 summarizes all documents",
+            "--min_source_words must not be negative, but is -1; "
+            "0 summarizes all documents",
         ),
     ],
 )
-def test_what_cannot_be_is_refused(change, message):
+def test_impossible_settings_are_refused(change, message):
     with pytest.raises(UsageError, match=message):
         GateConfig(**change)
 
 
-def test_an_empty_text_takes_no_others_place():
-    nothing = Text("lead", "", ["empty"])
-    assert chosen(extractive=nothing, abstractive=written("repeated")) == (
-        written("repeated"),
-        [],
-    )
-    assert chosen(extractive=nothing, abstractive=written("longer_than_source")) == (
-        nothing,
-        ["longer_than_source"],
-    )
-    assert chosen(extractive=nothing, abstractive=None) == (nothing, [])
+def test_an_empty_text_replaces_no_other_text():
+    empty = Text("lead", "", ["empty"])
+    repeated = abstract("repeated")
+    assert choose(extractive=empty, abstractive=repeated) == (repeated, [])
+    choice = choose(extractive=empty, abstractive=abstract("longer_than_source"))
+    assert choice == (empty, ["longer_than_source"])
+    assert choose(extractive=empty, abstractive=None) == (empty, [])

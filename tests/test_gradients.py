@@ -1,5 +1,5 @@
-"""Operations with gradients of their own against the plain formulas, differentiated by
-TensorFlow; and what dropout multiplies with.
+"""Attention and layer norm with gradients written by hand, against plain formulas that
+TensorFlow differentiates; and the mask of dropout.
 """
 
 import keras
@@ -19,8 +19,8 @@ def values(*shape, seed=0):
     )
 
 
-def found_and_gradients(function, arguments, upstream):
-    """In a graph whose shapes are not known, as in training."""
+def result_and_gradients(function, arguments, upstream):
+    """Runs a function and its gradients in a graph of unknown shapes, like training."""
 
     @tf.function(
         autograph=False,
@@ -32,8 +32,8 @@ def found_and_gradients(function, arguments, upstream):
     def run(*arguments):
         with tf.GradientTape() as tape:
             tape.watch(arguments)
-            found = function(*arguments)
-        return found, tape.gradient(found, arguments, upstream)
+            result = function(*arguments)
+        return result, tape.gradient(result, arguments, upstream)
 
     return run(*arguments)
 
@@ -42,61 +42,66 @@ def plain_attend(query, key, value, bias):
     return tf.nn.softmax(tf.einsum("bhtd,bhsd->bhts", query, key) * 0.3 + bias) @ value
 
 
-# Masks of sources and targets, and numbers for each pair of positions, of all documents
-# and of each.
+def query_key_value():
+    return [
+        values(DOCUMENTS, HEADS, size, WIDTH, seed=seed)
+        for seed, size in enumerate((STEPS, LENGTH, LENGTH))
+    ]
+
+
+# The biases of padding and of later positions, and those of relative positions, for all
+# documents and for each.
 @pytest.mark.parametrize(
     "shape", [(3, 1, 1, 5), (1, 1, 4, 5), (1, 2, 4, 5), (3, 2, 4, 5)]
 )
 def test_attention_and_its_gradient(shape):
-    parts = [
-        values(DOCUMENTS, HEADS, size, WIDTH, seed=seed)
-        for seed, size in enumerate((STEPS, LENGTH, LENGTH))
-    ]
+    query, key, value = query_key_value()
+    bias = values(*shape)
+    arguments = [query, key, value, bias]
     upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
-    arguments = [*parts, values(*shape)]
-    found, gradients = found_and_gradients(
-        lambda *given: attend(*given, 0.3)[0], arguments, upstream
+
+    def mixed_values(*arguments):
+        mixed, _ = attend(*arguments, 0.3)
+        return mixed
+
+    mixed, gradients = result_and_gradients(mixed_values, arguments, upstream)
+    expected, expected_gradients = result_and_gradients(
+        plain_attend, arguments, upstream
     )
-    expected, plain = found_and_gradients(plain_attend, arguments, upstream)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    for gradient, other in zip(gradients, plain, strict=True):
-        np.testing.assert_allclose(gradient, other, atol=2e-6)
-        assert np.abs(other).max() > 0.1
-    np.testing.assert_allclose(
-        attend(*arguments, 0.3)[1],
-        tf.nn.softmax(
-            parts[0] @ tf.transpose(parts[1], [0, 1, 3, 2]) * 0.3 + arguments[3]
-        ),
-    )
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, right, atol=2e-6)
+        assert np.abs(right).max() > 0.1
+    _, weights = attend(*arguments, 0.3)
+    scores = query @ tf.transpose(key, [0, 1, 3, 2]) * 0.3 + bias
+    np.testing.assert_allclose(weights, tf.nn.softmax(scores))
 
 
-def test_attention_takes_its_softmax_and_that_ones_gradient_in_float32():
-    parts = [
-        values(DOCUMENTS, HEADS, size, WIDTH, seed=seed)
-        for seed, size in enumerate((STEPS, LENGTH, LENGTH))
-    ]
-    bias, upstream = (
-        values(DOCUMENTS, 1, 1, LENGTH),
-        values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9),
+def test_attention_computes_its_softmax_and_its_gradient_in_float32():
+    tensors = query_key_value()
+    bias = values(DOCUMENTS, 1, 1, LENGTH)
+    upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
+
+    def attend_in_half(*arguments):
+        *tensors, bias = arguments
+        mixed, weights = attend(
+            *(tf.cast(tensor, "bfloat16") for tensor in tensors), bias, 0.3
+        )
+        return tf.cast(mixed, "float32"), weights
+
+    mixed, gradients = result_and_gradients(
+        lambda *arguments: attend_in_half(*arguments)[0], [*tensors, bias], upstream
     )
-    found, gradients = found_and_gradients(
-        lambda *given: tf.cast(
-            attend(*(tf.cast(part, "bfloat16") for part in given[:3]), given[3], 0.3)[
-                0
-            ],
-            "float32",
-        ),
-        [*parts, bias],
-        upstream,
+    expected, expected_gradients = result_and_gradients(
+        plain_attend, [*tensors, bias], upstream
     )
-    expected, plain = found_and_gradients(plain_attend, [*parts, bias], upstream)
-    for one, other in zip([found, *gradients], [expected, *plain], strict=True):
-        np.testing.assert_allclose(one, other, atol=0.02 * np.abs(other).max())
-    _, weights = attend(*(tf.cast(part, "bfloat16") for part in parts), bias, 0.3)
-    assert (
-        weights.dtype == "float32"
-        and float(tf.reduce_max(tf.abs(tf.reduce_sum(weights, -1) - 1.0))) < 1e-6
-    )
+    for found, right in zip(
+        [mixed, *gradients], [expected, *expected_gradients], strict=True
+    ):
+        np.testing.assert_allclose(found, right, atol=0.02 * np.abs(right).max())
+    _, weights = attend_in_half(*tensors, bias)
+    assert weights.dtype == "float32"
+    assert float(tf.reduce_max(tf.abs(tf.reduce_sum(weights, -1) - 1.0))) < 1e-6
 
 
 def test_layer_norm_and_its_gradient():
@@ -116,42 +121,41 @@ def test_layer_norm_and_its_gradient():
             tf.ensure_shape(states, [None, None, WIDTH]), gamma, beta, 0.2
         )
 
-    found, gradients = found_and_gradients(ours, arguments, upstream)
-    expected, others = found_and_gradients(plain, arguments, upstream)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    for gradient, other in zip(gradients, others, strict=True):
-        np.testing.assert_allclose(gradient, other, atol=3e-6)
-        assert np.abs(other).max() > 0.1
+    normed, gradients = result_and_gradients(ours, arguments, upstream)
+    expected, expected_gradients = result_and_gradients(plain, arguments, upstream)
+    np.testing.assert_allclose(normed, expected, atol=1e-6)
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, right, atol=3e-6)
+        assert np.abs(right).max() > 0.1
 
 
-def test_dropout_keeps_the_mean_and_no_pattern():
+def test_dropout_keeps_the_mean_and_has_no_pattern():
     seeds = keras.random.SeedGenerator(5)
     first, second = (keep_mask((50, 40, 61), 0.1, seeds).numpy() for _ in range(2))
-    kept = 1.0 / (1.0 - round(0.1 * 65536) / 65536)
-    assert set(np.unique(first)) == {
-        np.float32(0.0),
-        np.float32(kept),
-    } and kept == pytest.approx(1 / 0.9, rel=1e-4)
-    # 122,000 values: five standard deviations of their share are 0.0043, and of the
-    # share that both drop 0.0014.
+    kept_value = 1.0 / (1.0 - round(0.1 * 65536) / 65536)
+    assert set(np.unique(first)) == {np.float32(0.0), np.float32(kept_value)}
+    assert kept_value == pytest.approx(1 / 0.9, rel=1e-4)
+    # 122,000 values: five standard deviations of the dropped share are 0.0043, of the
+    # share that is dropped in both masks 0.0014.
     for mask in (first, second):
-        assert (mask == 0).mean() == pytest.approx(0.1, abs=0.0043)
-        assert all(
-            (mask.reshape(-1)[place::4] == 0).mean() == pytest.approx(0.1, abs=0.0086)
-            for place in range(4)
-        )
-    assert ((first == 0) & (second == 0)).mean() == pytest.approx(0.01, abs=0.0014)
-    assert (
-        (first.reshape(-1)[1:] == 0) & (first.reshape(-1)[:-1] == 0)
-    ).mean() == pytest.approx(0.01, abs=0.0014)
+        dropped = mask.reshape(-1) == 0
+        assert dropped.mean() == pytest.approx(0.1, abs=0.0043)
+        for start in range(4):
+            assert dropped[start::4].mean() == pytest.approx(0.1, abs=0.0086)
+    both = (first == 0) & (second == 0)
+    assert both.mean() == pytest.approx(0.01, abs=0.0014)
+    dropped = first.reshape(-1) == 0
+    neighbours = dropped[1:] & dropped[:-1]
+    assert neighbours.mean() == pytest.approx(0.01, abs=0.0014)
 
 
 @pytest.mark.parametrize("shape", [(1,), (2, 3), (5, 1, 7), (8,)])
-def test_a_mask_has_the_shape_it_is_asked_for_and_depends_on_the_seeds_alone(shape):
-    one, other = (
+def test_a_mask_has_the_given_shape_and_depends_on_the_seed_alone(shape):
+    first, second = (
         keep_mask(shape, 0.5, keras.random.SeedGenerator(3)).numpy() for _ in range(2)
     )
-    assert one.shape == shape and one.tolist() == other.tolist()
+    assert first.shape == shape
+    assert first.tolist() == second.tolist()
 
 
 @pytest.mark.parametrize("rate", [0.25, 0.75, 0.9999999])

@@ -1,5 +1,5 @@
-"""Every kind of network through the command line: prepare, train, summarize, evaluate,
-a picture of its attention.
+"""Every kind of network through the command line: prepare, train, summarize, evaluate
+and a picture of its attention.
 """
 
 import json
@@ -22,8 +22,6 @@ TRAINING = {
     "steps": 4,
     "batch_tokens": 2000,
     "checkpoint_steps": 2,
-}
-TRAINING |= {
     "validation_steps": 2,
     "validation_documents": 2,
     "warmup_steps": 2,
@@ -41,55 +39,52 @@ SEARCH = {
     "min_summary_tokens": 3,
     "no_repeat_ngram": 2,
 }
-ARTICLE = "Rain fell on Paris on Monday. The mayor said that 45 houses were flooded. Nobody was hurt."
+ARTICLE = (
+    "Rain fell on Paris on Monday. The mayor said that 45 houses were flooded. "
+    "Nobody was hurt."
+)
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("records")
-    assert precis("prepare", output=folder, **RECORDS) == 0
+    succeed("prepare", output=folder, **RECORDS)
     return str(folder)
 
 
+def succeed(command, **flags) -> None:
+    """Runs a command and expects exit code 0."""
+    assert precis(command, **flags) == 0
+
+
 def use(bundle, folder, *, block, **flags) -> list[dict]:
-    """Summarizes, evaluates and draws with a bundle; gives the rows."""
-    assert (
-        precis(
-            "summarize",
-            corpus="sample:120",
-            split="test",
-            bundle=bundle,
-            output=folder / "run",
-            **SEARCH,
-            **flags,
-        )
-        == 0
+    """Summarizes, evaluates and draws with a bundle, and returns the rows."""
+    run = folder / "run"
+    succeed(
+        "summarize",
+        corpus="sample:120",
+        split="test",
+        bundle=bundle,
+        output=run,
+        **SEARCH,
+        **flags,
     )
-    assert precis("evaluate", input=folder / "run") == 0
-    assert json.loads((folder / "run" / "evaluation" / "rouge.json").read_text())
+    succeed("evaluate", input=run)
+    assert json.loads((run / "evaluation" / "rouge.json").read_text())
     (folder / "article.txt").write_text(ARTICLE)
-    prefix = {
-        name: value
-        for name, value in flags.items()
-        if name in ("task_prefix", "coverage_penalty")
-    }
     picture = folder / "attention.png"
-    assert (
-        precis(
-            "attention",
-            bundle=bundle,
-            text=folder / "article.txt",
-            output=picture,
-            block=block,
-            **SEARCH,
-            **prefix,
-        )
-        == 0
+    succeed(
+        "attention",
+        bundle=bundle,
+        text=folder / "article.txt",
+        output=picture,
+        block=block,
+        **SEARCH,
+        **flags,
     )
-    assert (
-        picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 5_000
-    )
-    rows = pq.read_table(folder / "run" / "summaries").to_pylist()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 5_000
+    rows = pq.read_table(run / "summaries").to_pylist()
     assert rows and all(row["abstractive_summary"] is not None for row in rows)
     return rows
 
@@ -112,21 +107,15 @@ def use(bundle, folder, *, block, **flags) -> list[dict]:
     ids=["recurrent", "decoder_only", "gate"],
 )
 def test_a_network_of_each_architecture(records, tmp_path, flags, block):
-    recurrent = flags.get("architecture") == "recurrent"
-    shape = {
-        name: value
-        for name, value in TRAINING.items()
-        if not (recurrent and name in ("heads", "feed_forward"))
-    }
-    assert (
-        precis("train", records=records, output=tmp_path / "bundle", **shape, **flags)
-        == 0
-    )
+    training = dict(TRAINING)
+    if flags.get("architecture") == "recurrent":
+        del training["heads"], training["feed_forward"]
+    succeed("train", records=records, output=tmp_path / "bundle", **training, **flags)
     use(tmp_path / "bundle", tmp_path, block=block)
 
 
 def test_coverage_as_a_second_phase_and_its_penalty(records, tmp_path):
-    assert precis("train", records=records, output=tmp_path / "first", **TRAINING) == 0
+    succeed("train", records=records, output=tmp_path / "first", **TRAINING)
     second = {
         "init_from": tmp_path / "first",
         "recipe": "coverage",
@@ -134,7 +123,7 @@ def test_coverage_as_a_second_phase_and_its_penalty(records, tmp_path):
         "batch_tokens": 2000,
         "validation_steps": 0,
     }
-    assert precis("train", records=records, output=tmp_path / "second", **second) == 0
+    succeed("train", records=records, output=tmp_path / "second", **second)
     config = json.loads((tmp_path / "second" / "config.json").read_text())
     assert config["network"]["coverage"] and config["network"]["width"] == 16
     use(tmp_path / "second", tmp_path, block="copy", coverage_penalty=0.5)
@@ -144,124 +133,87 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
     checkpoint = tmp_path / "checkpoint"
     write_encoder(checkpoint)
     write_pieces(checkpoint)
-    assert (
-        exit_code("import", str(checkpoint), "--output", str(tmp_path / "encoder")) == 0
-    )
+    encoder = tmp_path / "encoder"
+    assert exit_code("import", str(checkpoint), "--output", str(encoder)) == 0
+    records = tmp_path / "records"
     limits = {**RECORDS, "max_source_tokens": 12}
-    assert (
-        precis(
-            "prepare",
-            output=tmp_path / "records",
-            source_tokenizer=tmp_path / "encoder",
-            **limits,
-        )
-        == 0
-    )
-    info = json.loads((tmp_path / "records" / "dataset.json").read_text())
+    succeed("prepare", output=records, source_tokenizer=encoder, **limits)
+    info = json.loads((records / "dataset.json").read_text())
     assert info["source_tokenizer_fingerprint"] != info["tokenizer_fingerprint"]
-    own = {
-        "encoder": tmp_path / "encoder",
-        "encoder_learning_rate": 1e-4,
-        "max_source_tokens": 10,
-    }
-    assert (
-        precis(
-            "train",
-            records=tmp_path / "records",
-            output=tmp_path / "bundle",
-            **TRAINING,
-            **own,
-        )
-        == 0
+    bundle = tmp_path / "bundle"
+    succeed(
+        "train",
+        records=records,
+        output=bundle,
+        **TRAINING,
+        encoder=encoder,
+        encoder_learning_rate=1e-4,
+        max_source_tokens=10,
     )
-    rows = use(tmp_path / "bundle", tmp_path, block="cross")
+    rows = use(bundle, tmp_path, block="cross")
     assert all(row["truncated"] for row in rows)
-    assert (
-        precis(
-            "train",
-            records=tmp_path / "records",
-            output=tmp_path / "frozen",
-            **TRAINING,
-            encoder=tmp_path / "encoder",
-            freeze_encoder=True,
-        )
-        == 0
+    succeed(
+        "train",
+        records=records,
+        output=tmp_path / "frozen",
+        **TRAINING,
+        encoder=encoder,
+        freeze_encoder=True,
     )
-    assert (
-        exit_code(
-            "export", str(tmp_path / "bundle"), "--output", str(tmp_path / "graph")
-        )
-        == 2
-    )  # the source tokenizer is no graph
+    # An imported source tokenizer cannot become part of a graph.
+    graph = tmp_path / "graph"
+    assert exit_code("export", str(bundle), "--output", str(graph)) == 2
 
 
 def test_one_network_for_several_tasks(records, tmp_path):
-    """The tasks share the vocabulary; a prefix says which one is asked for."""
+    """The tasks share the vocabulary; a prefix names the task."""
     tasks = {
         "summarize: ": "highlights",
         "headline: ": "headline",
         "keyphrases: ": "keyphrases",
     }
+    limits = {**RECORDS, "tokenizer": records}
+    del limits["vocabulary_size"]
     folders = []
     for prefix, target in tasks.items():
-        folders.append(str(tmp_path / target))
-        flags = {
-            **RECORDS,
-            "task_prefix": prefix,
-            "target": target,
-            "tokenizer": records,
-        }
-        del flags["vocabulary_size"]
-        assert precis("prepare", output=folders[-1], **flags) == 0
-    own = {
-        "records": ",".join(folders),
-        "mixture": "2,1,1",
-        "architecture": "decoder_only",
-    }
-    assert precis("train", output=tmp_path / "bundle", **TRAINING, **own) == 0
-    assert json.loads((tmp_path / "bundle" / "config.json").read_text())[
-        "task_prefixes"
-    ] == list(tasks)
-    usual = use(tmp_path / "bundle", tmp_path, block="self")
-    shutil.rmtree(tmp_path / "run")
-    headlines = use(
-        tmp_path / "bundle", tmp_path, block="self", task_prefix="headline: "
+        folder = str(tmp_path / target)
+        succeed("prepare", output=folder, task_prefix=prefix, target=target, **limits)
+        folders.append(folder)
+    bundle = tmp_path / "bundle"
+    succeed(
+        "train",
+        records=",".join(folders),
+        output=bundle,
+        mixture="2,1,1",
+        architecture="decoder_only",
+        **TRAINING,
     )
-    assert [row["source_tokens"] for row in usual] != [
+    config = json.loads((bundle / "config.json").read_text())
+    assert config["task_prefixes"] == list(tasks)
+    summaries = use(bundle, tmp_path, block="self")
+    shutil.rmtree(tmp_path / "run")
+    headlines = use(bundle, tmp_path, block="self", task_prefix="headline: ")
+    assert [row["source_tokens"] for row in summaries] != [
         row["source_tokens"] for row in headlines
     ]
-    assert (
-        precis(
-            "summarize",
-            corpus="sample:120",
-            bundle=tmp_path / "bundle",
-            output=tmp_path / "no",
-            task_prefix="translate: ",
-        )
-        == 2
+    unknown_task = precis(
+        "summarize",
+        corpus="sample:120",
+        bundle=bundle,
+        output=tmp_path / "no",
+        task_prefix="translate: ",
     )
+    assert unknown_task == 2
 
 
 def test_word_vectors(records, tmp_path, capsys):
-    vocabulary = (
-        tmp_path / "vectors.txt",
-        [
-            f"{word} " + " ".join(map(str, np.arange(16) / 10))
-            for word in ("the", "police", "rain")
-        ],
-    )
-    vocabulary[0].write_text("\n".join(["3 16", *vocabulary[1]]) + "\n")
-    assert (
-        precis(
-            "train",
-            records=records,
-            output=tmp_path / "bundle",
-            **TRAINING,
-            word_vectors=vocabulary[0],
-        )
-        == 0
-    )
+    path = tmp_path / "vectors.txt"
+    vector = " ".join(map(str, np.arange(16) / 10))
+    lines = [f"{word} {vector}" for word in ("the", "police", "rain")]
+    path.write_text("\n".join(["3 16", *lines]) + "\n")
+    bundle = tmp_path / "bundle"
+    succeed("train", records=records, output=bundle, **TRAINING, word_vectors=path)
     assert "words have a vector" in capsys.readouterr().err
-    manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
+    manifest = json.loads((bundle / "manifest.json").read_text())
     assert "have a vector" in manifest["provenance"]["start"]["word_vectors_found"]
-    use(tmp_path / "bundle", tmp_path, block="copy")
+    use(bundle, tmp_path, block="copy")
