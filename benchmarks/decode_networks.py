@@ -10,14 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-START, PAD, END, SPECIAL_TOKENS = 2, 1, 2, ("<s>", "<pad>", "</s>", "<unk>")
-BEAM_WIDTH, NO_REPEAT_NGRAM = 4, 3
+SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
+START = 2  # BART begins its targets with the end token
+PAD = 1
+END = 2
+BEAM_WIDTH = 4
+NO_REPEAT_NGRAM = 3
 POSITIONS = 1024
-WEIGHTS, CONVERTED = "checkpoint", "ctranslate2"  # folders of a size
+WEIGHTS = "checkpoint"  # in the folder of a size
+CONVERTED = "ctranslate2"
+_CONVERT_PROGRAM = """
+import sys
+from ctranslate2.converters import TransformersConverter
+TransformersConverter(sys.argv[1]).convert(sys.argv[2], force=True)
+"""
 
 
 class Size(NamedTuple):
-    """A network of the benchmark and the work it is given."""
+    """A network of the benchmark and its work."""
 
     encoder_layers: int
     decoder_layers: int
@@ -41,40 +51,33 @@ def source_tokens(size: Size, first: int, count: int) -> np.ndarray:
     """Random documents without special tokens, int64 [B, S]; each depends on its number
     alone.
     """
-    rows = [
-        np.random.default_rng([0, row]).integers(
-            10, size.vocabulary_size, size.source_tokens
-        )
-        for row in range(first, first + count)
-    ]
+    rows = []
+    for number in range(first, first + count):
+        rng = np.random.default_rng([0, number])
+        rows.append(rng.integers(10, size.vocabulary_size, size.source_tokens))
     return np.stack(rows).astype("int64")
 
 
 def token_texts(size: Size) -> list[str]:
-    """What the tokens are called where an engine wants text."""
-    return [
-        *SPECIAL_TOKENS,
-        *(f"t{token}" for token in range(len(SPECIAL_TOKENS), size.vocabulary_size)),
-    ]
+    """The tokens as text, for engines that read text."""
+    words = range(len(SPECIAL_TOKENS), size.vocabulary_size)
+    return [*SPECIAL_TOKENS, *(f"t{token}" for token in words)]
 
 
 def flops(size: Size) -> float:
-    """Floating-point operations of a document: twice the products of encoder,
-    cross-attention's keys and values, and each step.
+    """Floating-point operations of a document: two for each multiplication in the
+    encoder, in the keys and values of cross-attention, and in each step.
     """
-    width, feed_forward, source, length = (
-        size.width,
-        size.feed_forward,
-        size.source_tokens,
-        size.new_tokens,
-    )
+    width = size.width
+    feed_forward = size.feed_forward
+    source = size.source_tokens
+    length = size.new_tokens
     encoder = size.encoder_layers * (
         2 * source * (4 * width**2 + 2 * width * feed_forward) + 4 * source**2 * width
     )
     cross = size.decoder_layers * 2 * source * 2 * width**2
-    attention = (
-        size.decoder_layers * 4 * (source + length / 2) * width
-    )  # to the source, and to half the summary on average
+    # To the source, and on average to half the summary.
+    attention = size.decoder_layers * 4 * (source + length / 2) * width
     step = (
         size.decoder_layers * 2 * (6 * width**2 + 2 * width * feed_forward)
         + 2 * width * size.vocabulary_size
@@ -84,19 +87,17 @@ def flops(size: Size) -> float:
 
 
 def make_network(folder: str, size: str, pythons: Mapping[str, str]) -> None:
-    """Writes the network of a size, and what CTranslate2 makes of it, unless they are
-    there.
+    """Writes the network of a size, and its conversion for CTranslate2, unless they
+    exist.
     """
-    weights, converted = os.path.join(folder, WEIGHTS), os.path.join(folder, CONVERTED)
+    weights = os.path.join(folder, WEIGHTS)
+    converted = os.path.join(folder, CONVERTED)
     if not os.path.exists(os.path.join(weights, "config.json")):
         write_network(weights, SIZES[size])
     if "ctranslate2" in pythons and not os.path.exists(converted):
-        aside = (
-            converted + ".aside"
-        )  # what was interrupted is not taken for what was finished
-        program = "import sys; from ctranslate2.converters import TransformersConverter as C; C(sys.argv[1]).convert(sys.argv[2], force=True)"
+        aside = converted + ".aside"  # renamed when complete
         subprocess.run(
-            [pythons["ctranslate2"], "-c", program, weights, aside],
+            [pythons["ctranslate2"], "-c", _CONVERT_PROGRAM, weights, aside],
             check=True,
             stdout=subprocess.DEVNULL,
         )
@@ -104,111 +105,115 @@ def make_network(folder: str, size: str, pythons: Mapping[str, str]) -> None:
 
 
 def write_network(folder: str, size: Size) -> None:
-    """Writes BART with random weights, and with a tokenizer, which CTranslate2's
-    converter asks for, in the layout of Hugging Face.
+    """Writes BART with random weights in the layout of Hugging Face, with a tokenizer,
+    which CTranslate2's converter needs.
     """
     import safetensors.numpy
 
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     tensors = {
-        name: _initial(name, shape, chance) for name, shape in shapes(size).items()
+        name: _initial_values(name, shape, rng) for name, shape in shapes(size).items()
     }
     os.makedirs(folder, exist_ok=True)
     safetensors.numpy.save_file(
         tensors, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"}
     )
-    begin, pad, end, unknown = SPECIAL_TOKENS
+    # The configuration comes last: it tells that the other files are complete.
+    contents = {
+        "tokenizer.json": _tokenizer(size),
+        "tokenizer_config.json": _tokenizer_config(),
+        "config.json": _network_config(size),
+    }
+    for name, content in contents.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+
+
+def _tokenizer(size: Size) -> dict[str, Any]:
+    *_, unknown = SPECIAL_TOKENS
     vocabulary = {piece: token for token, piece in enumerate(token_texts(size))}
-    tokenizer = {
+    return {
         "version": "1.0",
         "added_tokens": [],
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
+        "normalizer": None,
+        "pre_tokenizer": None,
+        "post_processor": None,
+        "decoder": None,
     }
-    names = {
+
+
+def _tokenizer_config() -> dict[str, Any]:
+    begin, pad, end, unknown = SPECIAL_TOKENS
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": begin,
         "pad_token": pad,
         "eos_token": end,
         "unk_token": unknown,
     }
-    contents: dict[str, Any] = {
-        "tokenizer.json": {
-            **tokenizer,
-            **dict.fromkeys(
-                ("normalizer", "pre_tokenizer", "post_processor", "decoder")
-            ),
-        },
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            **names,
-        },
-        "config.json": {
-            "model_type": "bart",
-            "architectures": ["BartForConditionalGeneration"],
-            "dtype": "float32",
-            "vocab_size": size.vocabulary_size,
-            "max_position_embeddings": POSITIONS,
-            "d_model": size.width,
-            "encoder_layers": size.encoder_layers,
-            "decoder_layers": size.decoder_layers,
-            "encoder_ffn_dim": size.feed_forward,
-            "decoder_ffn_dim": size.feed_forward,
-            "encoder_attention_heads": size.heads,
-            "decoder_attention_heads": size.heads,
-            "activation_function": "gelu",
-            "normalize_before": False,  # CTranslate2's converter reads it
-            "bos_token_id": 0,
-            "pad_token_id": PAD,
-            "eos_token_id": END,
-            "decoder_start_token_id": START,
-            "forced_eos_token_id": None,
-        },
+
+
+def _network_config(size: Size) -> dict[str, Any]:
+    return {
+        "model_type": "bart",
+        "architectures": ["BartForConditionalGeneration"],
+        "dtype": "float32",
+        "vocab_size": size.vocabulary_size,
+        "max_position_embeddings": POSITIONS,
+        "d_model": size.width,
+        "encoder_layers": size.encoder_layers,
+        "decoder_layers": size.decoder_layers,
+        "encoder_ffn_dim": size.feed_forward,
+        "decoder_ffn_dim": size.feed_forward,
+        "encoder_attention_heads": size.heads,
+        "decoder_attention_heads": size.heads,
+        "activation_function": "gelu",
+        "normalize_before": False,  # CTranslate2's converter reads it
+        "bos_token_id": 0,
+        "pad_token_id": PAD,
+        "eos_token_id": END,
+        "decoder_start_token_id": START,
+        "forced_eos_token_id": None,
     }
-    for (
-        file_name,
-        content,
-    ) in contents.items():  # config.json last: it says that the others are there
-        with open(os.path.join(folder, file_name), "w", encoding="utf-8") as file:
-            json.dump(content, file)
 
 
 def shapes(size: Size) -> dict[str, tuple[int, ...]]:
     """The tensors of BART and their shapes."""
-    width, parts = size.width, dict[str, tuple[int, ...]]()
-    parts.update(
-        {
-            "final_logits_bias": (1, size.vocabulary_size),
-            "model.shared.weight": (size.vocabulary_size, width),
-        }
-    )
-
-    def add(name: str, *shape: int) -> None:
-        parts.update({f"{name}.weight": shape, f"{name}.bias": shape[:1]})
-
-    for side, layers in (
-        ("encoder", size.encoder_layers),
-        ("decoder", size.decoder_layers),
-    ):
-        parts[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, width)
-        add(f"model.{side}.layernorm_embedding", width)
+    width = size.width
+    tensors: dict[str, tuple[int, ...]] = {
+        "final_logits_bias": (1, size.vocabulary_size),
+        "model.shared.weight": (size.vocabulary_size, width),
+    }
+    sides = {"encoder": size.encoder_layers, "decoder": size.decoder_layers}
+    for side, layers in sides.items():
+        tensors[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, width)
+        tensors |= _layer_shapes(f"model.{side}.layernorm_embedding", width)
+        attentions = ["self_attn"]
+        if side == "decoder":
+            attentions.append("encoder_attn")
         for layer in range(layers):
             block = f"model.{side}.layers.{layer}"
-            for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
+            for attention in attentions:
                 for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
-                    add(f"{block}.{attention}.{part}", width, width)
-                add(f"{block}.{attention}_layer_norm", width)
-            add(f"{block}.fc1", size.feed_forward, width)
-            add(f"{block}.fc2", width, size.feed_forward)
-            add(f"{block}.final_layer_norm", width)
-    return parts
+                    name = f"{block}.{attention}.{part}"
+                    tensors |= _layer_shapes(name, width, width)
+                tensors |= _layer_shapes(f"{block}.{attention}_layer_norm", width)
+            tensors |= _layer_shapes(f"{block}.fc1", size.feed_forward, width)
+            tensors |= _layer_shapes(f"{block}.fc2", width, size.feed_forward)
+            tensors |= _layer_shapes(f"{block}.final_layer_norm", width)
+    return tensors
 
 
-def _initial(
-    name: str, shape: tuple[int, ...], chance: np.random.Generator
+def _layer_shapes(name: str, *shape: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+
+
+def _initial_values(
+    name: str, shape: tuple[int, ...], rng: np.random.Generator
 ) -> np.ndarray:
     if name.endswith("bias"):
         return np.zeros(shape, "float32")
-    return (
-        np.ones(shape, "float32")
-        if len(shape) == 1
-        else chance.normal(0, 0.02, shape).astype("float32")
-    )
+    if len(shape) == 1:  # the scale of a norm
+        return np.ones(shape, "float32")
+    return rng.normal(0, 0.02, shape).astype("float32")

@@ -1,14 +1,13 @@
-"""What `decode.py` runs in processes of their own: one engine each, set up once and
-then timed as often as it is told to.
+"""The workers of `decode.py`: one engine in a process, set up once and then timed on
+request.
 
-A worker prints `READY seconds`, then answers each line on its standard input with one
-on its standard output:
+A worker prints `READY seconds`, then answers each line on its standard input:
 
-    go             decodes all its documents          T seconds
-    tokens PATH    decodes the first batch, keeps it  T seconds
+    go             decodes all its documents                 T seconds
+    tokens PATH    decodes some documents, saves the tokens  T seconds
 
-It runs in the interpreter that has the engine: beyond the standard library and NumPy, a
-function imports what it needs.
+It runs in the interpreter that has the engine. So the module imports only the standard
+library and NumPy, and each engine imports its library in its function.
 """
 
 import concurrent.futures
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
 import numpy as np
+import worker_process
 from decode_networks import (
     BEAM_WIDTH,
     CONVERTED,
@@ -35,18 +35,19 @@ from decode_networks import (
     token_texts,
 )
 
-AGREEMENT_DOCUMENTS = 16
+AGREEMENT_DOCUMENTS = 16  # whose tokens are compared with the reference
+_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
 
 
 class Engine(NamedTuple):
     """A way to decode.
 
     Attributes:
-      kind: what decodes, a key of ENGINES.
-      precision: what it computes in.
-      label: what tells it from others of its kind and precision.
-      batch: documents decoded at once.
-      processes: that share the documents.
+      kind: a key of ENGINES.
+      precision: the type that it computes in.
+      label: distinguishes it from others of its kind and precision.
+      batch: documents of a batch.
+      processes: how many processes share the documents.
       callers: batches that each process decodes at the same time.
       op_threads: threads that work on one batch.
     """
@@ -60,9 +61,9 @@ class Engine(NamedTuple):
     op_threads: int = 1
 
 
-class Job(NamedTuple):
-    """What a worker is told: its engine, the name and the folder of the size, and its
-    documents.
+class DecodeJob(NamedTuple):
+    """The job of a worker: its engine, the name and the folder of the size, and its
+    documents from number `first` on.
     """
 
     engine: Engine
@@ -76,45 +77,10 @@ Decode = Callable[[np.ndarray], np.ndarray]
 
 
 def start(
-    python: str, job: Job, errors: IO[str] | None = None
+    python: str, job: DecodeJob, errors: IO[str] | None = None
 ) -> subprocess.Popen[str]:
-    """A worker that is setting itself up."""
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "KERAS_BACKEND": "tensorflow",
-    }
-    command = [python, os.path.abspath(__file__), json.dumps(job)]
-    return subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-    )
-
-
-def tell(worker: subprocess.Popen[str], line: str) -> None:
-    """Sends a worker one line."""
-    assert worker.stdin
-    worker.stdin.write(line + "\n")
-    worker.stdin.flush()
-
-
-def answer(worker: subprocess.Popen[str], word: str) -> float:
-    """Waits for the line of a worker that begins with a word, and returns the seconds
-    in it.
-
-    Raises:
-      EOFError: the worker ended without it.
-    """
-    assert worker.stdout
-    for line in worker.stdout:
-        if line.startswith(word + " "):
-            return float(line.split()[1])
-    raise EOFError(f"the worker ended and never said {word}")
+    """Starts a worker, which sets itself up."""
+    return worker_process.start(__file__, python, job, errors)
 
 
 def _in_batches(decode: Decode, engine: Engine) -> Decode:
@@ -122,21 +88,21 @@ def _in_batches(decode: Decode, engine: Engine) -> Decode:
     same time.
     """
     pool = concurrent.futures.ThreadPoolExecutor(engine.callers)
-    return lambda source: np.concatenate(
-        list(
-            pool.map(
-                decode,
-                [
-                    source[row : row + engine.batch]
-                    for row in range(0, len(source), engine.batch)
-                ],
-            )
-        )
-    )
+
+    def decode_all(source: np.ndarray) -> np.ndarray:
+        batches = [
+            source[row : row + engine.batch]
+            for row in range(0, len(source), engine.batch)
+        ]
+        return np.concatenate(list(pool.map(decode, batches)))
+
+    return decode_all
 
 
-def precis_engine(job: Job) -> Decode:
-    """The search of this project as `precis summarize` runs it, on an imported network."""
+def precis_engine(job: DecodeJob) -> Decode:
+    """The search of this project as `precis summarize` runs it, on an imported
+    network.
+    """
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
@@ -155,33 +121,29 @@ def precis_engine(job: Job) -> Decode:
         unfinished="compete",
         early_stopping="bound",
     )
-    special = SpecialTokens(
-        start_id=START, end_id=END, pad_id=PAD, suppressed=(END,)
-    )  # every summary has all its tokens
-    network = load_checkpoint(
-        os.path.join(job.folder, WEIGHTS), precision=job.engine.precision
-    ).network
-    searcher = Searcher(network, config=config, special=special)
-    return _in_batches(
-        lambda source: searcher.search_batch(tf.constant(source, tf.int32))[0][
-            :, 0
-        ].numpy(),
-        job.engine,
-    )
+    # The end token is suppressed, so that every summary has its full length.
+    special = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(END,))
+    folder = os.path.join(job.folder, WEIGHTS)
+    checkpoint = load_checkpoint(folder, precision=job.engine.precision)
+    searcher = Searcher(checkpoint.network, config=config, special=special)
+
+    def decode(source: np.ndarray) -> np.ndarray:
+        tokens, *_ = searcher.search_batch(tf.constant(source, tf.int32))
+        return tokens[:, 0].numpy()  # of the best hypothesis
+
+    return _in_batches(decode, job.engine)
 
 
-def ctranslate2_engine(job: Job) -> Decode:
-    """CTranslate2, which takes and gives tokens as text and makes its batches itself."""
+def ctranslate2_engine(job: DecodeJob) -> Decode:
+    """CTranslate2, which reads and writes tokens as text and forms batches itself."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= set(
-            file.read().split()
-        ):
-            os.environ.setdefault(
-                "CT2_FORCE_CPU_ISA", "AVX512"
-            )  # it does not choose this by itself on every chip that has it
+        if set(file.read().split()) >= _AVX512:
+            # CTranslate2 does not choose AVX-512 on every chip that has it.
+            os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     import ctranslate2
 
-    engine, length = job.engine, SIZES[job.size].new_tokens
+    engine = job.engine
+    length = SIZES[job.size].new_tokens
     translator = ctranslate2.Translator(
         os.path.join(job.folder, CONVERTED),
         device="cpu",
@@ -193,7 +155,7 @@ def ctranslate2_engine(job: Job) -> Decode:
     ids = {piece: token for token, piece in enumerate(pieces)}
 
     def decode(source: np.ndarray) -> np.ndarray:
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             [[pieces[token] for token in row] for row in source],
             max_batch_size=engine.batch,
             beam_size=BEAM_WIDTH,
@@ -202,28 +164,27 @@ def ctranslate2_engine(job: Job) -> Decode:
             no_repeat_ngram_size=NO_REPEAT_NGRAM,
             max_input_length=0,
         )
-        return np.array(
-            [[ids[piece] for piece in result.hypotheses[0]] for result in found]
-        )
+        hypotheses = [result.hypotheses[0] for result in results]
+        return np.array([[ids[piece] for piece in pieces] for pieces in hypotheses])
 
     return decode
 
 
-def transformers_engine(job: Job) -> Decode:
-    """Hugging Face's `generate` on PyTorch, eager."""
+def transformers_engine(job: DecodeJob) -> Decode:
+    """Hugging Face's `generate` on PyTorch, in eager mode."""
     import torch
     from transformers import BartForConditionalGeneration
 
     torch.set_num_threads(job.engine.op_threads)
-    folder, length = os.path.join(job.folder, WEIGHTS), SIZES[job.size].new_tokens
+    length = SIZES[job.size].new_tokens
     network = BartForConditionalGeneration.from_pretrained(
-        folder, dtype=getattr(torch, job.engine.precision)
+        os.path.join(job.folder, WEIGHTS), dtype=getattr(torch, job.engine.precision)
     ).eval()
 
     def decode(source: np.ndarray) -> np.ndarray:
         rows = torch.tensor(source)
         with torch.inference_mode():
-            found = network.generate(
+            tokens = network.generate(
                 input_ids=rows,
                 attention_mask=torch.ones_like(rows),
                 num_beams=BEAM_WIDTH,
@@ -232,12 +193,12 @@ def transformers_engine(job: Job) -> Decode:
                 max_new_tokens=length,
                 no_repeat_ngram_size=NO_REPEAT_NGRAM,
             )
-        return found[:, 1:].numpy()  # without the start token
+        return tokens[:, 1:].numpy()  # without the start token
 
     return _in_batches(decode, job.engine)
 
 
-def keras_hub_engine(job: Job) -> Decode:
+def keras_hub_engine(job: DecodeJob) -> Decode:
     """KerasHub's beam search on TensorFlow, compiled by XLA, with weights of its own.
     It cannot forbid repeated n-grams.
     """
@@ -261,20 +222,18 @@ def keras_hub_engine(job: Job) -> Decode:
     )
 
     def decode(source: np.ndarray) -> np.ndarray:
-        written = np.full((len(source), size.new_tokens + 1), 0, "int32")
-        written[:, 0] = START
-        rows = {
+        target = np.zeros((len(source), size.new_tokens + 1), "int32")
+        target[:, 0] = START
+        is_start = np.zeros(target.shape, bool)
+        is_start[:, 0] = True
+        inputs = {
             "encoder_token_ids": source.astype("int32"),
             "encoder_padding_mask": np.ones(source.shape, bool),
+            "decoder_token_ids": target,
+            "decoder_padding_mask": is_start,
         }
-        rows |= {
-            "decoder_token_ids": written,
-            "decoder_padding_mask": np.arange(size.new_tokens + 1)
-            < np.ones((len(source), 1)),
-        }
-        return np.asarray(
-            network.generate(rows, stop_token_ids=None)["decoder_token_ids"]
-        )[:, 1:]
+        outputs = network.generate(inputs, stop_token_ids=None)
+        return np.asarray(outputs["decoder_token_ids"])[:, 1:]
 
     return _in_batches(decode, job.engine)
 
@@ -288,67 +247,81 @@ ENGINES = {
 
 
 def matrix_rate(precision: str, threads: int) -> float:
-    """FLOP/s of the best of some products of two matrices of 2048 x 2048, by
-    TensorFlow.
-    """
+    """FLOP/s of the fastest of 25 products of 2048 x 2048 matrices in TensorFlow."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    number = 2048
-    matrix = tf.cast(tf.random.normal([number, number], seed=0), precision)
+    size = 2048
+    matrix = tf.cast(tf.random.normal([size, size], seed=0), precision)
 
     def seconds() -> float:
-        began = time.perf_counter()
+        started = time.perf_counter()
         tf.matmul(matrix, matrix).numpy()
-        return time.perf_counter() - began
+        return time.perf_counter() - started
 
-    return 2 * number**3 / min(seconds() for _ in range(25))
+    return 2 * size**3 / min(seconds() for _ in range(25))
 
 
-def work(job: Job) -> Iterator[str]:
-    """The worker: what it answers, as it is told what to do."""
-    began, size, engine = time.perf_counter(), SIZES[job.size], job.engine
-    shares = [
+def run_worker(job: DecodeJob) -> Iterator[str]:
+    """Sets up the engine, follows the lines of the standard input, and yields the
+    answers.
+
+    The first of the engine's processes is this one; it starts the others as workers.
+    """
+    started = time.perf_counter()
+    engine = job.engine
+    borders = [
         job.documents * part // engine.processes for part in range(engine.processes + 1)
     ]
-    alone = engine._replace(processes=1)
-    others = [
-        start(
-            sys.executable,
-            Job(alone, job.size, job.folder, job.first + here, after - here),
+    others = []
+    for first, end in zip(borders[1:], borders[2:], strict=False):
+        share = job._replace(
+            engine=engine._replace(processes=1),
+            first=job.first + first,
+            documents=end - first,
         )
-        for here, after in zip(shares[1:], shares[2:], strict=False)
-    ]
-    source = source_tokens(size, job.first, shares[1])
+        others.append(start(sys.executable, share))
+    source = source_tokens(SIZES[job.size], job.first, borders[1])
     decode = ENGINES[engine.kind](job)
     decode(source[: engine.callers * engine.batch])
     for other in others:
-        answer(other, "READY")
-    yield f"READY {time.perf_counter() - began:.2f}"
+        worker_process.answer(other, "READY")
+    yield f"READY {time.perf_counter() - started:.2f}"
     for line in sys.stdin:
-        began = time.perf_counter()
+        started = time.perf_counter()
         if line.startswith("tokens "):
-            np.save(
-                line.split(maxsplit=1)[1].strip(),
-                decode(source_tokens(size, 0, AGREEMENT_DOCUMENTS)),
-            )
+            _save_tokens(line.removeprefix("tokens ").strip(), decode, job)
         else:
-            for other in others:
-                tell(other, "go")
-            found = decode(source)
-            assert found.shape == (len(source), size.new_tokens), (
-                f"{found.shape} is not the work that was asked for"
-            )
-            for other in others:
-                answer(other, "T")
-        yield f"T {time.perf_counter() - began:.5f}"
+            _decode_documents(source, decode, job, others)
+        yield f"T {time.perf_counter() - started:.5f}"
+
+
+def _save_tokens(path: str, decode: Decode, job: DecodeJob) -> None:
+    documents = source_tokens(SIZES[job.size], 0, AGREEMENT_DOCUMENTS)
+    np.save(path, decode(documents))
+
+
+def _decode_documents(
+    source: np.ndarray,
+    decode: Decode,
+    job: DecodeJob,
+    others: list[subprocess.Popen[str]],
+) -> None:
+    for other in others:
+        worker_process.tell(other, "go")
+    tokens = decode(source)
+    assert tokens.shape == (len(source), SIZES[job.size].new_tokens), (
+        f"{tokens.shape} is not the work that was asked for"
+    )
+    for other in others:
+        worker_process.answer(other, "T")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "matrix_rate":
         print(matrix_rate(sys.argv[2], int(sys.argv[3])))
     else:
-        about, *rest = json.loads(sys.argv[1])
-        for reply in work(Job(Engine(*about), *rest)):
+        engine_fields, *fields = json.loads(sys.argv[1])
+        for reply in run_worker(DecodeJob(Engine(*engine_fields), *fields)):
             print(reply, flush=True)

@@ -1,13 +1,13 @@
-"""What `train.py` runs in processes of their own: one engine each, set up once, then a
-training step whenever it is told to.
+"""The workers of `train.py`: one engine in a process, set up once and then asked for
+training steps.
 
 A worker prints `PARAMETERS number` and `READY seconds`, then answers each line `go` on
 its standard input with `T seconds` of one step. It runs in the interpreter that has the
-engine: beyond the standard library and NumPy, a function imports what it needs.
+engine. So the module imports only the standard library and NumPy, and each engine
+imports its library in its function.
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,24 +15,28 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import worker_process
 
-VOCABULARY_SIZE, PAD, FIRST_TOKEN = 16_000, 0, 10
-LABEL_SMOOTHING, CLIP_NORM = 0.1, 1.0
+VOCABULARY_SIZE = 16_000
+PAD = 0
+FIRST_TOKEN = 10  # that is not special
+LABEL_SMOOTHING = 0.1
+CLIP_NORM = 1.0
 WARM_UP_STEPS = 2
 
 
-class Job(NamedTuple):
-    """What a worker trains.
+class TrainJob(NamedTuple):
+    """The job of a worker: a network and the batch it is trained on.
 
     Attributes:
-      kind: what trains, a key of ENGINES.
-      label: what tells it from others of its kind.
-      settings: of the network; ours: what `named_network` takes, transformers: what
-          differs from BART as it comes.
-      precision: what it computes in.
-      documents: of one step.
-      source_tokens, target_tokens: of a document.
-      threads: that it may use.
+      kind: a key of ENGINES.
+      label: distinguishes it from others of its kind.
+      settings: of the network; for ours the arguments of `named_network`, for
+          transformers those of `BartConfig` and perhaps `label_smoothing`.
+      precision: the type that it computes in.
+      documents: documents of a step.
+      source_tokens, target_tokens: tokens of a document.
+      threads: how many threads it may use.
     """
 
     kind: str
@@ -46,10 +50,9 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in the report."""
-        return f"{self.kind}.{self.label}" + (
-            "" if self.precision == "float32" else f".{self.precision}"
-        )
+        """Its name in the report."""
+        name = f"{self.kind}.{self.label}"
+        return name if self.precision == "float32" else f"{name}.{self.precision}"
 
     @property
     def tokens(self) -> int:
@@ -57,42 +60,31 @@ class Job(NamedTuple):
         return self.documents * (self.source_tokens + self.target_tokens)
 
 
-class Training(NamedTuple):
-    """A training that is set up: how many parameters it has, and one step, which
-    returns the loss.
+class TrainingSetup(NamedTuple):
+    """A training that is set up.
+
+    Attributes:
+      parameters: how many weights the network has.
+      step: runs one step and returns its loss.
     """
 
     parameters: int
     step: Callable[[], float]
 
 
-def start(python: str, job: Job, errors: IO[str]) -> subprocess.Popen[str]:
-    """A worker that is setting itself up."""
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "KERAS_BACKEND": "tensorflow",
-    }
-    command = [python, os.path.abspath(__file__), json.dumps(job)]
-    return subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-    )
+def start(python: str, job: TrainJob, errors: IO[str]) -> subprocess.Popen[str]:
+    """Starts a worker, which sets itself up."""
+    return worker_process.start(__file__, python, job, errors)
 
 
-def random_tokens(job: Job, length: int, *, seed: int) -> np.ndarray:
+def random_tokens(job: TrainJob, length: int, *, seed: int) -> np.ndarray:
     """Documents of one length without special tokens, int64 [B, length]."""
     return np.random.default_rng(seed).integers(
         FIRST_TOKEN, VOCABULARY_SIZE, (job.documents, length)
     )
 
 
-def precis_training(job: Job) -> Training:
+def precis_training(job: TrainJob) -> TrainingSetup:
     """The step of this project as `precis train` makes it."""
     import tensorflow as tf
 
@@ -111,23 +103,23 @@ def precis_training(job: Job) -> Training:
         precision=job.precision,
         strategy="one",
     )
-    limits = {
+    settings = {
+        "vocabulary_size": VOCABULARY_SIZE,
+        "pad_id": PAD,
         "max_source_tokens": job.source_tokens,
         "max_target_tokens": job.target_tokens,
+        **job.settings,
     }
-    config = named_network(
-        **{"vocabulary_size": VOCABULARY_SIZE, "pad_id": PAD, **limits, **job.settings}
-    )
+    config = named_network(**settings)
     network = build_network(config, precision=training.precision)
     optimizer = make_optimizer(training, config.width)
     optimizer.build(network.trainable_variables)
     target = random_tokens(job, job.target_tokens + 1, seed=1)
-    rows = {
-        "source": random_tokens(job, job.source_tokens, seed=0),
-        "target": target[:, :-1],
-        "expected": target[:, 1:],
+    batch = {
+        "source": tf.constant(random_tokens(job, job.source_tokens, seed=0), tf.int32),
+        "target": tf.constant(target[:, :-1], tf.int32),
+        "expected": tf.constant(target[:, 1:], tf.int32),
     }
-    batch = {name: tf.constant(part, tf.int32) for name, part in rows.items()}
     spec = {name: tf.TensorSpec([None, None], tf.int32) for name in batch}
     step = make_train_step(
         network,
@@ -137,12 +129,12 @@ def precis_training(job: Job) -> Training:
         pad_id=PAD,
         batch_spec=spec,
     )
-    return Training(network.count_params(), lambda: float(step(batch).loss))
+    return TrainingSetup(network.count_params(), lambda: float(step(batch).loss))
 
 
-def transformers_training(job: Job) -> Training:
-    """BART of transformers on PyTorch, eager: its own loss, or with `label_smoothing`
-    in the settings the one that ours makes small.
+def transformers_training(job: TrainJob) -> TrainingSetup:
+    """BART of transformers on PyTorch in eager mode: with its own loss, or with the
+    label-smoothed loss of ours where the settings have `label_smoothing`.
     """
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
@@ -161,11 +153,11 @@ def transformers_training(job: Job) -> Training:
     def step() -> float:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=job.precision != "float32"):
-            made = network(input_ids=source, labels=target)
-            loss = made.loss
+            output = network(input_ids=source, labels=target)
+            loss = output.loss
             if smoothing:
                 loss = torch.nn.functional.cross_entropy(
-                    made.logits.flatten(0, 1).float(),
+                    output.logits.flatten(0, 1).float(),
                     target.flatten(),
                     label_smoothing=smoothing,
                 )
@@ -174,27 +166,30 @@ def transformers_training(job: Job) -> Training:
         optimizer.step()
         return loss.item()
 
-    return Training(sum(weight.numel() for weight in network.parameters()), step)
+    parameters = sum(weight.numel() for weight in network.parameters())
+    return TrainingSetup(parameters, step)
 
 
 ENGINES = {"ours": precis_training, "transformers": transformers_training}
 
 
-def work(job: Job) -> Iterator[str]:
-    """The worker: what it answers, as it is told what to do."""
-    began = time.perf_counter()
+def run_worker(job: TrainJob) -> Iterator[str]:
+    """Sets up the engine, runs a step for each line of the standard input, and yields
+    the answers.
+    """
+    started = time.perf_counter()
     training = ENGINES[job.kind](job)
     yield f"PARAMETERS {training.parameters}"
     for _ in range(WARM_UP_STEPS):
         training.step()
-    yield f"READY {time.perf_counter() - began:.2f}"
+    yield f"READY {time.perf_counter() - started:.2f}"
     for _ in sys.stdin:
-        began = time.perf_counter()
+        started = time.perf_counter()
         loss = training.step()
         assert 0.0 < loss < 100.0, f"a loss of {loss} is no training"
-        yield f"T {time.perf_counter() - began:.5f}"
+        yield f"T {time.perf_counter() - started:.5f}"
 
 
 if __name__ == "__main__":
-    for reply in work(Job(*json.loads(sys.argv[1]))):
+    for reply in run_worker(TrainJob(*json.loads(sys.argv[1]))):
         print(reply, flush=True)

@@ -1,3 +1,5 @@
+"""The benchmark of beam search: its report, its ratios and its workers."""
+
 import importlib
 import subprocess
 import sys
@@ -13,53 +15,62 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 def decode(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield importlib.import_module("decode")
-    for name in ("decode", "decode_workers", "decode_networks"):
-        sys.modules.pop(name, None)
+    for path in BENCHMARKS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
 
 
-@pytest.mark.slow
-def test_it_prints_a_figure_for_each_engine_and_names_what_is_missing(tmp_path):
-    command = [
-        sys.executable,
-        str(BENCHMARKS / "decode.py"),
-        "--sizes",
-        "tiny",
-        "--rounds",
-        "1",
-        "--engines",
-        "ours,keras_hub",
-    ]
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The lines of a small run, and its folder."""
+    folder = tmp_path_factory.mktemp("work")
+    options = {
+        "--sizes": "tiny",
+        "--rounds": "1",
+        "--engines": "ours,keras_hub",
+        "--documents": "5",
+        "--work": str(folder),
+    }
+    arguments = [argument for option in options.items() for argument in option]
     result = subprocess.run(
-        [*command, "--documents", "5", "--work", str(tmp_path)],
+        [sys.executable, str(BENCHMARKS / "decode.py"), *arguments],
         capture_output=True,
         text=True,
         check=True,
     )
-    lines = result.stdout.splitlines()
-    found = {tuple(line.split()[:2]) for line in lines}
+    return result.stdout.splitlines(), folder
+
+
+@pytest.mark.slow
+def test_it_prints_the_metrics_of_each_engine(report):
+    lines, folder = report
+    metrics = {tuple(line.split()[:2]) for line in lines}
     assert {
         ("ours", "version"),
         ("machine", "matrix_rate.float32"),
         ("machine", "matrix_rate.bfloat16"),
-    } <= found
+    } <= metrics
+    for name in ("ours.tiny.float32", "ours.tiny.mixed_bfloat16"):
+        assert {
+            (name, "docs_per_s"),
+            (name, "docs_per_s_min"),
+            (name, "docs_per_s_max"),
+            (name, "ratio_to_ours.float32"),
+            (name, "share_of_matrix_rate"),
+            (name, "agreement_with_hf"),
+        } <= metrics
+    rows = [line.split("|") for line in lines if line.startswith("| tiny")]
+    engines = [row[2].strip() for row in rows]
+    assert engines[:2] == ["ours.float32", "ours.mixed_bfloat16"]
+    assert (folder / "tiny" / "checkpoint" / "model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_it_names_an_engine_that_is_missing(report):
+    lines, _ = report
     assert any(
         line.startswith(("keras_hub not installed", "keras_hub version"))
         for line in lines
     )
-    for name in ("ours.tiny.float32", "ours.tiny.mixed_bfloat16"):
-        metrics = (
-            "docs_per_s",
-            "docs_per_s_min",
-            "docs_per_s_max",
-            "ratio_to_ours.float32",
-            "share_of_matrix_rate",
-            "agreement_with_hf",
-        )
-        assert {(name, metric) for metric in metrics} <= found
-    assert [line.split("|")[2].strip() for line in lines if line.startswith("| tiny")][
-        :2
-    ] == ["ours.float32", "ours.mixed_bfloat16"]
-    assert (tmp_path / "tiny" / "checkpoint" / "model.safetensors").exists()
 
 
 def test_the_work_of_a_document(decode):
@@ -69,23 +80,20 @@ def test_the_work_of_a_document(decode):
     assert decode.flops(decode.SIZES["B"]) == pytest.approx(140.9e9, rel=0.01)
 
 
-def test_ratios_are_those_of_the_same_round_and_only_the_best_batch_is_in_the_table(
-    decode,
-):
-    first, small, large = (
-        decode.Engine("ctranslate2", *rest)
-        for rest in (("float32",), ("int8", "batch8", 8), ("int8", "batch16"))
-    )
-    figures = {
-        first: decode.Figures([10.0, 20.0, 20.0], 0.5),
-        small: decode.Figures([30.0, 30.0, 40.0], None),
-        large: decode.Figures([20.0, 20.0, 99.0], None),
+def test_ratios_are_those_of_a_round_and_the_table_has_the_fastest_batch(decode):
+    decode_report = sys.modules["decode_report"]
+    first = decode.Engine("ctranslate2", "float32")
+    small = decode.Engine("ctranslate2", "int8", "batch8", batch=8)
+    large = decode.Engine("ctranslate2", "int8", "batch16")
+    results = {
+        first: decode.EngineResult([10.0, 20.0, 20.0], 0.5),
+        small: decode.EngineResult([30.0, 30.0, 40.0], None),
+        large: decode.EngineResult([20.0, 20.0, 99.0], None),
     }
-    assert (
-        decode.ratio(figures[small], figures[first]) == 2.0
-    )  # of 3, 1.5 and 2, where the medians' ratio is 1.5
+    # The median of 3, 1.5 and 2; the ratio of the medians is 1.5.
+    assert decode_report.ratio(results[small], results[first]) == 2.0
     peaks = {"float32": 100 * decode.flops(decode.SIZES["S"])}
-    assert decode.table_rows("S", figures, peaks) == [
+    assert decode.table_rows("S", results, peaks) == [
         "| S | ctranslate2.float32 | 20.00 | 10.00 to 20.00 | 1.00 | 50.0 % | 20 % |",
         "| S | ctranslate2.int8.batch8 | 30.00 | 30.00 to 40.00 | 2.00 | - | - |",
     ]
@@ -93,16 +101,12 @@ def test_ratios_are_those_of_the_same_round_and_only_the_best_batch_is_in_the_ta
 
 def test_a_document_depends_on_its_number_alone(decode):
     networks = sys.modules["decode_networks"]
-    several = networks.source_tokens(decode.SIZES["tiny"], 0, 5)
-    np.testing.assert_array_equal(
-        several[3:], networks.source_tokens(decode.SIZES["tiny"], 3, 2)
-    )
-    assert (
-        several.shape == (5, 24)
-        and several.min() >= 10
-        and several.max() < 200
-        and (several[0] != several[1]).any()
-    )
+    size = decode.SIZES["tiny"]
+    tokens = networks.source_tokens(size, 0, 5)
+    np.testing.assert_array_equal(tokens[3:], networks.source_tokens(size, 3, 2))
+    assert tokens.shape == (5, 24)
+    assert tokens.min() >= 10 and tokens.max() < 200
+    assert (tokens[0] != tokens[1]).any()
 
 
 def test_a_worker_that_dies_is_named(decode):
@@ -113,10 +117,11 @@ def test_a_worker_that_dies_is_named(decode):
         stdout=subprocess.PIPE,
         text=True,
     )
-    with pytest.raises(
-        SystemExit,
-        match=r"ours.float32 failed \(the worker ended and never said READY\); some.log says why",
-    ):
+    words = (
+        r"ours.float32 failed \(the worker ended and never said READY\); "
+        "some.log says why"
+    )
+    with pytest.raises(SystemExit, match=words):
         decode._ask(worker, engine, "some.log")
     worker.communicate()
 
