@@ -1,12 +1,12 @@
-"""The speed of `precis evaluate`, in one process and in one a core, and of its ROUGE
-beside rouge-score's.
+"""The speed of `precis evaluate` in one process and in one process per core, and of our
+ROUGE beside that of rouge-score.
 
     python benchmarks/evaluate.py [--rows 10000] [--systems 12] [--pairs 600]
 
 prints `name value unit` lines. The rows are documents of the built-in corpus; a system
-is three sentences drawn by chance. All systems of a row share its reference and some of
-its sentences, as the extractive methods of `precis summarize` do. rouge-score, if it is
-installed, scores the first pairs of the same texts.
+is three random sentences. All systems of a row share its reference and some of its
+sentences, as the extractive methods of `precis summarize` do. Where rouge-score is
+installed, it scores the first pairs of the same texts.
 """
 
 import argparse
@@ -29,11 +29,12 @@ from precis.pipelines.evaluate import evaluate
 from precis.pipelines.schema import SUMMARY_SCHEMA, write_parquet
 from precis.pipelines.scoring import NEEDED_COLUMNS, extractive_summaries
 
-SENTENCES, ROWS_A_GROUP = 3, 512
+SENTENCES = 3
+ROWS_A_GROUP = 512  # of the Parquet file
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, writes the rows and prints what scoring them takes."""
+    """Parses the flags, writes the rows and prints the speed of scoring them."""
     parser = argparse.ArgumentParser(description="The speed of `precis evaluate`.")
     parser.add_argument(
         "--rows", type=int, default=10_000, help="documents (default: 10000)"
@@ -51,22 +52,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows = [made_up_row(index, systems=flags.systems) for index in range(flags.rows)]
     with tempfile.TemporaryDirectory() as folder:
         pattern = os.path.join(folder, "part-00000-of-00001.parquet")
-        schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in NEEDED_COLUMNS])
-        groups = (
-            rows[first : first + ROWS_A_GROUP]
-            for first in range(0, len(rows), ROWS_A_GROUP)
-        )
-        write_parquet(
-            pattern,
-            (pa.Table.from_pylist(group, schema=schema) for group in groups),
-            schema,
-        )
+        write_rows(pattern, rows)
+        modes = {"one_process": 1}
         cores = os.cpu_count() or 1
-        modes = (
-            {"one_process": 1, "one_process_a_core": cores}
-            if cores > 1
-            else {"one_process": 1}
-        )
+        if cores > 1:
+            modes["one_process_a_core"] = cores
         for name, workers in modes.items():
             seconds = evaluate_seconds(pattern, os.path.join(folder, name), workers)
             print(f"{name} {seconds:.1f} s")
@@ -75,33 +65,42 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def made_up_row(index: int, *, systems: int) -> dict[str, Any]:
-    """A document with that many extractive summaries, one of them its first sentences."""
+    """A document with extractive summaries: `lead`, its first sentences, and
+    `systems - 1` of random sentences.
+    """
     document = generator.document(index)
-    found = Article.from_text(document.article).sentences
-    chance = random.Random(index)
-    chosen = []
-    for system in range(systems):
-        picked = (
-            chance.sample(range(len(found)), min(SENTENCES, len(found)))
-            if system
-            else range(min(SENTENCES, len(found)))
-        )
-        name = f"method{system}" if system else "lead"
-        chosen += [
-            {"method": name, "rank": rank, "score": 1 / rank, **found[place]._asdict()}
-            for rank, place in enumerate(picked, start=1)
-        ]
-    own = {
+    sentences = Article.from_text(document.article).sentences
+    count = min(SENTENCES, len(sentences))
+    rng = random.Random(index)
+    choices: dict[str, Sequence[int]] = {"lead": range(count)}
+    for system in range(1, systems):
+        choices[f"method{system}"] = rng.sample(range(len(sentences)), count)
+    extractive = [
+        {"method": name, "rank": rank, "score": 1 / rank, **sentences[place]._asdict()}
+        for name, places in choices.items()
+        for rank, place in enumerate(places, start=1)
+    ]
+    return {
         "document_id": document.document_id,
         "run_id": "r",
         "reference_summary": document.highlights,
-        "extractive": chosen,
+        "extractive": extractive,
+        "abstractive_summary": None,
+        "truncated": None,
     }
-    return {**own, "abstractive_summary": None, "truncated": None}
+
+
+def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes the columns that an evaluation needs, in groups of ROWS_A_GROUP rows."""
+    schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in NEEDED_COLUMNS])
+    starts = range(0, len(rows), ROWS_A_GROUP)
+    groups = (rows[start : start + ROWS_A_GROUP] for start in starts)
+    tables = (pa.Table.from_pylist(list(group), schema=schema) for group in groups)
+    write_parquet(path, tables, schema)
 
 
 def evaluate_seconds(pattern: str, output: str, workers: int) -> float:
-    """Seconds of a whole evaluation, from its first line to rouge.json."""
+    """Seconds of a whole evaluation, including its result files."""
     mode = "multi_processing" if workers > 1 else "in_memory"
     started = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -117,41 +116,49 @@ def evaluate_seconds(pattern: str, output: str, workers: int) -> float:
 
 
 def compare_with_rouge_score(rows: Sequence[dict[str, Any]], *, pairs: int) -> None:
-    """Prints pairs a second of both over the same texts, and whether their figures are
+    """Prints pairs a second of both over the same texts, and whether their scores are
     equal.
     """
     try:
-        theirs = importlib.import_module("rouge_score.rouge_scorer").RougeScorer(
+        scorer = importlib.import_module("rouge_score.rouge_scorer").RougeScorer(
             list(rouge.MEASURES), use_stemmer=True
         )
     except ImportError:
         print("rouge_score not installed")
         return
+    texts = first_pairs(rows, pairs)
+    count = sum(len(summaries) for _, summaries in texts)
+    started = time.monotonic()
+    our_scores = []
+    for text, summaries in texts:
+        reference = rouge.Reference(text)
+        our_scores.append([reference.score(summary) for summary in summaries])
+    our_seconds = time.monotonic() - started
+    started = time.monotonic()
+    their_scores = [
+        [scorer.score(text, summary) for summary in summaries]
+        for text, summaries in texts
+    ]
+    their_seconds = time.monotonic() - started
+    print(f"rouge.ours {count / our_seconds:.0f} pairs/s")
+    print(f"rouge.rouge_score {count / their_seconds:.0f} pairs/s")
+    print(f"rouge.ratio {their_seconds / our_seconds:.1f} times")
+    print(f"rouge.equal {our_scores == their_scores} claim")
+
+
+def first_pairs(
+    rows: Sequence[dict[str, Any]], count: int
+) -> list[tuple[str, list[str]]]:
+    """The references and summaries of as many rows as have `count` summaries."""
     texts: list[tuple[str, list[str]]] = []
-    while sum(len(own) for _, own in texts) < pairs and len(texts) < len(rows):
-        row = rows[len(texts)]
-        texts.append(
-            (
-                row["reference_summary"],
-                list(extractive_summaries(row["extractive"]).values()),
-            )
-        )
-    count = sum(len(own) for _, own in texts)
-    started = time.monotonic()
-    found = [
-        [reference.score(text) for text in own]
-        for reference, own in ((rouge.Reference(text), own) for text, own in texts)
-    ]
-    ours_seconds = time.monotonic() - started
-    started = time.monotonic()
-    expected = [
-        [theirs.score(reference, text) for text in own] for reference, own in texts
-    ]
-    theirs_seconds = time.monotonic() - started
-    print(f"rouge.ours {count / ours_seconds:.0f} pairs/s")
-    print(f"rouge.rouge_score {count / theirs_seconds:.0f} pairs/s")
-    print(f"rouge.ratio {theirs_seconds / ours_seconds:.1f} times")
-    print(f"rouge.equal {found == expected} claim")
+    total = 0
+    for row in rows:
+        if total >= count:
+            break
+        summaries = list(extractive_summaries(row["extractive"]).values())
+        texts.append((row["reference_summary"], summaries))
+        total += len(summaries)
+    return texts
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
-"""What an extractive summary costs: documents a second for each method, beside sumy,
+"""The speed of extractive summaries: documents a second for each method, beside sumy,
 and seconds for documents of thousands of sentences.
 
     python benchmarks/extractive.py [--documents 60] [--runs 5]
 
-prints `name value unit` lines. Articles of 700 words are put together from the built-in
-corpus. Both sides begin with the same sentences as strings, split them into words
-themselves, and end with three sentences in document order; each run takes articles that
-no run had before, so that what is remembered of words is what a bulk job remembers. The
-sides take turns, in one thread, and what counts is the seconds of processor time, so
-that other work on the machine does little. Rates are medians over the runs, ratios
-medians of the ratios of each run. sumy is measured where it is installed (`pip install
-'precis[parity]'`).
+prints `name value unit` lines. Articles of 700 words are joined from documents of the
+built-in corpus. Both sides begin with the same sentences as strings, split them into
+words, and end with three sentences in document order. Every run has new articles, so
+that caches of words are as full as in a bulk job. The sides take turns in one thread,
+and processor time is measured, on which other work on the machine has little influence.
+Rates are medians over the runs, ratios medians of the ratios of each run. sumy is
+measured where it is installed (`pip install 'precis[parity]'`).
 """
 
 import argparse
 import functools
+import importlib
 import importlib.util
 import itertools
 import os
@@ -34,7 +34,7 @@ from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
 _LONG_SENTENCES = (2_000, 20_000)
-# Our methods and the modules and classes of sumy's.
+# The module and the class of sumy for each of our methods that it has.
 _PEERS = {
     "lexrank": "lex_rank.LexRankSummarizer",
     "textrank": "text_rank.TextRankSummarizer",
@@ -75,8 +75,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def articles() -> Iterator[Sentences]:
-    """Endlessly many articles of 700 words and a little more, as sentences: documents
-    of the built-in corpus joined up.
+    """Endless articles of 700 words or slightly more, as sentences, joined from
+    documents of the built-in corpus.
     """
     article: Sentences = []
     length = 0
@@ -92,64 +92,63 @@ def articles() -> Iterator[Sentences]:
 def measure(documents: int, runs: int) -> Iterator[str]:
     """The lines on articles of 700 words."""
     source = articles()
-    sides: dict[str, Summarize] = {
-        method: functools.partial(ours, method) for method in METHODS
+    summarizers: dict[str, Summarize] = {
+        method: functools.partial(summarize_with_ours, method) for method in METHODS
     }
-    peers = (
-        {f"sumy_{method}": sumys(name) for method, name in _PEERS.items()}
-        if importlib.util.find_spec("sumy")
-        else {}
-    )
-    sides |= peers
-    rates: dict[str, list[float]] = {name: [] for name in sides}
-    shown: list[Sentences] = []
+    peers: dict[str, Summarize] = {}
+    if importlib.util.find_spec("sumy"):
+        peers = {f"sumy_{method}": sumy_method(name) for method, name in _PEERS.items()}
+    summarizers |= peers
+    rates: dict[str, list[float]] = {name: [] for name in summarizers}
+    batch: list[Sentences] = []
     for run in range(runs + 1):  # the first warms up
-        shown = list(itertools.islice(source, documents))
-        for name, summarize in sides.items():
+        batch = list(itertools.islice(source, documents))
+        for name, summarize in summarizers.items():
             started = time.process_time()
-            for article in shown:
+            for article in batch:
                 summarize(article)
             if run:
                 rates[name].append(documents / (time.process_time() - started))
-    yield f"article {statistics.mean(len(article) for article in shown):.1f} sentences"
-    for name, found in rates.items():
-        yield f"{name} {statistics.median(found):.0f} documents/s"
+    yield f"article {statistics.mean(len(article) for article in batch):.1f} sentences"
+    for name, of_runs in rates.items():
+        yield f"{name} {statistics.median(of_runs):.0f} documents/s"
     if not peers:
         yield "sumy skipped (not installed)"
     for name in peers:
         method = name.removeprefix("sumy_")
         ratio = statistics.median(
-            mine / its for mine, its in zip(rates[method], rates[name], strict=True)
+            ours / theirs
+            for ours, theirs in zip(rates[method], rates[name], strict=True)
         )
         yield f"{method}_to_sumy {ratio:.1f} times"
 
 
 def measure_long() -> Iterator[str]:
-    """The lines on long documents: seconds, and the most memory that was in use at
-    once.
+    """The lines on long documents: seconds, and the peak of allocated memory.
+
+    No two documents are equal, so that no cache has their words.
     """
     source = itertools.chain.from_iterable(articles())
+    needed = max(_LONG_SENTENCES) + len(METHODS)
     text = [
         f"{sentence} {number % 7919}x"
-        for number, sentence in zip(
-            range(max(_LONG_SENTENCES) + len(METHODS)), source, strict=False
-        )
+        for number, sentence in enumerate(itertools.islice(source, needed))
     ]
     for count in _LONG_SENTENCES:
-        for first, method in enumerate(
-            METHODS
-        ):  # no two texts are the same, so that none is split into words beforehand
+        for first, method in enumerate(METHODS):
             started = time.process_time()
-            ours(method, text[first : first + count])
-            yield f"{method}_{count}_sentences {time.process_time() - started:.3f} s"
+            summarize_with_ours(method, text[first : first + count])
+            seconds = time.process_time() - started
+            yield f"{method}_{count}_sentences {seconds:.3f} s"
         for first, method in enumerate(METHODS):
             tracemalloc.start()
-            ours(method, text[first : first + count - 1])
-            yield f"{method}_{count}_sentences_memory {tracemalloc.get_traced_memory()[1] / 1e6:.1f} MB"
+            summarize_with_ours(method, text[first : first + count - 1])
+            _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
+            yield f"{method}_{count}_sentences_memory {peak / 1e6:.1f} MB"
 
 
-def ours(method: str, article: Sentences) -> list[str]:
+def summarize_with_ours(method: str, article: Sentences) -> list[str]:
     """Three sentences with the defaults of `precis summarize`: boilerplate skipped,
     trigrams blocked.
     """
@@ -161,41 +160,34 @@ def ours(method: str, article: Sentences) -> list[str]:
     return [article[index] for index in sorted(chosen)]
 
 
-def sumys(name: str) -> Summarize:
-    """Three sentences by sumy with its own stemmer and stop words, and the plainest way
-    to find words.
+def sumy_method(name: str) -> Summarize:
+    """A method of sumy that chooses three sentences, with sumy's stemmer and stop words
+    and a regular expression for words.
     """
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
     from sumy.nlp.stemmers import Stemmer
     from sumy.utils import get_stop_words
 
-    module, _, kind = name.partition(".")
-    summarizer = getattr(importlib.import_module(f"sumy.summarizers.{module}"), kind)(
-        Stemmer("english")
-    )
+    module_name, _, class_name = name.partition(".")
+    module = importlib.import_module(f"sumy.summarizers.{module_name}")
+    summarizer = getattr(module, class_name)(Stemmer("english"))
     summarizer.stop_words = get_stop_words("english")
     word = re.compile(r"[^\W\d_]+(?:'[a-z]+)?")
 
-    class Words:
+    class WordTokenizer:
         def to_words(self, sentence: str) -> tuple[str, ...]:
             return tuple(word.findall(sentence))
 
     def summarize(article: Sentences) -> object:
-        return summarizer(
-            ObjectDocumentModel(
-                [Paragraph([Sentence(text, Words()) for text in article])]
-            ),
-            3,
-        )
+        sentences = [Sentence(text, WordTokenizer()) for text in article]
+        return summarizer(ObjectDocumentModel([Paragraph(sentences)]), 3)
 
     return summarize
 
 
 if __name__ == "__main__":
-    if any(
-        os.environ.get(name) != value for name, value in _THREADS.items()
-    ):  # NumPy reads them when it is imported
-        os.execve(
-            sys.executable, [sys.executable, *sys.argv], {**os.environ, **_THREADS}
-        )
-    main(sys.argv[1:])
+    # NumPy reads the numbers of threads when it is imported, so they are set before.
+    environment = {**os.environ, **_THREADS}
+    if environment != dict(os.environ):
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    main()

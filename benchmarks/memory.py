@@ -1,10 +1,10 @@
-"""Whether memory grows with the corpus: peak resident memory of `precis prepare` over a
-small and a ten times larger corpus.
+"""The peak resident memory of `precis prepare` over a small and a ten times larger
+corpus, which shows that memory does not grow with the corpus.
 
     python benchmarks/memory.py [--documents 20000]
 
-prints `name value unit` lines. Each job is a process of its own, so that its peak is
-its own.
+prints `name value unit` lines. Each job runs in its own process, so that the peak is
+that of the job.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs both jobs and prints their peaks and the ratio."""
     parser = argparse.ArgumentParser(
-        description="Peak memory of `precis prepare` over a small and a ten times larger corpus."
+        description="Peak memory of `precis prepare` over a small and a ten times "
+        "larger corpus."
     )
     parser.add_argument(
         "--documents",
@@ -38,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def peak_bytes(documents: int) -> int:
-    """Peak resident memory of preparing that many built-in documents, without learning
-    a vocabulary of a size that depends on them.
+    """Peak resident memory of preparing that many documents of the built-in corpus,
+    with a vocabulary whose size does not depend on them.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [
@@ -58,9 +59,8 @@ def peak_bytes(documents: int) -> int:
         )
         _, status, usage = os.wait4(process.pid, 0)
         if status:
-            raise SystemExit(
-                f"precis {' '.join(command)} failed with status {os.waitstatus_to_exitcode(status)}"
-            )
+            code = os.waitstatus_to_exitcode(status)
+            raise SystemExit(f"precis {' '.join(command)} failed with status {code}")
     return usage.ru_maxrss * 1024
 
 

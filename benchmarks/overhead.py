@@ -1,13 +1,13 @@
-"""What Beam, tokenizing, extracting and Parquet add to the search: `precis summarize`
-against its search processes alone.
+"""The time that Beam, tokenizing, extracting and Parquet add to the search: `precis
+summarize` against its search processes alone.
 
     python benchmarks/overhead.py [--documents 2000] [--processes 0] [--network tiny]
 
 prints `name value unit` lines. Both search the same documents of the built-in corpus
 with a network of random weights, in windows of the same size and in as many processes.
-Both clocks run from the first batch that is searched, so neither counts the start of
-the processes and each counts one compilation; the job's runs to its end. The job writes
-the sentences of one extractive method (`lead`) as well.
+Both times begin with the first batch that is searched: they include one compilation and
+exclude the start of the processes. That of the job ends with the job. The job also
+writes the sentences of one extractive method (`lead`).
 """
 
 import argparse
@@ -27,12 +27,10 @@ from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
 
-VOCABULARY_SIZE, MAX_SOURCE_TOKENS, MAX_SUMMARY_TOKENS, WINDOW_DOCUMENTS = (
-    8_000,
-    400,
-    32,
-    512,
-)
+VOCABULARY_SIZE = 8_000
+MAX_SOURCE_TOKENS = 400
+MAX_SUMMARY_TOKENS = 32
+WINDOW_DOCUMENTS = 512
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -58,9 +56,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     processes = count_processes(flags.processes)
     with tempfile.TemporaryDirectory() as folder:
         search = random_bundle(os.path.join(folder, "bundle"), flags.network)
-        job = job_seconds(
-            search, flags.documents, processes, os.path.join(folder, "out")
-        )
+        output = os.path.join(folder, "out")
+        job = job_seconds(search, flags.documents, processes, output)
         alone = search_seconds(search, flags.documents, processes)
     print(f"processes {processes} count")
     print(f"search_alone {flags.documents / alone:.1f} documents/s")
@@ -69,16 +66,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def random_bundle(folder: str, network: str) -> Search:
-    """A bundle of random weights whose vocabulary is learned from the built-in corpus,
-    and how it is searched.
+    """Saves a bundle of random weights with a vocabulary of the built-in corpus, and
+    returns the search with it.
     """
     from precis.model.network.build import build_network
 
-    texts = [
-        Article.from_text(generator.document(index).article).body
-        for index in range(2_000)
-    ]
-    tokenizer = Tokenizer(learn(count_words(texts), size=VOCABULARY_SIZE))
+    counts = count_words(bodies(2_000))
+    tokenizer = Tokenizer(learn(counts, size=VOCABULARY_SIZE))
     config = named_network(
         network,
         vocabulary_size=tokenizer.vocabulary_size,
@@ -89,29 +83,34 @@ def random_bundle(folder: str, network: str) -> Search:
     model_id = save_bundle(
         folder, network=build_network(config), tokenizer=tokenizer, provenance={}
     )
-    return Search(
-        folder,
-        model_id,
-        "float32",
-        SearchConfig(max_summary_tokens=MAX_SUMMARY_TOKENS),
-    )
+    search = SearchConfig(max_summary_tokens=MAX_SUMMARY_TOKENS)
+    return Search(folder, model_id, "float32", search)
+
+
+def bodies(documents: int) -> list[str]:
+    """The texts of the first documents of the built-in corpus."""
+    return [
+        Article.from_text(generator.document(index).article).body
+        for index in range(documents)
+    ]
 
 
 def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
-    """Seconds of the whole job, from the first batch that was searched to the end: what
-    comes before is the start of the processes.
+    """Seconds of the job from its first searched batch to its end.
+
+    The first batch is read from `Window.summaries`, which is replaced meanwhile.
     """
     from precis.model.inference.bulk import Window
     from precis.model.inference.summarizer import Summary
     from precis.pipelines.summarize import summarize
 
-    begun: list[float] = []
+    batch_starts: list[float] = []
     original = Window.summaries
 
     def summaries(self: Window) -> list[list[Summary]]:
-        found = original(self)
-        begun.append(min(batch.started for batch in self.searched))
-        return found
+        result = original(self)
+        batch_starts.append(min(batch.started for batch in self.searched))
+        return result
 
     Window.summaries = summaries  # type: ignore[method-assign]
     try:
@@ -127,22 +126,20 @@ def job_seconds(search: Search, documents: int, processes: int, output: str) -> 
         )
     finally:
         Window.summaries = original  # type: ignore[method-assign]
-    return time.monotonic() - begun[0]
+    return time.monotonic() - batch_starts[0]
 
 
 def search_seconds(search: Search, documents: int, processes: int) -> float:
-    """Seconds of searching the same token ids, from the first batch that was searched
-    to the last, with all batches given at once.
+    """Seconds of searching the same token ids from the start of the first batch to the
+    end of the last, with all batches queued at once.
     """
     from precis.model.inference.bulk import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
-    bodies = [
-        Article.from_text(generator.document(index).article).body
-        for index in range(documents)
-    ]
     encoded = encode_sources(
-        bulk.source_tokenizer, bodies, max_source_tokens=bulk.max_source_tokens
+        bulk.source_tokenizer,
+        bodies(documents),
+        max_source_tokens=bulk.max_source_tokens,
     )
     sources = [source.ids for source in encoded]
     windows = [
@@ -156,9 +153,9 @@ def search_seconds(search: Search, documents: int, processes: int) -> float:
         window.summaries()
     bulk.pool.release()
     batches = [batch for window in windows for batch in window.searched]
-    return max(batch.ended for batch in batches) - min(
-        batch.started for batch in batches
-    )
+    first_start = min(batch.started for batch in batches)
+    last_end = max(batch.ended for batch in batches)
+    return last_end - first_start
 
 
 if __name__ == "__main__":
