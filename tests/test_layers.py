@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from precis.model.logits import log_norm, places
 from precis.model.network import layers
 from precis.model.network.config import ACTIVATIONS
 from tests import plain_layers as plain
@@ -60,14 +61,14 @@ def test_a_mask_becomes_a_bias_on_scores():
 def test_the_norm_of_logits_is_the_log_of_their_sum():
     logits = values(2, 3, 7, scale=4)
     close(
-        layers.log_norm(logits)[..., 0],
+        log_norm(logits)[..., 0],
         np.log(np.exp(logits.astype("float64")).sum(-1)),
     )
 
 
 def test_token_ids_become_places_in_the_logits():
     ids = np.array([[[5, 6]], [[7, 5]]], "int32")
-    assert np.asarray(layers.places(ids)).tolist() == [
+    assert np.asarray(places(ids)).tolist() == [
         [0, 0, 5],
         [0, 0, 6],
         [1, 0, 7],

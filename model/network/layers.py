@@ -61,30 +61,6 @@ def score_bias(mask: Any) -> Any:
     return ops.where(mask, 0.0, MASKED)
 
 
-def log_norm(logits: Any) -> Any:
-    """log of the sum of exp(logits) over the last axis, which is kept: in one softmax
-    and two maxima, faster than pass by pass.
-
-    The largest probability is exp(largest logit - norm), and it is at least 1 / V.
-    """
-    largest = ops.max(logits, axis=-1, keepdims=True)
-    return largest - ops.log(
-        ops.max(ops.softmax(logits, axis=-1), axis=-1, keepdims=True)
-    )
-
-
-def places(ids: Any) -> Any:
-    """Token ids [B, K, M] as places in [B, K, V]: int32 [B * K * M, 3]."""
-    batch, beams, count = ops.shape(ids)
-    rows = ops.broadcast_to(
-        ops.arange(batch, dtype="int32")[:, None, None], (batch, beams, count)
-    )
-    columns = ops.broadcast_to(
-        ops.arange(beams, dtype="int32")[None, :, None], (batch, beams, count)
-    )
-    return ops.reshape(ops.stack([rows, columns, ids], axis=-1), (-1, 3))
-
-
 class Linear(keras.layers.Dense):
     """A linear layer that multiplies all rows in one matrix product.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.network.layers import log_norm, places
+from precis.model.logits import log_norm, places
 
 # A floor below which no logarithm is taken, smaller than any probability that a float32
 # softmax can distinguish from zero.

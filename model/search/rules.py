@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
-from precis.model.network.layers import log_norm, places
+from precis.model.logits import log_norm, places
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 # The log-probability of what must not be written. Finite, so that sums stay free of

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.network.layers import places
+from precis.model.logits import places
 from precis.model.network.pointer import LOWEST_PROBABILITY, Reading, spread
 from precis.model.network.prediction import Prediction
 
