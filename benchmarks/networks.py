@@ -25,7 +25,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from safetensors.numpy import load_file
 
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
 
 DOCUMENTS = 20_000
 LENGTHS = {"max_source_tokens": 320, "max_target_tokens": 64}

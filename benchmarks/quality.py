@@ -21,7 +21,8 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
 
 SENTENCES = 3
 CONFIG = QualityConfig()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precis.model.errors import UsageError
-from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.methods import BASELINES, METHODS
+from precis.model.extractive.config import BASELINES, SelectionConfig
+from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
 from precis.model.text.sentences import Sentence

@@ -16,7 +16,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.text.normalization import one_line
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
-from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.recipes import RECIPES
 from precis.pipelines.targets import TARGETS
 

@@ -52,7 +52,8 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines import progress, tasks
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.corpus.source import CorpusOptions, list_tasks, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,

@@ -27,7 +27,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.extractive_summaries import choose_sentences
 from precis.pipelines.options import SummarizeOptions
 

@@ -21,7 +21,8 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import Tokenizers, load_tokenizer, save_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines import progress, tasks
-from precis.pipelines.corpus.source import CorpusOptions, read_task
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.options import PrepareOptions
 from precis.pipelines.targets import TARGETS

@@ -2,9 +2,9 @@
 finds over it with the plain search.
 
 The logits of a document depend on the step, the last token and a fingerprint of all
-tokens so far. The fingerprint is read from the cache,
-which holds each token at its place: a cache that follows the wrong hypothesis, belongs
-    to another document or has no room gives others.
+tokens so far. The fingerprint is read from the KV cache, where the tokens are the keys: a cache
+that follows the wrong hypothesis, belongs to another document or has no room gives other
+logits.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras import ops, tree
+from keras import ops
 
-from precis.model.backend import with_unknown_size
+from precis.model.cache import Cache, open_slots, start_kv_cache
 from precis.model.search.beam import beam_search
 from precis.model.search.config import (
     EARLY_STOPPING,
@@ -46,83 +46,84 @@ SCHEMES = tuple(
 BEAMS = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 3), (3, 3))
 
 
-class Cache(NamedTuple):
-    beams: Any
-    shared: Any
+class Slots(NamedTuple):
+    """The self-attention whose keys are the written tokens, as `start_kv_cache` reads
+    it.
+    """
+
+    heads: int = 1
+    head_width: int = 1
+    compute_dtype: str = "float32"
 
 
 class TableNetwork:
-    """Meets `rules.Network`; its memory is `Tables`.
+    """A network as a search knows it; its memory is `Tables`.
 
     Attributes:
-      rooms: tokens written and steps to come, of which `start` and, where steps run
-          eagerly, `grow` were told.
       calls: the index of each step, where steps run eagerly.
       documents: B of each of these steps.
+      rooms: each time these steps find new room: the steps so far and the steps that
+          there is room for.
     """
 
     def __init__(self) -> None:
-        self.rooms: list[tuple[int, int]] = []
         self.calls: list[int] = []
         self.documents: list[int] = []
+        self.rooms: list[tuple[int, int]] = []
 
     def start(
         self, memory: Tables, beams: int, length: int, *, counts_coverage: bool = False
     ) -> Cache:
-        self._note_room(0, length)
         batch = ops.shape(memory[0])[0]
-        coverage = (ops.zeros((batch, beams), "float32"),) if counts_coverage else ()
-        return Cache(
-            {
-                "past": with_unknown_size(
-                    ops.zeros((batch, beams, length), "int32"), axis=2
-                ),
-                "coverage": coverage,
-            },
-            memory,
+        mask, kv_cache = start_kv_cache(
+            [Slots()], batch=batch, beams=beams, length=length
         )
-
-    def _note_room(self, written: Any, more: int) -> None:
-        if not tf.is_symbolic_tensor(written):
-            self.rooms.append((int(written), more))
-
-    def grow(self, cache: Cache, *, written: Any, more: int) -> Cache:
-        self._note_room(written, more)
-        past = ops.pad(cache.beams["past"][:, :, :written], [[0, 0], [0, 0], [0, more]])
-        return Cache({**cache.beams, "past": past}, cache.shared)
-
-    def narrow(self, cache: Cache, documents: Any) -> Cache:
-        return tree.map_structure(lambda part: ops.take(part, documents, axis=0), cache)
+        coverage = ops.zeros((batch, beams), "float32") if counts_coverage else ()
+        return Cache(
+            per_beam={"attention_mask": mask, "coverage": coverage},
+            per_document={"kv_cache": kv_cache, "tables": memory},
+            shared={},
+        )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+        batch, beams = ops.shape(tokens)
+        kv_cache = cache.per_document["kv_cache"]
         if not tf.is_symbolic_tensor(index):
-            self.calls.append(int(index))
-            self.documents.append(len(tokens))
-        table, prints = cache.shared
-        past = cache.beams["past"]
-        places = ops.arange(ops.shape(past)[2])
-        past = ops.where(places == index, tokens[..., None] + 1, past)
+            self._note_step(int(index), batch, int(kv_cache.positions[0, -1]) + 1)
+        mask, rows = open_slots(cache.per_beam["attention_mask"], kv_cache, index)
+        numbers = ops.cast(tokens + 1, "float32")
+        keys = ops.scatter_update(kv_cache.self_keys[0], rows[:, None], numbers)
+        written = ops.reshape(keys, (batch, 1, -1))  # [B, 1, M]
         weights = ops.take(
-            ops.convert_to_tensor(WEIGHTS, "int32"), places % len(WEIGHTS)
+            ops.convert_to_tensor(WEIGHTS, "float32"),
+            kv_cache.positions % len(WEIGHTS),
         )
-        print_ = ops.sum(past * weights, axis=2) % PRINTS  # [B, K]
+        weighted = ops.where(mask, written * weights[:, None], 0.0)
+        print_ = ops.cast(ops.sum(weighted, axis=2), "int32") % PRINTS  # [B, K]
+
+        table, prints = cache.per_document["tables"]
         logits = ops.take_along_axis(
             ops.take(table, index, axis=1), tokens[..., None], axis=1
+        ) + ops.take_along_axis(prints, print_[..., None], axis=1)
+        coverage = cache.per_beam["coverage"]
+        if not isinstance(coverage, tuple):
+            coverage = -ops.cast(print_, "float32") / 4
+        kv_cache = kv_cache._replace(self_keys=(keys,))
+        return logits, cache._replace(
+            per_beam={"attention_mask": mask, "coverage": coverage},
+            per_document={**cache.per_document, "kv_cache": kv_cache},
         )
-        own = {
-            "past": past,
-            "coverage": tuple(
-                -ops.cast(print_, "float32") / 4 for _ in cache.beams["coverage"]
-            ),
-        }
-        return logits + ops.take_along_axis(prints, print_[..., None], axis=1), Cache(
-            own, cache.shared
-        )
+
+    def _note_step(self, index: int, documents: int, end: int) -> None:
+        self.calls.append(index)
+        self.documents.append(documents)
+        if not self.rooms or end != sum(self.rooms[-1]):
+            self.rooms.append((index, end - index))
 
 
 def coverage_of_cache(cache: Cache) -> Any:
     """float32 [B, K], the same as `plain_coverage`."""
-    return cache.beams["coverage"][0]
+    return cache.per_beam["coverage"]
 
 
 def fingerprint(read: plain_search.Tokens) -> int:

@@ -245,7 +245,7 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize import SummarizeTask
+    from precis.pipelines.summarize_task import SummarizeTask
 
     def fail(*_):
         raise error

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from precis.model.cache import grow, reorder_beams, select_documents
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import coverage_loss, coverage_penalty
 from precis.model.search import beam
@@ -26,7 +27,7 @@ from tests.small_network import (
 )
 from tests.table_network import check
 from tests.walks import SOURCE as DOCUMENTS
-from tests.walks import every_summary, random_walk, reorder
+from tests.walks import every_summary, random_walk
 
 START, END = 1, 2
 # Three tokens and the end: few enough that every summary can be listed.
@@ -149,15 +150,12 @@ def test_a_search_counts_what_each_hypothesis_read(variant):
     for index in range(6):
         if index == 4:
             rows = [2, 0]
-            cache = network.grow(
-                network.narrow(cache, ops.convert_to_tensor(rows, "int32")),
-                written=4,
-                more=2,
-            )
+            cache = select_documents(cache, ops.convert_to_tensor(rows, "int32"))
+            cache = grow(cache, written=4, more=2)
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
         _, cache = network.step(tokens, cache, ops.convert_to_tensor(index, "int32"))
         expected = copies[rows, :, index, : index + 1].sum(2)  # [B, K, S]
-        np.testing.assert_allclose(cache.beams.coverage, expected, atol=1e-5)
+        np.testing.assert_allclose(cache.per_beam["coverage"], expected, atol=1e-5)
         readable = DOCUMENTS[rows] != PAD
         penalty = [
             [np.log(np.minimum(one[text], 1)).sum() for one in ranked]
@@ -166,7 +164,7 @@ def test_a_search_counts_what_each_hypothesis_read(variant):
         np.testing.assert_allclose(
             network.coverage_penalty(cache), penalty, rtol=1e-4, atol=1e-4
         )
-        cache = reorder(cache, walk.parents[rows, :, index])
+        cache = reorder_beams(cache, walk.parents[rows, :, index])
 
 
 @pytest.mark.parametrize(
@@ -176,9 +174,9 @@ def test_a_search_counts_what_each_hypothesis_read(variant):
 def test_nobody_counts_without_need(variant, counts):
     network = network_of(variant)
     cache = network.start(network.encode(SOURCE), 3, 4)
-    assert [tuple(leaf.shape) for leaf in keras.tree.flatten(cache.beams.coverage)] == (
-        [(2, 3, 6)] if counts else []
-    )
+    assert [
+        tuple(leaf.shape) for leaf in keras.tree.flatten(cache.per_beam["coverage"])
+    ] == ([(2, 3, 6)] if counts else [])
 
 
 def plain_parts(network, document, *, length):

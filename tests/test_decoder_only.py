@@ -93,7 +93,7 @@ def test_the_longest_source_with_the_longest_summary_has_positions(positions):
 def test_the_source_stands_once_for_all_hypotheses():
     """Keys and values of the source have no axis of hypotheses: they are read by all."""
     network = network_of("decoder_only")
-    for source in network.start(network.encode(SOURCE), 5, 3).shared.source:
+    for source in network.start(network.encode(SOURCE), 5, 3).per_document["source"]:
         assert source.keys.shape == (2, 2, 4, 6) and source.values.shape == (2, 2, 6, 4)
 
 

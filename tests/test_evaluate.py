@@ -17,7 +17,8 @@ from summary_rows import direct, lines_of, make_row, rows_of, write_run
 from precis.model.errors import UsageError
 from precis.pipelines import evaluate as evaluation
 from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.evaluate import EvaluateOptions, evaluate
+from precis.pipelines.evaluate import evaluate
+from precis.pipelines.options import EvaluateOptions
 
 
 @pytest.fixture

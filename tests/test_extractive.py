@@ -11,7 +11,8 @@ from extractive_documents import PARAGRAPH, long_document, sentences_of
 
 from precis.model.extractive import terms as terms_module
 from precis.model.extractive.config import BASELINES
-from precis.model.extractive.methods import METHODS, lead, lexrank, random
+from precis.model.extractive.graph import lexrank
+from precis.model.extractive.methods import METHODS, lead, random
 
 
 def test_lead_falls_from_sentence_to_sentence():

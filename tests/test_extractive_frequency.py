@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from extractive_documents import PARAGRAPH, long_document, sentences_of
 
-from precis.model.extractive.methods import centroid, frequency, luhn, sumbasic
+from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
 from precis.model.extractive.terms import find_terms
 
 # The weights in `PARAGRAPH` of marta, of the words that occur twice, and of the others.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from extractive_documents import count_words, long_document
 
-from precis.model.extractive.methods import lexrank, pacsum, textrank
+from precis.model.extractive.graph import lexrank, pacsum, textrank
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from extractive_documents import count_words, long_document
 
-from precis.model.extractive.methods import lsa
+from precis.model.extractive.lsa import lsa
 from precis.model.extractive.terms import find_terms
 
 

@@ -8,7 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from precis.model.extractive.methods import lexrank, lsa, luhn, sumbasic, textrank
+from precis.model.extractive.frequency import luhn, sumbasic
+from precis.model.extractive.graph import lexrank, textrank
+from precis.model.extractive.lsa import lsa
 from precis.model.text.article import Article
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS

@@ -14,7 +14,7 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.cli import COMMANDS
-from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags import add_flags, option_names, read_flags
 from precis.pipelines.options import (
     TRAIN,

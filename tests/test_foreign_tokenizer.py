@@ -8,8 +8,8 @@ import pytest
 from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from precis.model.bundle.network_bundle import load_tokenizer
 from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.folder import load_tokenizer
 from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 

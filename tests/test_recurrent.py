@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from precis.model.cache import grow
 from precis.model.network import layers
 from precis.model.network.build import build_network
 from precis.model.network.config import RecurrentConfig
@@ -83,12 +84,12 @@ def test_the_source_is_read_in_both_directions(variant):
     network = network_of(variant)
     memory, weights = network.encode(SOURCE), weights_of(network)
     tensors = plain.CELLS[network.config.cell][1]
-    assert len(memory.blocks.first) == tensors * network.config.decoder_layers
+    assert len(memory.decoder_inputs.cells) == tensors * network.config.decoder_layers
     for row, length in enumerate((4, 6)):
         states, ends = plain.encode(network.config, weights, SOURCE[row, :length])
         if not network.config.convolutional_gate:
             close(np.asarray(memory.states)[row, :length], states)
-        for i, first in enumerate(memory.blocks.first):
+        for i, first in enumerate(memory.decoder_inputs.cells):
             close(
                 np.asarray(first)[row],
                 np.tanh(plain.dense(ends[i % tensors], weights, f"bridge_{i}")),
@@ -133,7 +134,7 @@ def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
                 cache,
                 ops.convert_to_tensor(index, "int32"),
             )
-            cells.append(np.asarray(cache.beams.state.cells[0]))
+            cells.append(np.asarray(cache.per_beam["state"].cells[0]))
     np.testing.assert_array_equal(
         cells[0], cells[2]
     )  # the first step has nothing to be fed with
@@ -186,7 +187,7 @@ def test_it_reads_sources_and_writes_summaries_of_any_length():
     )
     assert (target != PAD).any()
     cache = network.start(network.encode(source), 3, 1)
-    assert network.grow(cache, written=1, more=1) is cache
+    assert grow(cache, written=1, more=1) is cache
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.methods import METHODS, frequency, lead
+from precis.model.extractive.frequency import frequency
+from precis.model.extractive.methods import METHODS, lead
 from precis.model.extractive.selection import Extract, extract, select
 from precis.model.text import page_sentences
 from precis.model.text.article import Article

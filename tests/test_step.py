@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from precis.model.backend import allocate_buffer, write_rows
+from precis.model.cache import grow, reorder_beams, select_documents
 from precis.model.network import layers
 from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
 from tests.walks import (
@@ -17,7 +18,6 @@ from tests.walks import (
     compiled_walk,
     normalised,
     random_walk,
-    reorder,
     teacher_forced,
     walk_steps,
 )
@@ -166,8 +166,8 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
     expected = teacher_forced(network, SOURCE, walk)
     for index in range(6):
         if index == written:
-            cache = network.narrow(cache, ops.convert_to_tensor(documents, "int32"))
-            cache = network.grow(cache, written=written, more=3) if is_grown else cache
+            cache = select_documents(cache, ops.convert_to_tensor(documents, "int32"))
+            cache = grow(cache, written=written, more=3) if is_grown else cache
         rows = documents if index >= written else [0, 1, 2]
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
         logits, cache = network.step(
@@ -176,7 +176,7 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
         np.testing.assert_allclose(
             normalised(logits), expected[rows, :, index], atol=1e-5
         )
-        cache = reorder(cache, walk.parents[rows, :, index])
+        cache = reorder_beams(cache, walk.parents[rows, :, index])
 
 
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
@@ -192,8 +192,8 @@ def test_documents_leave_after_slots_were_dropped(variant):
     expected = teacher_forced(network, SOURCE, walk)
     for index in range(12):
         if index == 8:
-            cache = network.grow(cache, written=8, more=4)
-            positions = np.asarray(cache.shared.past.positions)
+            cache = grow(cache, written=8, more=4)
+            positions = np.asarray(cache.per_document["kv_cache"].positions)
             assert (
                 positions.shape == (3, 12 + 12)
                 and (positions[0] != positions[2]).any()
@@ -201,7 +201,7 @@ def test_documents_leave_after_slots_were_dropped(variant):
             )
         if index == 10:
             rows = [2, 0]
-            cache = network.narrow(cache, ops.convert_to_tensor(rows, "int32"))
+            cache = select_documents(cache, ops.convert_to_tensor(rows, "int32"))
         tokens = ops.convert_to_tensor(walk.tokens[rows, :, index])
         logits, cache = network.step(
             tokens, cache, ops.convert_to_tensor(index, "int32")
@@ -209,7 +209,7 @@ def test_documents_leave_after_slots_were_dropped(variant):
         np.testing.assert_allclose(
             normalised(logits), expected[rows, :, index], atol=1e-5
         )
-        cache = reorder(cache, walk.parents[rows, :, index])
+        cache = reorder_beams(cache, walk.parents[rows, :, index])
 
 
 # Past slots that may be read, or the state and what was made; what was read of the
@@ -227,7 +227,7 @@ def test_a_search_reorders_little(variant, numbers):
     """Keys and values stay where they are."""
     network = network_of(variant)
     cache = network.start(network.encode(SOURCE), 3, 5)
-    leaves = keras.tree.flatten(cache.beams)
+    leaves = keras.tree.flatten(cache.per_beam)
     assert {tuple(leaf.shape[:2]) for leaf in leaves} == {(3, 3)}
     assert sum(int(np.prod(leaf.shape[2:])) for leaf in leaves) == numbers
 
@@ -270,7 +270,7 @@ def test_steps_in_bfloat16(variant, softmaxes, residuals, monkeypatch):
     assert seen == ["float32"] * softmaxes and streams == ["float32"] * residuals
     kept = {
         keras.backend.standardize_dtype(leaf.dtype)
-        for leaf in keras.tree.flatten(cache.shared)
+        for leaf in keras.tree.flatten(cache.per_document)
     }
     assert (
         "bfloat16" in kept and "float16" not in kept

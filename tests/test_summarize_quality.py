@@ -26,8 +26,8 @@ from precis.model.quality.measures import measure, read_source
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.words import words
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.corpus.source import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
 from precis.pipelines.summarize_task import SummarizeTask
 from precis.pipelines.summary_rows import (

@@ -23,7 +23,7 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.corpus.source import CorpusOptions
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
 from precis.pipelines.summarize import _without_processes_of_workers
 from precis.pipelines.summarize_task import SummarizeTask, _one_ahead

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from precis.model.cache import grow, reorder_beams
 from tests.small_network import PAD, VOCABULARY
 
 # Three documents, all of different length.
@@ -56,23 +57,6 @@ def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
     return Walk(tokens, parents, histories)
 
 
-def reorder(cache: Any, parents: Any) -> Any:
-    """As a search does: all that belongs to a hypothesis goes along, nothing else does."""
-    batch, beams = parents.shape
-    places = ops.reshape(
-        ops.arange(ops.shape(parents)[0])[:, None] * beams + parents, (-1,)
-    )
-
-    def choose(part: Any) -> Any:
-        inner = ops.shape(part)[2:]
-        return ops.reshape(
-            ops.take(ops.reshape(part, (-1, *inner)), places, axis=0),
-            (-1, beams, *inner),
-        )
-
-    return cache._replace(beams=keras.tree.map_structure(choose, cache.beams))
-
-
 def walk_steps(
     network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS
 ) -> np.ndarray:
@@ -83,7 +67,7 @@ def walk_steps(
     cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
     for index in range(steps):
         if index in rooms:
-            cache = network.grow(
+            cache = grow(
                 cache, written=index, more=rooms[rooms.index(index) + 1] - index
             )
         logits, cache = network.step(
@@ -93,7 +77,7 @@ def walk_steps(
         )
         assert keras.backend.standardize_dtype(logits.dtype) == "float32"
         made.append(np.asarray(logits))
-        cache = reorder(cache, walk.parents[:, :, index])
+        cache = reorder_beams(cache, walk.parents[:, :, index])
     return normalised(np.stack(made, axis=2))
 
 
@@ -111,7 +95,7 @@ def compiled_walk(
             return (
                 index + 1,
                 logits.write(index, made),
-                reorder(cache, tf.gather(parents, index, axis=2)),
+                reorder_beams(cache, tf.gather(parents, index, axis=2)),
             )
 
         cache = network.start(network.encode(source), beams, rooms[0])
@@ -122,9 +106,7 @@ def compiled_walk(
         )
         for begin, end in zip((0, *rooms), rooms, strict=False):
             index, logits, cache = state
-            cache = (
-                network.grow(cache, written=begin, more=end - begin) if begin else cache
-            )
+            cache = grow(cache, written=begin, more=end - begin) if begin else cache
             state = ops.while_loop(
                 lambda index, *_, end=end: index < end, advance, (index, logits, cache)
             )

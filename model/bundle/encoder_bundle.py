@@ -10,8 +10,6 @@ import numpy as np
 from precis.model.bundle.network_bundle import (
     ABSTRACTIVE,
     ENCODER,
-    SOURCE_TOKENIZER_FOLDER,
-    TOKENIZER_FOLDER,
     has_source_tokenizer,
     open_files,
     open_tokenizer,
@@ -21,7 +19,11 @@ from precis.model.bundle.network_bundle import (
 from precis.model.errors import UsageError
 from precis.model.network.architectures import read_config
 from precis.model.network.config import EncoderConfig
-from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.folder import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    AnyTokenizer,
+)
 
 if TYPE_CHECKING:  # as in `bundle`
     from precis.model.network.encoder import Encoder

@@ -1,41 +1,23 @@
 """A decoder-only language model: source, start token and summary are one sequence, and
-each token reads what stands before it.
+each token attends to itself and the tokens before it.
 
-    source      7 8 9 .        start token and summary   S a b      . padding, which nobody reads
+    source      7 8 9 .        start token and summary   S a b      . padding, masked
     positions   0 1 2                                    3 4 5
 
-The source is read once, its keys and values stand once per document, and all hypotheses
-read them.
+The source is encoded once. Its keys and values are stored once per document, and all
+hypotheses read them.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 from keras import ops
 
+from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
 from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import DecoderOnlyConfig
-from precis.model.network.decoder_step import (
-    BlockWeights,
-    Source,
-    as_source,
-    ready_own_weights,
-    step_block,
-)
-from precis.model.network.generator import (
-    AttentionMap,
-    Cache,
-    Generator,
-    Memory,
-    Output,
-)
-from precis.model.network.kv_cache import (
-    Past,
-    grow_past,
-    narrow_past,
-    open_slots,
-    start_past,
-)
+from precis.model.network.decoder_step import arrange_source, step_encoder_block
+from precis.model.network.generator import AttentionMap, Generator, Memory
 from precis.model.network.layers import (
     look_ahead_mask,
     make_norm,
@@ -47,34 +29,7 @@ from precis.model.network.positions import (
     TokenEmbedding,
     make_relative,
 )
-from precis.model.network.transformer import Beams, choose
-
-
-class Read(NamedTuple):
-    """What a block made of the source: keys and values, each [B, H, S, D/H]."""
-
-    keys: Any
-    values: Any
-
-
-class Shared(NamedTuple):
-    """The shared part of the cache.
-
-    Attributes:
-      past: keys and values that the hypotheses wrote.
-      source: keys and values of the source, of each block.
-      source_bias: float32 [B, 1, 1, S].
-      lengths: int32 [B], tokens of the sources.
-      weights: of each block, made ready.
-      output: the end of the network.
-    """
-
-    past: Past
-    source: tuple[Source, ...]
-    source_bias: Any
-    lengths: Any
-    weights: tuple[BlockWeights, ...]
-    output: Output
+from precis.model.network.prepared_weights import prepare_encoder_block
 
 
 class DecoderOnly(Generator):
@@ -91,9 +46,10 @@ class DecoderOnly(Generator):
             is_scaled=stack.scaled_embedding,
             name="embedding",
         )
-        most = config.max_source_tokens + config.max_target_tokens + 1
+        # The start token stands between source and summary.
+        max_tokens = config.max_source_tokens + config.max_target_tokens + 1
         self.input_layer = PositionedInput(
-            config=stack, max_tokens=most, name="input_layer"
+            config=stack, max_tokens=max_tokens, name="input_layer"
         )
         self.relative_positions = make_relative(
             stack, is_bidirectional=False, name="relative_positions"
@@ -120,194 +76,155 @@ class DecoderOnly(Generator):
         self.built = True
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
-        """None: every layer also writes."""
+        """None: the decoder uses every layer."""
         return []
 
-    def encode_seen(
+    def encode_with_attention(
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """As in `Generator`; the blocks of the memory are what each block made of the
-        source.
+        """As in `Generator`; the decoder inputs of the memory are the keys and values
+        of the source in each block, pairs of [B, H, S, D/H].
         """
         length = ops.shape(source)[1]
-        hidden = score_bias(padding_mask(source, self.config.pad_id))
+        mask = padding_mask(source, self.config.pad_id)
         positions = ops.arange(length, dtype="int32")
-        bias = ops.minimum(
-            score_bias(look_ahead_mask(length)), hidden
-        ) + self._relative(positions, positions)
+        visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
+        bias = score_bias(visible) + self._relative_bias(positions, positions)
         states = self.input_layer(self.embedding(source), training=training)
-        blocks, maps = [], []
+        keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
-            blocks.append(
-                Read(
-                    *block.attention.keys_values(block.attention_residual.reads(states))
-                )
-            )
+            inputs = block.attention_residual.reads(states)
+            keys_values.append(block.attention.keys_values(inputs))
             states, weights = block(states, bias, training=training)
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
-        return Memory(self._normed(states), source, hidden, tuple(blocks)), maps
+        states = self._norm_last(states)
+        return Memory(states, source, mask, tuple(keys_values)), maps
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False
     ) -> tuple[Any, Any, list[AttentionMap]]:
         """As in `Generator`."""
-        batch, length = ops.shape(target)
-        lengths = source_lengths(memory.source, self.config.pad_id)[:, None]  # [B, 1]
-        own_positions = lengths + ops.arange(length, dtype="int32")[None]  # [B, T]
-        source_positions = ops.arange(ops.shape(memory.source)[1], dtype="int32")[None]
-        own_bias = score_bias(look_ahead_mask(length)) + self._relative(
-            own_positions, own_positions
-        )
-        own_bias, source_bias = (
-            ops.broadcast_to(
-                bias, (batch, ops.shape(bias)[1], length, ops.shape(bias)[3])
-            )
-            for bias in (
-                own_bias,
-                memory.bias + self._relative(own_positions, source_positions),
-            )
-        )
-        heads = max(own_bias.shape[1], source_bias.shape[1])
-        bias = ops.concatenate(
-            [_over_heads(source_bias, heads), _over_heads(own_bias, heads)], axis=3
-        )  # [B, 1 or H, T, S + T]
-        states = inputs = self.input_layer(
-            self.embedding(target), own_positions, training=training
-        )
-        maps = []
-        for layer, (block, past) in enumerate(
-            zip(self.blocks, memory.blocks, strict=True)
-        ):
+        length = ops.shape(target)[1]
+        first = source_lengths(memory.source, self.config.pad_id)[:, None]  # [B, 1]
+        positions = first + ops.arange(length, dtype="int32")[None]  # [B, T]
+        bias = self._target_bias(positions, memory.mask)
+        inputs = self.input_layer(self.embedding(target), positions, training=training)
+        states, maps = inputs, []
+        for layer, block in enumerate(self.blocks):
+            past = memory.decoder_inputs[layer]
             states, weights = block(states, bias, past=past, training=training)
             maps.append(AttentionMap("self", layer, weights, "target", "both"))
-        return self._normed(states), inputs, maps
+        return self._norm_last(states), inputs, maps
 
     def start(
         self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False
     ) -> Cache:
-        """An empty past of `beams` hypotheses with room for `length` tokens."""
-        batch = ops.shape(memory.source)[0]
-        readable, past = start_past(
+        """As in `Generator`."""
+        attention_mask, kv_cache = start_kv_cache(
             [block.attention for block in self.blocks],
-            batch=batch,
+            batch=ops.shape(memory.source)[0],
             beams=beams,
             length=length,
         )
-        shared = Shared(
-            past=past,
-            source=tuple(as_source(*read) for read in memory.blocks),
-            source_bias=memory.bias,
-            lengths=source_lengths(memory.source, self.config.pad_id),
-            weights=tuple(ready_own_weights(block) for block in self.blocks),
-            output=self.start_output(memory),
-        )
+        coverage = self.start_coverage(memory, beams, counts_coverage=counts_coverage)
         return Cache(
-            Beams(
-                readable,
-                self.start_coverage(memory, beams, counts_coverage=counts_coverage),
-            ),
-            shared,
-        )
-
-    def grow(self, cache: Cache, *, written: Any, more: int) -> Cache:
-        """The cache after `written` tokens with room for `more`."""
-        heads = self.blocks[0].attention.heads
-        readable, past = grow_past(
-            cache.beams.readable,
-            cache.shared.past,
-            heads=heads,
-            written=written,
-            more=more,
-        )
-        return Cache(
-            cache.beams._replace(readable=readable), cache.shared._replace(past=past)
-        )
-
-    def narrow(self, cache: Cache, documents: Any) -> Cache:
-        """The cache of some of the documents, int32 [N]."""
-        shared = cache.shared
-        past = narrow_past(
-            shared.past, documents, batch=ops.shape(cache.beams.readable)[0]
-        )
-        chosen = choose(
-            (
-                cache.beams,
-                shared.source,
-                shared.source_bias,
-                shared.lengths,
-                shared.output.pointer,
-            ),
-            documents,
-        )
-        beams, source, bias, lengths, pointer = chosen
-        output = shared.output._replace(pointer=pointer)
-        return Cache(
-            beams,
-            shared._replace(
-                past=past,
-                source=source,
-                source_bias=bias,
-                lengths=lengths,
-                output=output,
-            ),
+            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_document={
+                "kv_cache": kv_cache,
+                "source": tuple(arrange_source(*kv) for kv in memory.decoder_inputs),
+                "source_mask": memory.mask,
+                "source_lengths": source_lengths(memory.source, self.config.pad_id),
+                "pointer": self.start_pointer(memory),
+            },
+            shared={
+                "blocks": tuple(prepare_encoder_block(block) for block in self.blocks),
+                "output": self.prepare_output(),
+            },
         )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
-        """Logits after one more token of each hypothesis: int32 [B, K] at position
-        `index` -> float32 [B, K, V].
-        """
-        shared, width = cache.shared, self.config.width
+        """As in `Generator`."""
         batch, beams = ops.shape(tokens)
-        readable, place = open_slots(cache.beams.readable, shared.past, index)
-        positions = shared.lengths[:, None] + index  # [B, 1]
-        own_bias = readable[:, None] + self._relative(
-            positions, shared.lengths[:, None] + shared.past.positions
+        width = self.config.width
+        kv_cache = cache.per_document["kv_cache"]
+        attention_mask, slot_rows = open_slots(
+            cache.per_beam["attention_mask"], kv_cache, index
         )
-        every = ops.arange(ops.shape(shared.source_bias)[3], dtype="int32")[None]
-        source_bias = shared.source_bias + self._relative(positions, every)
+        first = cache.per_document["source_lengths"][:, None]  # [B, 1]
+        positions = first + index  # [B, 1]
+        self_bias = score_bias(attention_mask)[:, None] + self._relative_bias(
+            positions, first + kv_cache.positions
+        )
+        source_mask = cache.per_document["source_mask"]
+        source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
+        source_bias = score_bias(source_mask) + self._relative_bias(
+            positions, source_positions
+        )
+
         inputs = self.input_layer.at(self.embedding(tokens), positions)  # [B, K, D]
         states = ops.reshape(inputs, (batch * beams, width))
-        own = []
-        for block, weights, past, source in zip(
-            self.blocks, shared.weights, shared.past.own, shared.source, strict=True
-        ):
-            states, filled = step_block(
+        self_keys, self_values = [], []
+        for layer, block in enumerate(self.blocks):
+            states, keys, values = step_encoder_block(
                 block,
-                weights,
+                cache.shared["blocks"][layer],
                 states,
-                own=past,
-                own_bias=own_bias,
-                source=source,
+                self_keys=kv_cache.self_keys[layer],
+                self_values=kv_cache.self_values[layer],
+                self_bias=self_bias,
+                slot_rows=slot_rows,
+                source=cache.per_document["source"][layer],
                 source_bias=source_bias,
-                place=place,
             )
-            own.append(filled)
-        states = ops.reshape(self._normed(states), (batch, beams, width))
-        logits, coverage = self.step_output(
-            states, inputs, shared.output, cache.beams.coverage
-        )
+            self_keys.append(keys)
+            self_values.append(values)
+        states = ops.reshape(self._norm_last(states), (batch, beams, width))
+        logits, coverage = self.step_output(states, inputs, cache)
+
+        kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
         return logits, Cache(
-            Beams(readable, coverage),
-            shared._replace(past=shared.past._replace(own=tuple(own))),
+            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_document={**cache.per_document, "kv_cache": kv_cache},
+            shared=cache.shared,
         )
 
-    def _relative(self, queries: Any, keys: Any) -> Any:
-        """What scores of tokens at some positions get for others, [..., H, T, S]; 0
-        where positions are not relative.
+    def _target_bias(self, positions: Any, source_mask: Any) -> Any:
+        """What is added to the scores of whole targets over source and target.
+
+        Args:
+          positions: int32 [B, T], of the targets.
+          source_mask: bool [B, 1, 1, S].
+
+        Returns:
+          float32 [B, 1 or H, T, S + T].
         """
-        return (
-            self.relative_positions(queries, keys) if self.relative_positions else 0.0
+        batch, length = ops.shape(positions)
+        source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
+        source_bias = score_bias(source_mask) + self._relative_bias(
+            positions, source_positions
         )
+        target_bias = score_bias(look_ahead_mask(length)) + self._relative_bias(
+            positions, positions
+        )
+        heads = max(source_bias.shape[1], target_bias.shape[1])
+        whole = [
+            ops.broadcast_to(bias, (batch, heads, length, ops.shape(bias)[3]))
+            for bias in (source_bias, target_bias)
+        ]
+        return ops.concatenate(whole, axis=3)
 
-    def _normed(self, states: Any) -> Any:
+    def _relative_bias(self, queries: Any, keys: Any) -> Any:
+        """What is added to the scores of queries at some positions over keys at others,
+        [..., H, T, S]; 0 where positions are not relative.
+        """
+        if not self.relative_positions:
+            return 0.0
+        return self.relative_positions(queries, keys)
+
+    def _norm_last(self, states: Any) -> Any:
         return self.last_norm(states) if self.last_norm else states
 
 
 def source_lengths(source: Any, pad_id: int) -> Any:
-    """Tokens of each source int32 [B, S], int32 [B]."""
+    """The number of tokens of each source int32 [B, S], int32 [B]."""
     return ops.sum(ops.cast(ops.not_equal(source, pad_id), "int32"), axis=1)
-
-
-def _over_heads(bias: Any, heads: int) -> Any:
-    """[B, 1 or H, T, S] -> [B, H, T, S] for the given number of heads."""
-    return bias if bias.shape[1] == heads else ops.repeat(bias, heads, axis=1)

@@ -1,21 +1,12 @@
 """One step of a Transformer decoder for all hypotheses of all documents: the inner loop
 of every search.
 
-The formulas are those of `layers`; what differs is how they are laid out, because a
-search spends its time here:
-- the keys and values of a source stand once per document, and its K hypotheses read
-  them in one product;
-- the own keys and values are never moved when the search reorders hypotheses. At each
-  step hypothesis k writes into a slot of its own, and `readable` says for every
-  hypothesis in which of the M slots its past stands; a search reorders only that. Now
-  and then, when room is made for more steps, the slots that nobody reads any more are
-  dropped;
-- one product makes query, key and value; kernels are brought into the computing dtype
-  and the layout of the product once per search.
-
-    slots written by k =                0 1   0 1   0 1
-    after three steps of K = 2:  k = 0  x .   . x   x .      it descends from hypothesis 1 of the second step
-                                 k = 1  x .   . x   . x      x: readable, . : not
+The formulas are those of `layers`. The layout differs, because a search spends its time
+here:
+- the keys and values of a source are stored once per document, and its K hypotheses
+  read them in one product;
+- the keys and values of written tokens stay in the slots of a `KVCache`;
+- the linear layers are `prepared_weights`.
 """
 
 from typing import Any, NamedTuple
@@ -23,135 +14,38 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import add_bias, write_rows
+from precis.model.backend import write_rows
 from precis.model.network.blocks import DecoderBlock, EncoderBlock
-from precis.model.network.kv_cache import Own
-from precis.model.network.layers import (
-    FeedForward,
-    Linear,
-    MultiHeadAttention,
-    Residual,
+from precis.model.network.layers import MultiHeadAttention
+from precis.model.network.prepared_weights import (
+    BlockWeights,
+    feed_forward,
+    multiply,
+    project,
 )
 
 
-class Product(NamedTuple):
-    """A linear layer made ready: kernel [I, O] and bias [O], or () for none, in the
-    dtype it is multiplied in.
-    """
+class SourceKeyValues(NamedTuple):
+    """The keys and values of a source in one block, in the layout in which their
+    product with the queries is fastest out of a cold cache (oneDNN, AVX-512).
 
-    kernel: Any
-    bias: Any
-
-
-class InnerWeights(NamedTuple):
-    """The linear layers of a feed-forward network, made ready; `gate` is () where there
-    is none.
-    """
-
-    inner: Product
-    gate: Any
-    outer: Product
-
-
-class BlockWeights(NamedTuple):
-    """The linear layers of a block, made ready for `step_decoder_block` or
-    `step_block`.
-    """
-
-    own: Product  # D -> 3 * H * D/H: query, key, value
-    own_output: Product
-    query: Any  # of the cross-attention; () in a block without one, and so is the next
-    output: Any
-    feed_forward: InnerWeights
-
-
-class Source(NamedTuple):
-    """What a block reads of the source: keys and values [B, H, S, D/H]; in float32 the
-    keys are [B, H, D/H, S].
-
-    They stand in the layout in which their product with the queries is fastest out of a
-    cold cache (oneDNN, AVX-512).
+    Attributes:
+      keys: [B, H, S, D/H]; in float32 [B, H, D/H, S].
+      values: [B, H, S, D/H].
     """
 
     keys: Any
     values: Any
 
 
-def ready_weights(block: DecoderBlock) -> BlockWeights:
-    """The weights of a block of a decoder, once per search. Queries carry the scale of
-    the scores.
-    """
-    own, cross, dtype = block.self_attention, block.cross_attention, block.compute_dtype
-    query, output = (
-        ready(cross.query, dtype, scale=cross.scale),
-        ready(cross.output_projection, dtype),
-    )
-    return BlockWeights(
-        _fused(own, dtype),
-        ready(own.output_projection, dtype),
-        query,
-        output,
-        _inner(block.feed_forward, dtype),
-    )
+def arrange_source(keys: Any, values: Any) -> SourceKeyValues:
+    """Keys and values [B, H, S, D/H] in the layout of a step."""
+    if _has_transposed_keys(keys):
+        keys = ops.swapaxes(keys, 2, 3)
+    return SourceKeyValues(keys, values)
 
 
-def ready_own_weights(block: EncoderBlock) -> BlockWeights:
-    """The same of a block without cross-attention."""
-    own, dtype = block.attention, block.compute_dtype
-    return BlockWeights(
-        _fused(own, dtype),
-        ready(own.output_projection, dtype),
-        (),
-        (),
-        _inner(block.feed_forward, dtype),
-    )
-
-
-def ready(
-    layer: Linear | keras.layers.Dense, dtype: Any, *, scale: float = 1.0
-) -> Product:
-    """A linear layer, multiplied by a number, as a product in `dtype`."""
-    return Product(
-        ops.cast(layer.kernel * scale, dtype),
-        ops.cast(layer.bias * scale, dtype) if layer.use_bias else (),
-    )
-
-
-def _fused(own: MultiHeadAttention, dtype: Any) -> Product:
-    """Query, key and value of an attention as one product."""
-    parts = [
-        ready(own.query, dtype, scale=own.scale),
-        ready(own.key, dtype),
-        ready(own.value, dtype),
-    ]
-    kernel = ops.concatenate([part.kernel for part in parts], axis=1)
-    return Product(
-        kernel,
-        ops.concatenate([part.bias for part in parts], axis=0)
-        if own.query.use_bias
-        else (),
-    )
-
-
-def _inner(feed_forward: FeedForward, dtype: Any) -> InnerWeights:
-    gate = ready(feed_forward.gate, dtype) if feed_forward.gate else ()
-    return InnerWeights(
-        ready(feed_forward.inner, dtype), gate, ready(feed_forward.outer, dtype)
-    )
-
-
-def read_source(attention: MultiHeadAttention, states: Any) -> Source:
-    """Keys and values of a source's states [B, S, D], once per search."""
-    return as_source(*attention.keys_values(states))
-
-
-def as_source(keys: Any, values: Any) -> Source:
-    """Keys and values [B, H, S, D/H] in the layout that a step reads."""
-    return Source(ops.swapaxes(keys, 2, 3) if _is_by_column(keys) else keys, values)
-
-
-def _is_by_column(keys: Any) -> bool:
-    """Whether the keys of a source stand as [B, H, D/H, S]."""
+def _has_transposed_keys(keys: Any) -> bool:
     return keras.backend.standardize_dtype(keys.dtype) == "float32"
 
 
@@ -160,174 +54,160 @@ def step_decoder_block(
     weights: BlockWeights,
     states: Any,
     *,
-    own: Own,
-    own_bias: Any,
-    source: Source,
+    self_keys: Any,
+    self_values: Any,
+    self_bias: Any,
+    slot_rows: Any,
+    source: SourceKeyValues,
     source_bias: Any,
-    place: Any,
-) -> tuple[Any, Own]:
-    """One position of K hypotheses through one block.
+) -> tuple[Any, Any, Any]:
+    """Moves K hypotheses by one position through one block.
 
     Args:
-      block: gives the norms.
-      weights: of the block, made ready.
+      block: gives the norms and the activation.
+      weights: of the block.
       states: float32 [B * K, D].
-      own: keys and values with M slots.
-      own_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis
-          may not read; the slots of this step are readable.
-      source: of the block.
+      self_keys: the block's part of the `KVCache`; is written in place.
+      self_values: as the keys.
+      self_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis
+          may not read; the slots of this step may be read.
+      slot_rows: int32 [B * H], the rows of keys and values that hold the slots of this
+          step.
+      source: keys and values of the source.
       source_bias: float32 [B, 1, 1, S], MASKED at padding.
-      place: int32 scalar, the K slots of this step begin at K times this.
 
     Returns:
-      float32 [B * K, D], and `own` with the slots of this step filled in.
+      float32 [B * K, D], and the keys and the values with the slots of this step.
     """
-    query, own = _write_own(
+    queries, self_keys, self_values = _write_slots(
         block.self_attention,
-        block.self_residual.reads(states),
         weights,
-        own,
-        own_bias,
-        place,
+        block.self_residual.reads(states),
+        self_keys=self_keys,
+        self_values=self_values,
+        slot_rows=slot_rows,
     )
-    keys, values = _columns(own, query, own_bias)
-    read = _attend(query, keys, values, own_bias)
-    states = block.self_residual(states, multiply(read, weights.own_output))
-    batch, heads, beams, depth = ops.shape(query)
-    query = ops.reshape(
-        multiply(block.cross_residual.reads(states), weights.query),
-        (batch, beams, heads, depth),
-    )
-    columns = (
-        source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
-    )
-    read = _attend(
-        ops.cast(ops.swapaxes(query, 1, 2), own.keys.dtype),
-        columns,
-        source.values,
-        source_bias,
-    )
-    states = block.cross_residual(states, multiply(read, weights.output))
-    return _feed_forward(
-        block.feed_forward, block.feed_forward_residual, weights.feed_forward, states
-    ), own
+    keys, values = _read_slots(queries, self_keys, self_values, self_bias)
+    context = _attend(queries, ops.swapaxes(keys, 2, 3), values, self_bias)
+    states = block.self_residual(states, multiply(context, weights.self_output))
+
+    batch, heads, beams, depth = ops.shape(queries)
+    queries = project(block.cross_residual.reads(states), weights.cross_query)
+    queries = ops.reshape(queries, (batch, beams, heads, depth))
+    queries = ops.swapaxes(queries, 1, 2)  # [B, H, K, D/H]
+    context = _attend(queries, _transposed_keys(source), source.values, source_bias)
+    states = block.cross_residual(states, multiply(context, weights.cross_output))
+
+    inputs = block.feed_forward_residual.reads(states)
+    update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
+    return block.feed_forward_residual(states, update), self_keys, self_values
 
 
-def step_block(
+def step_encoder_block(
     block: EncoderBlock,
     weights: BlockWeights,
     states: Any,
     *,
-    own: Own,
-    own_bias: Any,
-    source: Source,
+    self_keys: Any,
+    self_values: Any,
+    self_bias: Any,
+    slot_rows: Any,
+    source: SourceKeyValues,
     source_bias: Any,
-    place: Any,
-) -> tuple[Any, Own]:
-    """The same through a block that reads the source and what was written in one
-    attention.
+) -> tuple[Any, Any, Any]:
+    """Moves K hypotheses by one position through a block of a decoder-only network.
+
+    One softmax goes over the source and the written tokens. Arguments and results are
+    those of `step_decoder_block`.
     """
-    query, own = _write_own(
+    queries, self_keys, self_values = _write_slots(
         block.attention,
-        block.attention_residual.reads(states),
         weights,
-        own,
-        own_bias,
-        place,
+        block.attention_residual.reads(states),
+        self_keys=self_keys,
+        self_values=self_values,
+        slot_rows=slot_rows,
     )
-    keys, values = _columns(own, query, own_bias)
-    columns = (
-        source.keys if _is_by_column(source.keys) else ops.swapaxes(source.keys, 2, 3)
+    keys, values = _read_slots(queries, self_keys, self_values, self_bias)
+    source_scores = ops.matmul(queries, _transposed_keys(source))
+    self_scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
+    scores = ops.concatenate(
+        [
+            ops.cast(source_scores, "float32") + source_bias,
+            ops.cast(self_scores, "float32") + self_bias,
+        ],
+        axis=-1,
     )
-    scores = [
-        ops.cast(ops.matmul(query, columns), "float32") + source_bias,
-        ops.cast(ops.matmul(query, keys), "float32") + own_bias,
-    ]
-    weight = ops.cast(
-        ops.softmax(ops.concatenate(scores, axis=-1)), values.dtype
-    )  # [B, H, K, S + M]
-    length = ops.shape(columns)[3]
-    read = ops.matmul(weight[..., :length], source.values) + ops.matmul(
-        weight[..., length:], values
+    attention = ops.cast(ops.softmax(scores), values.dtype)  # [B, H, K, S + M]
+    length = ops.shape(source_scores)[3]
+    context = ops.matmul(attention[..., :length], source.values) + ops.matmul(
+        attention[..., length:], values
     )
-    states = block.attention_residual(
-        states, multiply(_as_rows(read), weights.own_output)
-    )
-    return _feed_forward(
-        block.feed_forward, block.feed_forward_residual, weights.feed_forward, states
-    ), own
+    update = multiply(_join_heads(context), weights.self_output)
+    states = block.attention_residual(states, update)
+
+    inputs = block.feed_forward_residual.reads(states)
+    update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
+    return block.feed_forward_residual(states, update), self_keys, self_values
 
 
-def _write_own(
+def _write_slots(
     attention: MultiHeadAttention,
-    states: Any,
     weights: BlockWeights,
-    own: Own,
-    own_bias: Any,
-    place: Any,
-) -> tuple[Any, Own]:
-    """Queries [B, H, K, D/H] of states [B * K, D], and `own` with their keys and
-    values.
+    states: Any,
+    *,
+    self_keys: Any,
+    self_values: Any,
+    slot_rows: Any,
+) -> tuple[Any, Any, Any]:
+    """The queries [B, H, K, D/H] of states [B * K, D], and the keys and values of the
+    block with those of the states in the slots of this step.
     """
     heads, depth = attention.heads, attention.head_width
-    beams = own.keys.shape[-1] // depth
-    slots = ops.shape(own_bias)[-1]
-    fused = ops.reshape(multiply(states, weights.own), (-1, beams, 3, heads, depth))
-    query, key, value = ops.unstack(
-        ops.cast(ops.transpose(fused, (2, 0, 3, 1, 4)), own.keys.dtype), num=3
-    )  # [B, H, K, D/H]
-    rows = (
-        ops.arange(ops.shape(query)[0] * heads, dtype="int32") * (slots // beams)
-        + place
-    )
-    return query, Own(
-        *(
-            write_rows(past, rows, ops.reshape(new, (-1, beams * depth)))
-            for past, new in zip(own, (key, value), strict=True)
-        )
-    )
+    width = self_keys.shape[-1]  # K * D/H
+    qkv = project(states, weights.self_qkv)
+    qkv = ops.reshape(qkv, (-1, width // depth, 3, heads, depth))
+    qkv = ops.transpose(qkv, (2, 0, 3, 1, 4))  # [3, B, H, K, D/H]
+    queries, keys, values = ops.unstack(qkv, num=3)
+    self_keys = write_rows(self_keys, slot_rows, ops.reshape(keys, (-1, width)))
+    self_values = write_rows(self_values, slot_rows, ops.reshape(values, (-1, width)))
+    return queries, self_keys, self_values
 
 
-def _columns(own: Own, query: Any, own_bias: Any) -> tuple[Any, Any]:
-    """Keys [B, H, D/H, M] and values [B, H, M, D/H]."""
-    batch, heads, _, depth = ops.shape(query)
-    keys, values = (
-        ops.reshape(past, (batch, heads, ops.shape(own_bias)[-1], depth))
-        for past in own
-    )
-    return ops.swapaxes(keys, 2, 3), values
+def _read_slots(
+    queries: Any, self_keys: Any, self_values: Any, self_bias: Any
+) -> tuple[Any, Any]:
+    """The keys and values of all slots, each [B, H, M, D/H]."""
+    batch, heads, _, depth = ops.shape(queries)
+    shape = (batch, heads, ops.shape(self_bias)[-1], depth)
+    return ops.reshape(self_keys, shape), ops.reshape(self_values, shape)
 
 
-def _feed_forward(
-    part: FeedForward, residual: Residual, weights: InnerWeights, states: Any
-) -> Any:
-    reads = residual.reads(states)
-    inner = part.activation(_project(reads, weights.inner))
-    if weights.gate:
-        inner = inner * _project(reads, weights.gate)
-    return residual(states, multiply(inner, weights.outer))
+def _transposed_keys(source: SourceKeyValues) -> Any:
+    """The keys of a source, [B, H, D/H, S]."""
+    if _has_transposed_keys(source.keys):
+        return source.keys
+    return ops.swapaxes(source.keys, 2, 3)
 
 
-def multiply(states: Any, product: Product) -> Any:
-    """States [N, I] through a linear layer -> float32 [N, O]."""
-    return ops.cast(_project(states, product), "float32")
+def _attend(queries: Any, transposed_keys: Any, values: Any, bias: Any) -> Any:
+    """Scaled dot-product attention (Vaswani et al. 2017, equation 1).
 
+    Args:
+      queries: [B, H, K, D/H], scaled already.
+      transposed_keys: [B, H, D/H, S].
+      values: [B, H, S, D/H].
+      bias: float32, broadcast to [B, H, K, S].
 
-def _project(states: Any, product: Product) -> Any:
-    """The same in the dtype of the product."""
-    made = ops.matmul(ops.cast(states, product.kernel.dtype), product.kernel)
-    return made if isinstance(product.bias, tuple) else add_bias(made, product.bias)
-
-
-def _attend(query: Any, keys: Any, values: Any, bias: Any) -> Any:
-    """Queries [B, H, K, D/H], scaled already, read keys [B, H, D/H, S] and values [B,
-    H, S, D/H] -> [B * K, D].
+    Returns:
+      [B * K, H * D/H].
     """
-    scores = ops.cast(ops.matmul(query, keys), "float32") + bias  # [B, H, K, S]
-    return _as_rows(ops.matmul(ops.cast(ops.softmax(scores), values.dtype), values))
+    scores = ops.cast(ops.matmul(queries, transposed_keys), "float32") + bias
+    attention = ops.cast(ops.softmax(scores), values.dtype)  # [B, H, K, S]
+    return _join_heads(ops.matmul(attention, values))
 
 
-def _as_rows(read: Any) -> Any:
+def _join_heads(context: Any) -> Any:
     """[B, H, K, D/H] -> [B * K, H * D/H]."""
-    batch, heads, beams, depth = ops.shape(read)
-    return ops.reshape(ops.swapaxes(read, 1, 2), (batch * beams, heads * depth))
+    batch, heads, beams, depth = ops.shape(context)
+    return ops.reshape(ops.swapaxes(context, 1, 2), (batch * beams, heads * depth))

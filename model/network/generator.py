@@ -1,5 +1,8 @@
-"""What all networks that write have in common: how the states of a decoder become the
-next token, and what a search keeps meanwhile.
+"""The base of all networks that write summaries.
+
+It holds what the kinds of networks share: how decoder states become the logits of the
+next token, with or without a pointer, and the parts of a search's cache that belong to
+this output.
 """
 
 from typing import Any, NamedTuple
@@ -7,9 +10,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from precis.model.cache import Cache
 from precis.model.network.config import NetworkConfig
-from precis.model.network.decoder_step import Product, multiply, ready
-from precis.model.network.layers import Linear
+from precis.model.network.layers import Linear, score_bias
 from precis.model.network.pointer import (
     PointerGenerator,
     coverage_loss,
@@ -17,58 +20,39 @@ from precis.model.network.pointer import (
 )
 from precis.model.network.positions import TokenEmbedding
 from precis.model.network.prediction import Prediction, log_probs
+from precis.model.network.prepared_weights import (
+    LinearWeights,
+    multiply,
+    prepare_linear,
+)
 
 
 class Memory(NamedTuple):
-    """What an encoder made of a source.
+    """The output of an encoder.
 
     Attributes:
       states: [B, S, D].
       source: int32 [B, S].
-      bias: float32 [B, 1, 1, S], MASKED at padding.
-      blocks: what else the decoder reads, of each of its blocks; () where the states
-          are all.
+      mask: bool [B, 1, 1, S], False at padding.
+      decoder_inputs: tensors that the decoder reads besides the states; () for none.
     """
 
     states: Any
     source: Any
-    bias: Any
-    blocks: Any = ()
-
-
-class Cache(NamedTuple):
-    """What a step needs of the steps before it. A step consumes the cache it is given:
-    only the one it gives back may be used on.
-
-    Attributes:
-      beams: nested tensors [B, K, ...] that belong to a hypothesis; a search that
-          reorders hypotheses reorders these.
-      shared: nested tensors that belong to the document or to the network; a search
-          hands them on as they are.
-    """
-
-    beams: Any
-    shared: Any
-
-
-class Output(NamedTuple):
-    """The end of the network as a step reads it: the output layer made ready, and what
-    the pointer reads, or ().
-    """
-
-    product: Product
-    pointer: Any
+    mask: Any
+    decoder_inputs: Any = ()
 
 
 class AttentionMap(NamedTuple):
-    """Who read what.
+    """The attention weights of one block.
 
     Attributes:
       block: encoder, self, cross or copy.
-      layer: its number from below; 0 for copy.
-      weights: float32 [B, H, T, S], what each of T tokens read of S.
-      rows, columns: which tokens these are, `source`, `target` or, of columns, `both`
-          for the source with the target behind it.
+      layer: the number of the block from below; 0 for copy.
+      weights: float32 [B, H, T, S], from each of T tokens to each of S tokens.
+      rows: which tokens the rows are, `source` or `target`.
+      columns: which tokens the columns are, `source`, `target` or `both`: the source
+          followed by the target.
     """
 
     block: str
@@ -79,19 +63,18 @@ class AttentionMap(NamedTuple):
 
 
 class Generator(keras.Model):
-    """Source ids in, logits of the summary's next token out: the base of all networks
-    that write.
+    """Computes the logits of the summary's next token from source ids.
 
     A network sets `embedding` (of the source) and calls `add_output` in its
-    constructor; it defines `encode`, `decode`, `start`, `step`, `grow`, `narrow` and
+    constructor. It defines `encode_with_attention`, `decode`, `start`, `step` and
     `encoder_parts`.
 
     Attributes:
-      config: its shape.
-      target_embedding: of what was written; the same layer as `embedding` where source
-          and target share a vocabulary.
-      is_encoder_frozen: whether the encoder stays as it is in training; it then reads
-          without dropout.
+      config: the shape of the network.
+      target_embedding: of the written tokens; the same layer as `embedding` where
+          source and target share a vocabulary.
+      is_encoder_frozen: whether training leaves the encoder as it is. A frozen encoder
+          runs without dropout.
     """
 
     embedding: TokenEmbedding
@@ -113,21 +96,21 @@ class Generator(keras.Model):
 
         Args:
           target_embedding: of the target's tokens.
-          memory_width: of the memory's states.
-          has_bias: whether an untied output layer has one.
-          scale: what a tied output layer multiplies states with.
+          memory_width: the width of the memory's states.
+          has_bias: whether an untied output layer has a bias.
+          scale: the factor of the states before a tied output layer.
         """
-        self.target_embedding, self.output_scale = target_embedding, scale
-        width, size = target_embedding.width, target_embedding.vocabulary_size
-        self.output_layer = (
-            None
-            if self.config.tied_output
-            else Linear(size, use_bias=has_bias, name="output_layer")
-        )
+        self.target_embedding = target_embedding
+        self.output_scale = scale
+        self.output_layer = None
+        if not self.config.tied_output:
+            self.output_layer = Linear(
+                target_embedding.vocabulary_size, use_bias=has_bias, name="output_layer"
+            )
         self.pointer = None
         if self.config.pointer:
             self.pointer = PointerGenerator(
-                width=width,
+                width=target_embedding.width,
                 memory_width=memory_width,
                 has_coverage=self.config.coverage,
                 name="pointer",
@@ -140,71 +123,101 @@ class Generator(keras.Model):
                 part.build((None, None, self.target_embedding.width))
 
     def call(self, source: Any, target: Any, training: bool = False) -> Any:
-        """Teacher forcing: int32 [B, S] and [B, T] (start token first) -> float32
-        logits [B, T, V] of each next token.
+        """Computes the logits of each next token with teacher forcing.
+
+        Args:
+          source: int32 [B, S].
+          target: int32 [B, T], start token first.
+          training: whether dropout is on.
+
+        Returns:
+          float32 [B, T, V].
         """
         return log_probs(self.predict_next(source, target, training=training))
 
     def predict_next(
         self, source: Any, target: Any, training: bool = False
     ) -> Prediction:
-        """Teacher forcing, in the parts that a loss reads; the arguments are those of a
-        call.
-        """
+        """Computes the parts of `call` that a loss reads, with the same arguments."""
         memory = self.encode(source, training=training)
         states, inputs, _ = self.decode(target, memory, training=training)
         logits = self._logits(states)
         if self.pointer is None:
             return Prediction(logits, None, None)
-        reading = self.pointer(
-            states, inputs, memory.source, memory.states, memory.bias[:, 0]
-        )
-        return Prediction(
-            logits,
-            reading,
-            coverage_loss(reading.copy) if self.config.coverage else None,
-        )
+        reading = self._read_source(states, inputs, memory)
+        repetition = coverage_loss(reading.copy) if self.config.coverage else None
+        return Prediction(logits, reading, repetition)
 
     def attention(self, source: Any, target: Any) -> list[AttentionMap]:
-        """What every block reads, teacher-forced: int32 [B, S] and [B, T] (start token
-        first).
+        """The attention maps of all blocks with teacher forcing.
+
+        Args:
+          source: int32 [B, S].
+          target: int32 [B, T], start token first.
         """
-        memory, maps = self.encode_seen(source)
-        states, inputs, read = self.decode(target, memory)
-        if self.pointer is None:
-            return [*maps, *read]
-        copy = self.pointer(
-            states, inputs, memory.source, memory.states, memory.bias[:, 0]
-        ).copy
-        return [
-            *maps,
-            *read,
-            AttentionMap("copy", 0, copy[:, None], "target", "source"),
-        ]
+        memory, encoder_maps = self.encode_with_attention(source)
+        states, inputs, decoder_maps = self.decode(target, memory)
+        maps = [*encoder_maps, *decoder_maps]
+        if self.pointer is not None:
+            copy = self._read_source(states, inputs, memory).copy[:, None]
+            maps.append(AttentionMap("copy", 0, copy, "target", "source"))
+        return maps
 
     def encode(self, source: Any, training: bool = False) -> Memory:
-        """Reads the source once: int32 [B, S] -> Memory."""
-        memory, _ = self.encode_seen(
+        """Encodes a source, int32 [B, S]."""
+        memory, _ = self.encode_with_attention(
             source, training=training and not self.is_encoder_frozen
         )
         return memory
 
-    def encode_seen(
+    def encode_with_attention(
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """`encode`, and what its blocks read."""
+        """Encodes a source, int32 [B, S]; returns the attention maps of the encoder
+        too.
+        """
         raise NotImplementedError
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False
     ) -> tuple[Any, Any, list[AttentionMap]]:
-        """int32 [B, T] -> the decoder's last states and what entered its first block,
-        both [B, T, D], and what its blocks read.
+        """Runs the decoder over a whole target, int32 [B, T].
+
+        Returns:
+          The decoder's last states and the input of its first block, both [B, T, D],
+          and the attention maps of its blocks.
+        """
+        raise NotImplementedError
+
+    def start(
+        self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False
+    ) -> Cache:
+        """Makes the cache of a search that has not written anything.
+
+        Args:
+          memory: of B sources.
+          beams: K.
+          length: the number of steps to make room for.
+          counts_coverage: whether the cache counts coverage even if the network does
+              not read it.
+        """
+        raise NotImplementedError
+
+    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+        """Computes the logits after one more token of each hypothesis.
+
+        Args:
+          tokens: int32 [B, K].
+          cache: of the steps before; must not be used again.
+          index: int32 scalar, the position of the tokens.
+
+        Returns:
+          float32 [B, K, V], and the cache for the next step.
         """
         raise NotImplementedError
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
-        """The layers that read the source and nothing else."""
+        """The layers that only the encoder uses."""
         raise NotImplementedError
 
     def freeze_encoder(self) -> None:
@@ -214,55 +227,63 @@ class Generator(keras.Model):
             part.trainable = False
 
     def coverage_penalty(self, cache: Cache) -> Any:
-        """How little of the source each hypothesis has read, float32 [B, K], at most 0;
-        of a cache that counts it.
+        """The coverage penalty (Wu et al. 2016, equation 14) of each hypothesis, float32
+        [B, K], at most 0; of a cache that counts coverage.
         """
         return coverage_penalty(
-            cache.beams.coverage, cache.shared.output.pointer.source_bias
+            cache.per_beam["coverage"], cache.per_document["pointer"].source_bias
         )
 
-    def start_output(self, memory: Memory) -> Output:
-        """The end of the network as a search needs it, once per search."""
+    def prepare_output(self) -> LinearWeights:
+        """The output layer for `step_output`."""
         if self.output_layer:
-            product = ready(self.output_layer, "float32")
-        else:
-            bias = self.target_embedding.logits_bias
-            table = ops.transpose(self.target_embedding.table) * self.output_scale
-            product = Product(
-                table, () if bias is None else ops.convert_to_tensor(bias)
-            )
-        return Output(
-            product,
-            self.pointer.start(memory.source, memory.states, memory.bias[:, 0])
-            if self.pointer
-            else (),
+            return prepare_linear(self.output_layer, "float32")
+        bias = self.target_embedding.logits_bias
+        return LinearWeights(
+            kernel=ops.transpose(self.target_embedding.table) * self.output_scale,
+            bias=() if bias is None else ops.convert_to_tensor(bias),
         )
+
+    def start_pointer(self, memory: Memory) -> Any:
+        """The source as the pointer reads it, a `PointerMemory`; () without a
+        pointer.
+        """
+        if not self.pointer:
+            return ()
+        source_bias = score_bias(memory.mask)[:, 0]
+        return self.pointer.start(memory.source, memory.states, source_bias)
 
     def start_coverage(
         self, memory: Memory, beams: int, *, counts_coverage: bool
     ) -> Any:
-        """No coverage yet, float32 [B, K, S]; () where nobody counts it."""
+        """Zeros, float32 [B, K, S]; () where coverage is not counted."""
         if not (counts_coverage or self.config.coverage):
             return ()
         batch, length = ops.shape(memory.source)
         return ops.zeros((batch, beams, length), dtype="float32")
 
-    def step_output(
-        self, states: Any, inputs: Any, output: Output, coverage: Any
-    ) -> tuple[Any, Any]:
-        """float32 logits [B, K, V] of states and inputs [B, K, D], and the coverage
-        after them.
+    def step_output(self, states: Any, inputs: Any, cache: Cache) -> tuple[Any, Any]:
+        """Computes the logits of a step.
+
+        Args:
+          states: [B, K, D], the decoder's last states.
+          inputs: [B, K, D], the input of its first block.
+          cache: of the steps before.
+
+        Returns:
+          float32 [B, K, V], and the coverage after this step.
         """
         batch, beams, width = ops.shape(states)
         rows = ops.reshape(states, (-1, width))
+        logits = multiply(rows, cache.shared["output"])
         logits = ops.reshape(
-            multiply(rows, output.product),
-            (batch, beams, self.target_embedding.vocabulary_size),
+            logits, (batch, beams, self.target_embedding.vocabulary_size)
         )
-        return (
-            self.pointer.step(logits, states, inputs, output.pointer, coverage)
-            if self.pointer
-            else (logits, coverage)
+        coverage = cache.per_beam["coverage"]
+        if not self.pointer:
+            return logits, coverage
+        return self.pointer.step(
+            logits, states, inputs, cache.per_document["pointer"], coverage
         )
 
     def _logits(self, states: Any) -> Any:
@@ -271,3 +292,9 @@ class Generator(keras.Model):
         return self.target_embedding.logits(
             states * self.output_scale, self.compute_dtype
         )
+
+    def _read_source(self, states: Any, inputs: Any, memory: Memory) -> Any:
+        """What the pointer reads for whole targets, a `Reading`."""
+        assert self.pointer is not None
+        source_bias = score_bias(memory.mask)[:, 0]
+        return self.pointer(states, inputs, memory.source, memory.states, source_bias)

@@ -2,39 +2,22 @@
 pointer-generator output (See et al. 2017).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 from keras import ops
 
+from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
 from precis.model.network.blocks import DecoderBlock
 from precis.model.network.config import TransformerConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
-from precis.model.network.decoder_step import (
-    BlockWeights,
-    Source,
-    read_source,
-    ready_weights,
-    step_decoder_block,
-)
+from precis.model.network.decoder_step import arrange_source, step_decoder_block
 from precis.model.network.encoder import add_encoder, read_tokens
-from precis.model.network.generator import (
-    AttentionMap,
-    Cache,
-    Generator,
-    Memory,
-    Output,
-)
-from precis.model.network.kv_cache import (
-    Past,
-    grow_past,
-    narrow_past,
-    open_slots,
-    start_past,
-)
+from precis.model.network.generator import AttentionMap, Generator, Memory
 from precis.model.network.layers import (
     look_ahead_mask,
     make_norm,
+    padding_mask,
     score_bias,
 )
 from precis.model.network.positions import (
@@ -42,37 +25,7 @@ from precis.model.network.positions import (
     TokenEmbedding,
     make_relative,
 )
-
-
-class Beams(NamedTuple):
-    """What belongs to a hypothesis.
-
-    Attributes:
-      readable: float32 [B, K, M], 0 where a hypothesis may read a slot and MASKED where
-          not.
-      coverage: float32 [B, K, S], or () where nobody counts it.
-    """
-
-    readable: Any
-    coverage: Any
-
-
-class Shared(NamedTuple):
-    """The shared part of the cache.
-
-    Attributes:
-      past: keys and values that the hypotheses wrote.
-      source: keys and values of the source, of each block.
-      source_bias: float32 [B, 1, 1, S].
-      weights: of each block, made ready.
-      output: the end of the network.
-    """
-
-    past: Past
-    source: tuple[Source, ...]
-    source_bias: Any
-    weights: tuple[BlockWeights, ...]
-    output: Output
+from precis.model.network.prepared_weights import prepare_decoder_block
 
 
 class Transformer(Generator):
@@ -140,16 +93,13 @@ class Transformer(Generator):
         self.built = True
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
-        """As in `Generator`; an embedding that the decoder reads too is none of them."""
-        own = [] if self.config.shared_embedding else [self.embedding]
-        optional = [
-            part
-            for part in (self.encoder_positions, self.encoder_norm)
-            if part is not None
-        ]
-        return [*own, self.source_input, *self.encoder, *optional]
+        """As in `Generator`; without an embedding that the decoder uses too."""
+        parts = [] if self.config.shared_embedding else [self.embedding]
+        parts += [self.source_input, *self.encoder]
+        optional = (self.encoder_positions, self.encoder_norm)
+        return parts + [part for part in optional if part is not None]
 
-    def encode_seen(
+    def encode_with_attention(
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """As in `Generator`."""
@@ -157,136 +107,102 @@ class Transformer(Generator):
         if self.convolutional_gate:
             states = self.convolutional_gate(states, bias, training=training)
         maps = [
-            AttentionMap("encoder", layer, one, "source", "source")
-            for layer, one in enumerate(weights)
+            AttentionMap("encoder", layer, block_weights, "source", "source")
+            for layer, block_weights in enumerate(weights)
         ]
-        return Memory(states, source, bias), maps
+        return Memory(states, source, padding_mask(source, self.config.pad_id)), maps
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False
     ) -> tuple[Any, Any, list[AttentionMap]]:
         """As in `Generator`."""
-        states = inputs = self.target_input(
-            self.target_embedding(target), training=training
-        )
+        inputs = self.target_input(self.target_embedding(target), training=training)
         length = ops.shape(target)[1]
-        own_bias = score_bias(look_ahead_mask(length))
+        self_bias = score_bias(look_ahead_mask(length))
         if self.decoder_positions:
             positions = ops.arange(length, dtype="int32")
-            own_bias = own_bias + self.decoder_positions(positions, positions)
-        maps = []
+            self_bias = self_bias + self.decoder_positions(positions, positions)
+        source_bias = score_bias(memory.mask)
+        states, maps = inputs, []
         for layer, block in enumerate(self.decoder):
-            states, own, cross = block(
-                states, memory.states, own_bias, memory.bias, training=training
+            states, self_weights, cross_weights = block(
+                states, memory.states, self_bias, source_bias, training=training
             )
             maps += [
-                AttentionMap("self", layer, own, "target", "target"),
-                AttentionMap("cross", layer, cross, "target", "source"),
+                AttentionMap("self", layer, self_weights, "target", "target"),
+                AttentionMap("cross", layer, cross_weights, "target", "source"),
             ]
-        return self._normed(states), inputs, maps
+        return self._norm_last(states), inputs, maps
 
     def start(
         self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False
     ) -> Cache:
-        """An empty past of `beams` hypotheses with room for `length` tokens."""
-        readable, past = start_past(
+        """As in `Generator`."""
+        attention_mask, kv_cache = start_kv_cache(
             [block.self_attention for block in self.decoder],
             batch=ops.shape(memory.source)[0],
             beams=beams,
             length=length,
         )
-        shared = Shared(
-            past=past,
-            source=tuple(
-                read_source(block.cross_attention, memory.states)
-                for block in self.decoder
-            ),
-            source_bias=memory.bias,
-            weights=tuple(ready_weights(block) for block in self.decoder),
-            output=self.start_output(memory),
+        source = tuple(
+            arrange_source(*block.cross_attention.keys_values(memory.states))
+            for block in self.decoder
         )
+        coverage = self.start_coverage(memory, beams, counts_coverage=counts_coverage)
         return Cache(
-            Beams(
-                readable,
-                self.start_coverage(memory, beams, counts_coverage=counts_coverage),
-            ),
-            shared,
-        )
-
-    def grow(self, cache: Cache, *, written: Any, more: int) -> Cache:
-        """The cache after `written` tokens with room for `more`."""
-        heads = self.decoder[0].self_attention.heads
-        readable, past = grow_past(
-            cache.beams.readable,
-            cache.shared.past,
-            heads=heads,
-            written=written,
-            more=more,
-        )
-        return Cache(
-            cache.beams._replace(readable=readable), cache.shared._replace(past=past)
-        )
-
-    def narrow(self, cache: Cache, documents: Any) -> Cache:
-        """The cache of some of the documents, int32 [N]."""
-        shared = cache.shared
-        past = narrow_past(
-            shared.past, documents, batch=ops.shape(cache.beams.readable)[0]
-        )
-        beams, source, bias, pointer = choose(
-            (cache.beams, shared.source, shared.source_bias, shared.output.pointer),
-            documents,
-        )
-        output = shared.output._replace(pointer=pointer)
-        return Cache(
-            beams,
-            shared._replace(past=past, source=source, source_bias=bias, output=output),
+            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_document={
+                "kv_cache": kv_cache,
+                "source": source,
+                "source_mask": memory.mask,
+                "pointer": self.start_pointer(memory),
+            },
+            shared={
+                "blocks": tuple(prepare_decoder_block(block) for block in self.decoder),
+                "output": self.prepare_output(),
+            },
         )
 
     def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
-        """Logits after one more token of each hypothesis: int32 [B, K] at position
-        `index` -> float32 [B, K, V].
-        """
-        shared, width = cache.shared, self.config.decoder.width
+        """As in `Generator`."""
         batch, beams = ops.shape(tokens)
-        readable, place = open_slots(cache.beams.readable, shared.past, index)
-        own_bias = readable[:, None]
+        width = self.config.decoder.width
+        kv_cache = cache.per_document["kv_cache"]
+        attention_mask, slot_rows = open_slots(
+            cache.per_beam["attention_mask"], kv_cache, index
+        )
+        self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
         if self.decoder_positions:
-            own_bias = own_bias + self.decoder_positions(
-                ops.reshape(index, (1, 1)), shared.past.positions
-            )
+            position = ops.reshape(index, (1, 1))
+            self_bias = self_bias + self.decoder_positions(position, kv_cache.positions)
+        source_bias = score_bias(cache.per_document["source_mask"])
+
         inputs = self.target_input.at(self.target_embedding(tokens), index)  # [B, K, D]
         states = ops.reshape(inputs, (batch * beams, width))
-        own = []
-        for block, weights, past, source in zip(
-            self.decoder, shared.weights, shared.past.own, shared.source, strict=True
-        ):
-            states, filled = step_decoder_block(
+        self_keys, self_values = [], []
+        for layer, block in enumerate(self.decoder):
+            states, keys, values = step_decoder_block(
                 block,
-                weights,
+                cache.shared["blocks"][layer],
                 states,
-                own=past,
-                own_bias=own_bias,
-                source=source,
-                source_bias=shared.source_bias,
-                place=place,
+                self_keys=kv_cache.self_keys[layer],
+                self_values=kv_cache.self_values[layer],
+                self_bias=self_bias,
+                slot_rows=slot_rows,
+                source=cache.per_document["source"][layer],
+                source_bias=source_bias,
             )
-            own.append(filled)
-        states = ops.reshape(self._normed(states), (batch, beams, width))
-        logits, coverage = self.step_output(
-            states, inputs, shared.output, cache.beams.coverage
-        )
+            self_keys.append(keys)
+            self_values.append(values)
+        states = ops.reshape(self._norm_last(states), (batch, beams, width))
+        logits, coverage = self.step_output(states, inputs, cache)
+
+        kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
         return logits, Cache(
-            Beams(readable, coverage),
-            shared._replace(past=shared.past._replace(own=tuple(own))),
+            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_document={**cache.per_document, "kv_cache": kv_cache},
+            shared=cache.shared,
         )
 
-    def _normed(self, states: Any) -> Any:
+    def _norm_last(self, states: Any) -> Any:
         return self.decoder_norm(states) if self.decoder_norm else states
-
-
-def choose(tensors: Any, documents: Any) -> Any:
-    """Of nested tensors [B, ...] some of the documents, int32 [N]."""
-    return keras.tree.map_structure(
-        lambda tensor: ops.take(tensor, documents, axis=0), tensors
-    )

@@ -17,6 +17,7 @@ import keras
 from keras import ops
 
 from precis.model.backend import has_static_shapes, with_unknown_size
+from precis.model.cache import grow, reorder_beams, select_documents
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.rules import (
     LOWEST_SCORE,
@@ -127,16 +128,12 @@ def beam_search(
         )
         finished = _keep_finished(state, candidates, bonus, config, special.end_id)
         tokens, log_probs, parent = _keep_live(state, candidates, special.end_id)
-        own = keras.tree.map_structure(
-            lambda past: _gather(past, _across_groups(parent, groups)), cache.beams
-        )
+        cache = reorder_beams(cache, _across_groups(parent, groups))
         index = state.index + 1
         done = ops.logical_or(
             state.done, _is_decided(finished, log_probs, index, config)
         )
-        return _State(
-            index, tokens, log_probs, finished, done, cache._replace(beams=own)
-        )
+        return _State(index, tokens, log_probs, finished, done, cache)
 
     def run(state: _State, end: Any) -> _State:
         """Takes steps until `end` tokens are written or every document is done."""
@@ -156,7 +153,7 @@ def beam_search(
         for begin in range(SEGMENT, length, SEGMENT):
             state = run(state, begin)
             state = state._replace(
-                cache=network.grow(
+                cache=grow(
                     state.cache, written=begin, more=min(SEGMENT, length - begin)
                 )
             )
@@ -206,9 +203,7 @@ def _run_smaller_and_smaller(
         state, documents = _leave(state, documents, network, config)
         # Also behind the last segment, where it is not needed: one of many, and the
         # loop stays one.
-        state = state._replace(
-            cache=network.grow(state.cache, written=end, more=SEGMENT)
-        )
+        state = state._replace(cache=grow(state.cache, written=end, more=SEGMENT))
         return _Search(state, documents, found)
 
     search = _Search(state, ops.arange(batch, dtype="int32"), rank(state))
@@ -244,7 +239,7 @@ def _leave(
             log_probs,
             finished,
             done,
-            network.narrow(state.cache, stay),
+            select_documents(state.cache, stay),
         )
         return smaller, ops.take(documents, stay, axis=0)
 
