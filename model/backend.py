@@ -1,10 +1,9 @@
-"""What TensorFlow needs said in its own words, so that layers and search can speak
-`keras.ops`: the one file that knows the backend.
+"""The operations that differ between backends. Layers and search use `keras.ops` and
+this file, which alone knows the backend.
 
-A decoding loop writes into buffers row by row, without a copy of what is there already.
-On TensorFlow a write changes the buffer itself, so a buffer that was written to must
-not be read again; the one that `write_rows` gives back is the one to go on with.
-`tensor_scatter_nd_update` would copy all of it at each step.
+A decoding loop writes into buffers row by row, without copying the other rows. On
+TensorFlow a write changes the buffer itself, so only the result of `write_rows` may be
+used afterwards. `tensor_scatter_nd_update` would copy the whole buffer at each step.
 """
 
 from typing import Any
@@ -14,28 +13,28 @@ from keras import ops
 
 
 def has_static_shapes() -> bool:
-    """Whether shapes must be known when a search is compiled."""
+    """Whether the backend compiles a search for tensors of known shapes only."""
     return keras.backend.backend() != "tensorflow"
 
 
 def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
-    """The same tensor, an axis of which is not known before it runs: for what a loop
-    makes larger or smaller.
+    """The same tensor with one axis of unknown size in a graph.
+
+    A loop needs this for tensors that it makes larger or smaller. A scalar is returned
+    as it is.
     """
     if has_static_shapes() or not tensor.shape:
         return tensor
     import tensorflow as tf
 
+    if tf.executing_eagerly():
+        return tensor
     shape = [None if place == axis else size for place, size in enumerate(tensor.shape)]
-    return (
-        tensor
-        if tf.executing_eagerly()
-        else tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
-    )
+    return tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
 
 
 def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
-    """A buffer of zeros of its own: never a constant that others share."""
+    """Allocates a buffer of zeros; never a constant that a graph shares."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -44,7 +43,7 @@ def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
 
 
 def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
-    """The buffer [N, ...] with the given rows, int32 [M], replaced by values [M, ...]."""
+    """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -53,8 +52,9 @@ def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
 
 
 def add_bias(rows: Any, bias: Any) -> Any:
-    """Rows [N, O] plus a bias [O]; in this form TensorFlow's graph optimizer fuses
-    product, bias and activation.
+    """Adds a bias [O] to rows [N, O].
+
+    In this form TensorFlow's graph optimizer fuses product, bias and activation.
     """
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -66,19 +66,19 @@ def add_bias(rows: Any, bias: Any) -> Any:
 def keep_mask(
     shape: tuple[Any, ...], rate: float, seeds: keras.random.SeedGenerator
 ) -> Any:
-    """What dropout multiplies with, float32: 0 for a share `rate` of the values at
-    random, 1 / (1 - rate) for the others.
+    """The factors of dropout, float32: 0 for a share `rate` of the values at random,
+    1 / (1 - rate) for the others.
 
-    On TensorFlow, 16 random bits decide about each value, a quarter of the work of a
-    random float32 for each; the rate is rounded to 1/65536.
+    On TensorFlow 16 random bits decide about each value, a quarter of the work of a
+    random float32. The rate is rounded to 1/65536.
     """
     if keras.backend.backend() != "tensorflow":
-        return ops.cast(
-            keras.random.bernoulli(shape, 1.0 - rate, seed=seeds), "float32"
-        ) / (1.0 - rate)
+        kept = keras.random.bernoulli(shape, 1.0 - rate, seed=seeds)
+        return ops.cast(kept, "float32") / (1.0 - rate)
     import tensorflow as tf
 
-    size, dropped = tf.reduce_prod(shape), min(round(rate * 65536), 65535)
+    size = tf.reduce_prod(shape)
+    dropped = min(round(rate * 65536), 65535)
     bits = tf.random.stateless_uniform(
         [(size + 3) // 4],
         tf.cast(seeds.next(), "int32"),

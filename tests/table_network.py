@@ -2,9 +2,9 @@
 finds over it with the plain search.
 
 The logits of a document depend on the step, the last token and a fingerprint of all
-tokens so far. The fingerprint is read from the KV cache, where the tokens are the keys: a cache
-that follows the wrong hypothesis, belongs to another document or has no room gives other
-logits.
+tokens so far. The fingerprint is read from the KV cache, where the tokens are the keys:
+a cache that follows the wrong hypothesis, belongs to another document or has no room
+gives other logits.
 """
 
 import dataclasses
@@ -126,9 +126,9 @@ def coverage_of_cache(cache: Cache) -> Any:
     return cache.per_beam["coverage"]
 
 
-def fingerprint(read: plain_search.Tokens) -> int:
+def fingerprint(tokens: plain_search.Tokens) -> int:
     total = 0
-    for place, token in enumerate(read):
+    for place, token in enumerate(tokens):
         total += (token + 1) * WEIGHTS[place % len(WEIGHTS)]
     return total % PRINTS
 
@@ -141,11 +141,13 @@ def plain_logits(tables: Tables, document: int, start_id: int) -> plain_search.L
     table, prints = (part[document].tolist() for part in tables)
 
     def logits_after(tokens: plain_search.Tokens) -> list[float]:
-        read = (start_id, *tokens)
+        history = (start_id, *tokens)
         return [
             a + b
             for a, b in zip(
-                table[len(tokens)][read[-1]], prints[fingerprint(read)], strict=True
+                table[len(tokens)][history[-1]],
+                prints[fingerprint(history)],
+                strict=True,
             )
         ]
 
@@ -160,6 +162,13 @@ def random_tables(
     return rng.normal(0, scale, shapes[0]).astype("float32"), rng.normal(
         0, 1, shapes[1]
     ).astype("float32")
+
+
+def ending_tables(documents, length, size, *, seed):
+    """Tables where documents are decided at different steps."""
+    table, prints = random_tables(documents, length, size, seed=seed, scale=3.0)
+    table[:, :, :, 1] += np.linspace(-4, 6, documents, dtype="float32")[:, None, None]
+    return table, prints
 
 
 def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables:
@@ -286,7 +295,7 @@ def plain_search_of(
 
 
 def check(
-    found: Any,
+    results: Any,
     expected: list[plain_search.SearchResult],
     document: int,
     special: SpecialTokens,
@@ -295,7 +304,9 @@ def check(
     """Row `document` of found hypotheses equals a list; places beyond the list hold
     nothing that can be written.
     """
-    tokens, scores, log_probs, finished = (np.asarray(part)[document] for part in found)
+    tokens, scores, log_probs, finished = (
+        np.asarray(part)[document] for part in results
+    )
     length = tokens.shape[1]
     assert len(expected) <= len(tokens)
     for place, hypothesis in enumerate(expected):

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import ops
 
 from precis.model.network.build import build_network
-from precis.model.search import beam
+from precis.model.search import compaction
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.greedy import greedy_search
@@ -72,10 +72,10 @@ def forced_logits(network, document):
     target, rows = every_summary(
         START, [token for token in range(9) if token not in (PAD, START, END)], 5
     )
-    said = np.asarray(
+    logits = np.asarray(
         network(np.repeat(SOURCE[document : document + 1], len(target), axis=0), target)
     )
-    return lambda tokens: said[rows[tokens], len(tokens)]
+    return lambda tokens: logits[rows[tokens], len(tokens)]
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -132,7 +132,7 @@ def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
     """Eagerly and in one graph; with room made in pieces, so that documents that are
     done leave.
     """
-    monkeypatch.setattr(beam, "SEGMENT", segment)
+    monkeypatch.setattr(compaction, "SEGMENT", segment)
     network = make(variant)
     config = SearchConfig(
         beam_width=4,
@@ -141,7 +141,7 @@ def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
         max_summary_tokens=5,
         no_repeat_ngram=2,
     )
-    found = search_network(network, SOURCE, config)
+    results = search_network(network, SOURCE, config)
     compiled = tf.function(
         lambda source: search_network(network, source, config), autograph=False
     )(tf.constant(SOURCE))
@@ -149,13 +149,13 @@ def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
         expected = plain_search.beam_search(
             forced_logits(network, document), config=config, special=SPECIAL
         ).hypotheses
-        check(found, expected, document, SPECIAL)
+        check(results, expected, document, SPECIAL)
         check(compiled, expected, document, SPECIAL)
 
 
 def test_greedy_search_by_the_definition(network):
     config = SearchConfig(max_summary_tokens=5, no_repeat_ngram=2)
-    found = search_network(network, SOURCE, config, greedy_search)
+    results = search_network(network, SOURCE, config, greedy_search)
     compiled = tf.function(
         lambda source: search_network(network, source, config, greedy_search),
         autograph=False,
@@ -164,7 +164,7 @@ def test_greedy_search_by_the_definition(network):
         expected = plain_search.greedy_search(
             forced_logits(network, document), config=config, special=SPECIAL
         )
-        check(found, [expected], document, SPECIAL)
+        check(results, [expected], document, SPECIAL)
         check(compiled, [expected], document, SPECIAL)
 
 

@@ -11,7 +11,7 @@ from keras import ops
 from precis.model.cache import grow, reorder_beams, select_documents
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import coverage_loss, coverage_penalty
-from precis.model.search import beam
+from precis.model.search import compaction
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.greedy import greedy_search
@@ -43,7 +43,9 @@ SPECIAL = SpecialTokens(
 def copies_of(network, source, target):
     """The copy distributions of the teacher-forced call, [B, T, S]."""
     (copy,) = [
-        seen for seen in network.attention(source, target) if seen.block == "copy"
+        attention_map
+        for attention_map in network.attention(source, target)
+        if attention_map.block == "copy"
     ]
     return np.asarray(copy.weights)[:, 0]
 
@@ -93,13 +95,13 @@ def test_a_network_says_what_it_read_again(variant):
         network_of(variant),
         copies_of(network_of(variant), SOURCE, TARGET),
     )
-    found = np.asarray(network.predict_next(SOURCE, TARGET).coverage_loss)
+    results = np.asarray(network.predict_next(SOURCE, TARGET).coverage_loss)
     for row, t in np.ndindex(TARGET.shape):
         before = copies[row, :t].sum(0)
-        assert found[row, t] == pytest.approx(
+        assert results[row, t] == pytest.approx(
             np.minimum(copies[row, t], before).sum(), abs=1e-5
         )
-    assert found[:, 0].tolist() == [0.0, 0.0] and found[:, 1:].min() > 0.05
+    assert results[:, 0].tolist() == [0.0, 0.0] and results[:, 1:].min() > 0.05
 
 
 @pytest.mark.parametrize("variant", ["plain", *KINDS])
@@ -117,15 +119,15 @@ def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
     """
     fresh = make_network(variant, coverage=False)
     network = make_network(variant)
-    own = {weight.path: weight for weight in fresh.weights}
-    (more,) = [weight for weight in network.weights if weight.path not in own]
-    assert more.path.endswith("pointer/coverage_weight") and more.shape == ()
+    old = {weight.path: weight for weight in fresh.weights}
+    (new,) = [weight for weight in network.weights if weight.path not in old]
+    assert new.path.endswith("pointer/coverage_weight") and new.shape == ()
     for weight in network.weights:
-        weight.assign(own[weight.path] if weight.path in own else 0.0)
+        weight.assign(old[weight.path] if weight.path in old else 0.0)
     np.testing.assert_allclose(
         network(SOURCE, TARGET), fresh(SOURCE, TARGET), atol=1e-5
     )
-    more.assign(-2.0)
+    new.assign(-2.0)
     assert (
         np.abs(
             np.asarray(network(SOURCE, TARGET)) - np.asarray(fresh(SOURCE, TARGET))
@@ -158,7 +160,7 @@ def test_a_search_counts_what_each_hypothesis_read(variant):
         np.testing.assert_allclose(cache.per_beam["coverage"], expected, atol=1e-5)
         readable = DOCUMENTS[rows] != PAD
         penalty = [
-            [np.log(np.minimum(one[text], 1)).sum() for one in ranked]
+            [np.log(np.minimum(row[text], 1)).sum() for row in ranked]
             for ranked, text in zip(expected, readable, strict=True)
         ]
         np.testing.assert_allclose(
@@ -188,16 +190,16 @@ def plain_parts(network, document, *, length):
         every_summary(START, LIVE, length),
     )
     sources = np.repeat(source, len(target), axis=0)
-    said, copies = (
+    logits, copies = (
         np.asarray(network(sources, target)),
         copies_of(network, sources, target).astype("float64"),
     )
 
     def coverage(tokens):
-        read = copies[rows[tokens], : len(tokens) + 1].sum(0)[source[0] != PAD]
-        return float(np.log(np.minimum(read, 1)).sum())
+        total = copies[rows[tokens], : len(tokens) + 1].sum(0)[source[0] != PAD]
+        return float(np.log(np.minimum(total, 1)).sum())
 
-    return lambda tokens: said[rows[tokens], len(tokens)], coverage
+    return lambda tokens: logits[rows[tokens], len(tokens)], coverage
 
 
 def search(network, config):
@@ -229,16 +231,18 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
         coverage_penalty=0.7,
         unfinished=unfinished,
     )
-    found = search(network, config)
+    results = search(network, config)
     for document in range(3):
         logits, coverage = plain_parts(network, document, length=3)
         expected = plain_search.all_hypotheses(
             logits, config=config, special=SPECIAL, coverage=coverage
         )
-        check(found, expected, document, SPECIAL, tolerance=2e-4)
+        check(results, expected, document, SPECIAL, tolerance=2e-4)
         without = plain_search.all_hypotheses(logits, config=config, special=SPECIAL)
         # The penalty does choose; of a source of one token all is read always.
-        is_other = [one.tokens for one in expected] != [one.tokens for one in without]
+        is_other = [each.tokens for each in expected] != [
+            each.tokens for each in without
+        ]
         assert len(expected) == 40 and is_other == (document < 2)
 
 
@@ -258,7 +262,7 @@ def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
     """Eagerly, or one of them compiled; with room made in pieces, so that documents
     that are done leave.
     """
-    monkeypatch.setattr(beam, "SEGMENT", 2)
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
     network = network_of(variant)
     settings = {
         "max_summary_tokens": 5,
@@ -267,7 +271,7 @@ def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
         "diversity_penalty": 0.2,
     }
     config = SearchConfig(beam_width=width, beam_groups=groups, **settings)
-    found = (
+    results = (
         tf.function(lambda: search(network, config), autograph=False)()
         if width == 3
         else search(network, config)
@@ -277,7 +281,7 @@ def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
         expected = plain_search.beam_search(
             logits, config=config, special=SPECIAL, coverage=coverage
         ).hypotheses
-        check(found, expected, document, SPECIAL, tolerance=2e-4)
+        check(results, expected, document, SPECIAL, tolerance=2e-4)
 
 
 @pytest.mark.parametrize("variant", COVERED)
@@ -287,13 +291,13 @@ def test_greedy_search_of_a_network_that_was_trained_with_coverage(variant):
         network_of(variant),
         SearchConfig(beam_width=1, max_summary_tokens=5, no_repeat_ngram=0),
     )
-    found = greedy_search(
+    results = greedy_search(
         network, network.encode(DOCUMENTS), batch=3, config=config, special=SPECIAL
     )
     for document in range(3):
         logits, _ = plain_parts(network, document, length=5)
         check(
-            found,
+            results,
             [plain_search.greedy_search(logits, config=config, special=SPECIAL)],
             document,
             SPECIAL,

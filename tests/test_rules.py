@@ -10,12 +10,8 @@ import pytest
 from keras import ops
 
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.rules import (
-    completes_ngram,
-    is_possible,
-    length_penalty,
-    score_next,
-)
+from precis.model.search.constraints import completes_ngram, score_next
+from precis.model.search.scores import is_possible, length_penalty
 from tests import plain_search
 
 NONE = SearchConfig(max_summary_tokens=8, no_repeat_ngram=0)
@@ -147,7 +143,7 @@ def test_ngrams_by_loops(order):
     rows = np.random.default_rng(order).integers(0, 3, (4, 5, 13)).astype("int32")
     hits = Counter()
     for index in range(13):
-        found = np.asarray(
+        actual = np.asarray(
             completes_ngram(
                 ops.convert_to_tensor(rows),
                 ops.convert_to_tensor(index, "int32"),
@@ -164,7 +160,7 @@ def test_ngrams_by_loops(order):
                 order - 1 <= place <= index
                 and past[place - order + 1 : place + 1] == newest
             )
-            assert bool(found[b, k, place]) == stands
+            assert bool(actual[b, k, place]) == stands
             hits[stands] += 1
     assert min(hits.values()) >= 30 and len(hits) == 2
 

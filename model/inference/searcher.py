@@ -19,8 +19,9 @@ from precis.model.inference.batches import (
 from precis.model.network.generator import Generator
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
+from precis.model.search.contract import Hypotheses
 from precis.model.search.greedy import greedy_search
-from precis.model.search.rules import Hypotheses, is_possible
+from precis.model.search.scores import is_possible
 
 
 class Searcher:

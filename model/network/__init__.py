@@ -1,24 +1,36 @@
-"""Networks: `generator` is what all that write share, `transformer`, `decoder_only` and
-`recurrent` are the kinds, `build` makes one.
+"""Networks, in keras.ops.
 
-`layers`, `positions`, `pointer` and `convolutional_gate` are the parts; `decoder_step` and `kv_cache` the
-decoder's inner loop as searches run it, `gradients` what has one written by
-hand.
+build.py               makes a network from its configuration
+config.py              the configurations
+generator.py           the base of all networks that write summaries
+transformer.py         encoder-decoder
+decoder_only.py        one stack of blocks for source and summary
+recurrent.py           GRU or LSTM with attention
+encoder.py             an encoder alone, or the encoder of a Transformer
+extractor.py           scores sentences from their vectors
+layers.py              linear layers, norms, attention, feed-forward, blocks, masks
+positions.py           token embeddings and positions
+pointer.py             the pointer-generator output
+convolutional_gate.py  filters the states of an encoder
+prediction.py          the next tokens of whole targets, as a loss reads them
+gradients.py           attention and norm with gradients written by hand
+decoder_step.py        one step through a block, as a search runs it
+prepared_weights.py    the linear layers that such a step multiplies with
 
-Every network meets one contract, so that search, training and export never ask which
-one it is:
+A network that writes summaries meets one contract, so that search, training and export
+never ask for its kind:
 
-    encode(source, training) -> memory            source int32 [B, S]
-    start(memory, beams, length) -> Cache         room for `length` steps of `beams` hypotheses; counts_coverage=True counts what is read
-    step(tokens, cache, index) -> logits, Cache   tokens int32 [B, K], logits float32 [B, K, V]; consumes the cache it is given
-    grow(cache, written, more) -> Cache           after `written` steps, room for `more`
-    narrow(cache, documents) -> Cache             of some of the documents, int32 [N]
-    call(source, target, training) -> logits      teacher forcing; target int32 [B, T], logits float32 [B, T, V]
-    predict_next(source, target, training)        the same in the parts that a loss reads
-    attention(source, target)                     what every block reads
+    encode(source, training) -> memory              source int32 [B, S]
+    start(memory, beams, length, counts_coverage) -> cache      room for `length` steps
+    step(tokens, cache, index) -> logits, cache     int32 [B, K] -> float32 [B, K, V]
+    call(source, target, training) -> logits        int32 [B, T] -> float32 [B, T, V]
+    predict_next(source, target, training)          the parts of `call` for a loss
+    attention(source, target)                       the attention maps of all blocks
 
-A cache has `beams`, tensors [B, K, ...] that a search reorders with its hypotheses, and
-`shared`, which it hands on as it is. Logits are unnormalised log-probabilities. Shapes:
-B batch, S source, T target, H heads, D width, F feed-forward, V vocabulary, K beams.
-Masks are boolean and True means "may be read".
+`call`, `predict_next` and `attention` are teacher-forced. The cache is a
+`model.cache.Cache`; a step consumes the cache that it is given. Logits are unnormalised
+log-probabilities.
+
+Shapes: B batch, S source, T target, H heads, D width, F feed-forward, V vocabulary, K
+beams, M slots of a KV cache. Masks are boolean; True may be read.
 """

@@ -227,8 +227,13 @@ class Generator(keras.Model):
             part.trainable = False
 
     def coverage_penalty(self, cache: Cache) -> Any:
-        """The coverage penalty (Wu et al. 2016, equation 14) of each hypothesis, float32
-        [B, K], at most 0; of a cache that counts coverage.
+        """Computes the coverage penalty (Wu et al. 2016, equation 14).
+
+        Args:
+          cache: counts coverage.
+
+        Returns:
+          float32 [B, K], at most 0.
         """
         return coverage_penalty(
             cache.per_beam["coverage"], cache.per_document["pointer"].source_bias

@@ -1,7 +1,17 @@
-"""Search: `beam` keeps the best hypotheses, `greedy` the single most likely token;
-`rules` says which token may come next, `top_k` finds the best tokens, `config` holds
-the settings.
+"""Search: finds the most likely summaries of a batch of documents.
 
-A search is a pure function over a shaped state; it knows a network only by its `start`
-and `step`.
+beam.py         beam search
+greedy.py       greedy search
+state.py        the state of a beam search: live and finished hypotheses
+candidates.py   the best continuations of the live hypotheses
+finished.py     the finished hypotheses, and the final ranking
+compaction.py   segments of steps, and dropping finished documents between them
+constraints.py  which token may come next
+scores.py       the length penalty, the scores of next tokens
+top_k.py        the best tokens of a large vocabulary
+contract.py     what a search needs of a network, and what it returns
+config.py       the settings
+
+A search knows a network by its `encode`, `start` and `step` alone, and handles its
+cache with the functions of `model.cache`.
 """

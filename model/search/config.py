@@ -1,6 +1,4 @@
-"""How summaries are searched, as frozen configuration objects; an imported bundle
-carries them.
-"""
+"""The settings of a search; an imported bundle carries its own."""
 
 import dataclasses
 
@@ -23,16 +21,19 @@ class SearchConfig:
     n_best: int = flag(1, "summaries kept for each document, best first")
     length_penalty: float = flag(
         1.0,
-        "alpha, the strength of the length penalty: 0 is none, larger values favour longer summaries",
+        "alpha, the strength of the length penalty: 0 is none, larger values favour "
+        "longer summaries",
     )
     length_penalty_form: str = flag(
         "wu",
-        "what the log-probability of a summary of n pieces is divided by: wu ((5 + n) / 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
+        "what the log-probability of a summary of n pieces is divided by: "
+        "wu ((5 + n) / 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
         choices=LENGTH_PENALTIES,
     )
     coverage_penalty: float = flag(
         0.0,
-        "beta of Wu et al. 2016: larger values favour summaries that read all of the source; 0 is off",
+        "beta of Wu et al. 2016: larger values favour summaries that read all of the "
+        "source; 0 is off",
     )
     min_summary_tokens: int = flag(0, "pieces before the end is allowed")
     max_summary_tokens: int = flag(128, "pieces after which a summary is cut")
@@ -41,31 +42,37 @@ class SearchConfig:
     )
     repetition_penalty: float = flag(
         1.0,
-        "log-probabilities of pieces that were written are multiplied by this (Keskar et al. 2019)",
+        "log-probabilities of pieces that were written are multiplied by this "
+        "(Keskar et al. 2019)",
     )
     repetition_penalty_form: str = flag(
         "log_probs",
-        "what the repetition penalty multiplies: log_probs, or logits, which it divides where they are positive",
+        "what the repetition penalty multiplies: log_probs, or logits, which it "
+        "divides where they are positive",
         choices=REPETITION_PENALTIES,
     )
     early_stopping: str = flag(
         "never",
-        "when a document is done: never before no hypothesis can still win; first_k once beam_width have finished; "
+        "when a document is done: never before no hypothesis can still win; "
+        "first_k once beam_width have finished; "
         "bound once the best live one, ended now, would not win",
         choices=EARLY_STOPPING,
     )
     unfinished: str = flag(
         "last",
-        "summaries cut at the maximum length: last behind all finished ones, compete by score alone",
+        "summaries cut at the maximum length: last behind all finished ones, "
+        "compete by score alone",
         choices=UNFINISHED,
     )
     beam_groups: int = flag(
         1,
-        "groups of the beam that are pushed apart (Vijayakumar et al. 2018); 1 is plain beam search",
+        "groups of the beam that are pushed apart (Vijayakumar et al. 2018); "
+        "1 is plain beam search",
     )
     diversity_penalty: float = flag(
         0.0,
-        "subtracted from a piece's log-probability for each time an earlier group wrote it in this step",
+        "subtracted from a piece's log-probability for each time an earlier group "
+        "wrote it in this step",
     )
 
     def __post_init__(self) -> None:
@@ -73,7 +80,8 @@ class SearchConfig:
             raise UsageError(f"--beam_width must be at least 1, not {self.beam_width}")
         if not 1 <= self.n_best <= self.beam_width:
             raise UsageError(
-                f"--n_best must lie between 1 and --beam_width ({self.beam_width}), not be {self.n_best}; widen the beam or ask for fewer"
+                f"--n_best must lie between 1 and --beam_width ({self.beam_width}), "
+                f"not be {self.n_best}; widen the beam or ask for fewer"
             )
         if not 0 <= self.min_summary_tokens < self.max_summary_tokens:
             raise UsageError(
@@ -81,13 +89,15 @@ class SearchConfig:
                 f"and below --max_summary_tokens ({self.max_summary_tokens})"
             )
         for name in ("no_repeat_ngram", "coverage_penalty", "diversity_penalty"):
-            if getattr(self, name) < 0:
+            value = getattr(self, name)
+            if value < 0:
                 raise UsageError(
-                    f"--{name} must not be negative, but is {getattr(self, name)}; 0 turns it off"
+                    f"--{name} must not be negative, but is {value}; 0 turns it off"
                 )
         if self.repetition_penalty <= 0:
             raise UsageError(
-                f"--repetition_penalty must be above 0, not {self.repetition_penalty}; 1 turns it off"
+                f"--repetition_penalty must be above 0, not {self.repetition_penalty}; "
+                "1 turns it off"
             )
         for name, choices in (
             ("length_penalty_form", LENGTH_PENALTIES),
@@ -95,47 +105,57 @@ class SearchConfig:
             ("early_stopping", EARLY_STOPPING),
             ("unfinished", UNFINISHED),
         ):
-            if getattr(self, name) not in choices:
+            value = getattr(self, name)
+            if value not in choices:
                 raise UsageError(
-                    f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                    f"--{name} is one of {', '.join(choices)}, not {value!r}"
                 )
         if self.beam_groups < 1 or self.beam_width % self.beam_groups:
             raise UsageError(
-                f"--beam_groups ({self.beam_groups}) must divide --beam_width ({self.beam_width})"
+                f"--beam_groups ({self.beam_groups}) must divide "
+                f"--beam_width ({self.beam_width})"
             )
 
 
 def check_coverage(config: SearchConfig, *, has_pointer: bool) -> None:
-    """Refuses a coverage penalty where nobody counts what was read of the source.
+    """Refuses a coverage penalty that could not have an effect.
 
     Raises:
-      UsageError: so it is, or there is no beam whose summaries it could weigh.
+      UsageError: the network has no pointer to count coverage, or the beam has a width
+        of 1, so that there are no summaries to weigh against each other.
     """
     if config.coverage_penalty and not has_pointer:
         raise UsageError(
-            "--coverage_penalty weighs what the pointer has read of the source, and this network has no pointer; leave it at 0"
+            "--coverage_penalty weighs what the pointer has read of the source, "
+            "and this network has no pointer; leave it at 0"
         )
     if config.coverage_penalty and config.beam_width == 1:
         raise UsageError(
-            "--coverage_penalty weighs summaries against each other, so it needs a --beam_width of at least 2"
+            "--coverage_penalty weighs summaries against each other, "
+            "so it needs a --beam_width of at least 2"
         )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpecialTokens:
-    """The token ids that a search needs to know; they come from the tokenizer and, for
-    imported networks, from the checkpoint.
+    """The token ids that a search needs to know.
+
+    They come from the tokenizer and, for imported networks, from the checkpoint.
+
+    Attributes:
+      start_id: stands before the first token; not part of the summary.
+      end_id: the last token of a summary.
+      pad_id: fills the places after the end token.
+      suppressed: tokens that are never written.
+      prefix: the first tokens of every summary. They are given, so they cost no
+        probability.
+      last_id: written at the last place of a summary that reaches the maximum length;
+        costs no probability.
     """
 
-    start_id: int  # stands before the first token; not part of the summary
+    start_id: int
     end_id: int
-    pad_id: int  # fills what follows the end
-    suppressed: tuple[int, ...] = ()  # never written
-    prefix: tuple[
-        int, ...
-    ] = ()  # what every summary begins with; given, so it costs no probability
-    last_id: int | None = (
-        # written at the last place where a summary reaches the maximum length; costs no
-        # probability
-        None
-    )
+    pad_id: int
+    suppressed: tuple[int, ...] = ()
+    prefix: tuple[int, ...] = ()
+    last_id: int | None = None

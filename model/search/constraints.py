@@ -1,0 +1,154 @@
+"""Which token may come next: suppressed tokens, the minimum length, repeated n-grams,
+the repetition penalty and forced tokens.
+"""
+
+from typing import Any
+
+from keras import ops
+
+from precis.model.logits import log_norm, places
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
+
+
+def score_next(
+    logits: Any,
+    tokens: Any,
+    index: Any,
+    *,
+    config: SearchConfig,
+    special: SpecialTokens,
+) -> NextTokenScores:
+    """Applies all constraints to the logits of the next token.
+
+    Args:
+      logits: float32 [B, K, V] after the last token.
+      tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
+      index: int32 scalar, the number of tokens written so far.
+      config: lengths, n-grams, repetition.
+      special: suppressed and forced tokens.
+    """
+    norm = log_norm(logits)
+    if config.repetition_penalty != 1.0:
+        logits = _penalise_repetition(logits, norm, tokens, index, config)
+    logits = _lower_forbidden(logits, tokens, index, config, special)
+    return _force_token(NextTokenScores(logits, norm), index, config, special)
+
+
+def _lower_forbidden(
+    logits: Any,
+    tokens: Any,
+    index: Any,
+    config: SearchConfig,
+    special: SpecialTokens,
+) -> Any:
+    """Logits [B, K, V] with LOWEST_SCORE at forbidden tokens."""
+    batch, beams = ops.shape(tokens)[:2]
+    ids, is_forbidden = [], []  # int32 and bool, [B, K, M] each
+    if special.suppressed:
+        shape = (batch, beams, len(special.suppressed))
+        suppressed = ops.convert_to_tensor(special.suppressed, dtype="int32")
+        ids.append(ops.broadcast_to(suppressed, shape))
+        is_forbidden.append(ops.ones(shape, dtype="bool"))
+    if config.min_summary_tokens:
+        shape = (batch, beams, 1)
+        is_too_short = ops.less(index, config.min_summary_tokens)
+        ids.append(ops.full(shape, special.end_id, dtype="int32"))
+        is_forbidden.append(ops.broadcast_to(is_too_short, shape))
+    if config.no_repeat_ngram:
+        ids.append(tokens)
+        is_forbidden.append(completes_ngram(tokens, index, config.no_repeat_ngram))
+    if not ids:
+        return logits
+    # The minimum with infinity leaves a logit as it is.
+    limits = ops.where(
+        ops.concatenate(is_forbidden, axis=-1), LOWEST_SCORE, float("inf")
+    )
+    return ops.scatter_update(
+        logits,
+        places(ops.concatenate(ids, axis=-1)),
+        ops.reshape(ops.cast(limits, "float32"), (-1,)),
+        reduction="min",
+    )
+
+
+def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
+    """Finds the written tokens that would complete a repeated n-gram as next token.
+
+    Args:
+      tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
+      index: int32 scalar, the number of tokens written so far.
+      order: n, at least 1.
+
+    Returns:
+      bool [B, K, T + 1].
+
+    With n = 3, a to z tokens and ^ the start:
+      ^ a b c a b
+            True: "a b c" was written, and "a b" are the last tokens
+    """
+    place = ops.arange(ops.shape(tokens)[2])
+    # same[..., j]: the n - 1 tokens before place j are the last n - 1 tokens.
+    same = ops.broadcast_to(
+        ops.logical_and(place >= order - 1, place <= index), ops.shape(tokens)
+    )
+    for back in range(1, order):
+        recent = ops.take(tokens, ops.maximum(index + 1 - back, 0), axis=2)  # [B, K]
+        before = ops.roll(tokens, back, axis=2)
+        same = ops.logical_and(same, ops.equal(before, recent[..., None]))
+    return same
+
+
+def _penalise_repetition(
+    logits: Any, norm: Any, tokens: Any, index: Any, config: SearchConfig
+) -> Any:
+    """Penalises the tokens that were written, the start token too (Keskar et al. 2019,
+    section 4.1).
+
+    Their log-probabilities are multiplied, as in the beam search of Hugging Face, or
+    their logits, as in its greedy search.
+    """
+    penalty = config.repetition_penalty
+    is_written = ops.broadcast_to(
+        ops.arange(ops.shape(tokens)[2]) <= index, ops.shape(tokens)
+    )
+    before = ops.take_along_axis(logits, tokens, axis=-1)
+    if config.repetition_penalty_form == "logits":
+        penalised = ops.where(before < 0, before * penalty, before / penalty)
+    else:
+        penalised = (before - norm) * penalty + norm
+    # A token that occurs twice is penalised once: the same value is written twice.
+    # Padding gets a value that the reduction ignores.
+    if penalty > 1:
+        reduction, ignored = "min", float("inf")
+    else:
+        reduction, ignored = "max", -float("inf")
+    return ops.scatter_update(
+        logits,
+        places(tokens),
+        ops.reshape(ops.where(is_written, penalised, ignored), (-1,)),
+        reduction=reduction,
+    )
+
+
+def _force_token(
+    scores: NextTokenScores, index: Any, config: SearchConfig, special: SpecialTokens
+) -> NextTokenScores:
+    """Leaves one token, with log-probability 0, where the prefix or the last token
+    stands.
+    """
+    length = config.max_summary_tokens
+    forced = {} if special.last_id is None else {length - 1: special.last_id}
+    forced |= dict(enumerate(special.prefix))
+    if not forced:
+        return scores
+    by_index = [forced.get(place, -1) for place in range(length)]
+    token = ops.take(ops.convert_to_tensor(by_index, dtype="int32"), index)
+
+    def force() -> Any:
+        is_token = ops.arange(scores.logits.shape[-1]) == token
+        logits = ops.where(is_token, scores.norm, LOWEST_SCORE)
+        return ops.broadcast_to(logits, ops.shape(scores.logits))
+
+    logits = ops.cond(token >= 0, force, lambda: scores.logits)
+    return scores._replace(logits=logits)
