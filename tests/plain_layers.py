@@ -8,7 +8,7 @@ fields.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +75,12 @@ def bucket(distance: int, *, buckets: int, longest: int, is_bidirectional: bool)
     if distance < exact:
         return first + distance
     shared = buckets - exact
-    begun = [
+    reached = [
         b
         for b in range(shared)
         if distance**shared * exact**b >= longest**b * exact**shared
     ]
-    return first + exact + max(begun)
+    return first + exact + max(reached)
 
 
 def relative_numbers(
@@ -119,7 +119,7 @@ def attention(
     S], numbers added to scores [T, S].
 
     Returns:
-      What was read [T, d] and the weights [T, S].
+      The context [T, d] and the weights [T, S].
     """
     weights, numbers = (
         np.zeros((len(query), len(key))),
@@ -155,11 +155,11 @@ def multi_head(
         [],
     )
     for head in range(config.heads):
-        own = slice(head * depth, (head + 1) * depth)
+        columns = slice(head * depth, (head + 1) * depth)
         query, key, value = (
-            read_from @ weights[f"{name}/kernel"][:, own]
-            + weights.get(f"{name}/bias", np.zeros(depth * config.heads))[own]
-            for name, read_from in (
+            inputs @ weights[f"{name}/kernel"][:, columns]
+            + weights.get(f"{name}/bias", np.zeros(depth * config.heads))[columns]
+            for name, inputs in (
                 ("query", states),
                 ("key", memory),
                 ("value", memory),
@@ -167,10 +167,10 @@ def multi_head(
         )
         if config.scaled_scores:
             query = query / math.sqrt(depth)
-        read, share = attention(
+        context, share = attention(
             query, key, value, readable, 0.0 if numbers is None else numbers[head]
         )
-        total += read @ weights["output/kernel"][own]
+        total += context @ weights["output/kernel"][columns]
         shares.append(share)
     return total, np.array(shares)
 
@@ -240,14 +240,14 @@ def encoder_block(
     """
     shares: list[np.ndarray] = []
 
-    def read(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(
+    def attend(states: np.ndarray) -> np.ndarray:
+        update, share = multi_head(
             states, states, readable, below(weights, "attention"), config, numbers
         )
         shares.append(share)
-        return made
+        return update
 
-    states = residual(states, read, below(weights, "attention_residual"), config)
+    states = residual(states, attend, below(weights, "attention_residual"), config)
     states = residual(
         states,
         lambda x: feed_forward(x, below(weights, "feed_forward"), config),
@@ -270,8 +270,8 @@ def decoder_block(
     """
     length, shares = len(states), []
 
-    def read_own(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(
+    def attend_to_targets(states: np.ndarray) -> np.ndarray:
+        update, share = multi_head(
             states,
             states,
             past(length),
@@ -280,10 +280,10 @@ def decoder_block(
             numbers,
         )
         shares.append(share)
-        return made
+        return update
 
-    def read_source(states: np.ndarray) -> np.ndarray:
-        made, share = multi_head(
+    def attend_to_source(states: np.ndarray) -> np.ndarray:
+        update, share = multi_head(
             states,
             memory,
             np.tile(readable, (length, 1)),
@@ -291,10 +291,14 @@ def decoder_block(
             config,
         )
         shares.append(share)
-        return made
+        return update
 
-    states = residual(states, read_own, below(weights, "self_residual"), config)
-    states = residual(states, read_source, below(weights, "cross_residual"), config)
+    states = residual(
+        states, attend_to_targets, below(weights, "self_residual"), config
+    )
+    states = residual(
+        states, attend_to_source, below(weights, "cross_residual"), config
+    )
     states = residual(
         states,
         lambda x: feed_forward(x, below(weights, "feed_forward"), config),
@@ -343,96 +347,3 @@ def embed(
         if config.embedding_norm
         else np.array(states)
     )
-
-
-def convolution(states: np.ndarray, weights: Weights) -> np.ndarray:
-    """States [S, D], outside of which all is zero, through a convolution of an odd
-    width and a relu; kernel [width, D, D].
-    """
-    kernel, reach = weights["kernel"], len(weights["kernel"]) // 2
-    made = np.zeros((len(states), kernel.shape[2])) + weights["bias"]
-    for s in range(len(states)):
-        for place in range(len(kernel)):
-            if 0 <= s + place - reach < len(states):
-                made[s] += states[s + place - reach] @ kernel[place]
-    return np.maximum(made, 0.0)
-
-
-class _OneHead(NamedTuple):
-    width: int
-    heads: int = 1
-    head_width: None = None
-    scaled_scores: bool = True
-
-
-def convolutional_gate(states: np.ndarray, weights: Weights) -> np.ndarray:
-    """One document, [S, D] -> [S, D]."""
-    narrow, middle, inner = (
-        convolution(states, below(weights, name))
-        for name in ("convolution_1", "convolution_3", "convolution_5_inner")
-    )
-    wide = convolution(inner, below(weights, "convolution_5_outer"))
-    joined = dense(np.concatenate([narrow, middle, wide], axis=1), weights, "join")
-    everything = np.ones((len(states), len(states)), bool)
-    read, _ = multi_head(
-        joined,
-        joined,
-        everything,
-        below(weights, "attention"),
-        _OneHead(states.shape[1]),
-    )
-    return states * sigmoid(read)
-
-
-def mixture(
-    generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray
-) -> np.ndarray:
-    """Equation 9 of See et al.: generate [B, T], vocabulary [B, T, V], copy [B, T, S],
-    source int [B, S] -> P [B, T, V].
-    """
-    mixed = np.zeros(vocabulary.shape)
-    for b in range(vocabulary.shape[0]):
-        for t in range(vocabulary.shape[1]):
-            for piece in range(vocabulary.shape[2]):
-                mixed[b, t, piece] = generate[b, t] * vocabulary[b, t, piece]
-            for s in range(source.shape[1]):
-                mixed[b, t, source[b, s]] += (1 - generate[b, t]) * copy[b, t, s]
-    return mixed
-
-
-def pointer(
-    states: np.ndarray,
-    inputs: np.ndarray,
-    memory: np.ndarray,
-    readable: np.ndarray,
-    weights: Weights,
-) -> tuple[np.ndarray, ...]:
-    """One document: states and inputs [T, D], memory [S, D], readable bool [S] -> p_gen
-    [T] and the copy distributions [T, S].
-    """
-    length, width = states.shape
-    query, key = dense(states, weights, "query"), dense(memory, weights, "key")
-    copy, generate, coverage = (
-        np.zeros((length, len(memory))),
-        np.zeros(length),
-        np.zeros(len(memory)),
-    )
-    open_positions = [s for s in range(len(memory)) if readable[s]]
-    for t in range(length):
-        scores = [
-            query[t] @ key[s] / math.sqrt(width)
-            + weights.get("coverage_weight", 0.0) * coverage[s]
-            for s in open_positions
-        ]
-        copy[t, open_positions] = softmax(np.array(scores))
-        coverage += copy[t]
-        context = sum(copy[t, s] * memory[s] for s in open_positions)
-        kernel, depth = weights["gate/kernel"][:, 0], memory.shape[1]
-        # w_c . context + w_s . state + w_x . input + b
-        score = (
-            kernel[:depth] @ context
-            + kernel[depth : depth + width] @ states[t]
-            + kernel[depth + width :] @ inputs[t]
-        )
-        generate[t] = sigmoid(score + weights["gate/bias"][0])
-    return generate, copy

@@ -6,21 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.plain_convolutional_gate import convolutional_gate
 from tests.plain_layers import (
     Weights,
     below,
-    convolutional_gate,
     decoder_block,
     dense,
     embed,
     encoder_block,
-    mixture,
     norm,
     past,
-    pointer,
     relative_numbers,
     softmax,
 )
+from tests.plain_pointer import mixture, pointer
 
 Map = tuple[str, int, np.ndarray]  # of a block and its number, the weights [H, T, S]
 
@@ -153,10 +152,10 @@ def transformer(
         )
     for i in range(config.decoder_layers):
         readable = np.ones(len(source), bool)
-        states, own, cross = decoder_block(
+        states, self_shares, cross_shares = decoder_block(
             states, memory, readable, below(weights, f"decoder_{i}"), decoder, numbers
         )
-        maps += [("self", i, own), ("cross", i, cross)]
+        maps += [("self", i, self_shares), ("cross", i, cross_shares)]
     if decoder.norm_first:
         states = norm(states, below(weights, "decoder_norm"), decoder)
     return finish(
@@ -202,11 +201,13 @@ def decoder_only(
         maps.append(share)
     if config.norm_first:
         states = norm(states, below(weights, "last_norm"), config)
-    seen = [("encoder", i, share[:, :length, :length]) for i, share in enumerate(maps)]
-    seen += [("self", i, share[:, length:]) for i, share in enumerate(maps)]
+    blocks = [
+        ("encoder", i, share[:, :length, :length]) for i, share in enumerate(maps)
+    ]
+    blocks += [("self", i, share[:, length:]) for i, share in enumerate(maps)]
     parts = {
         "states": states[length:],
         "inputs": entered[length:],
         "memory": states[:length],
     }
-    return finish(config, weights, table=table, **parts, source=source, maps=seen)
+    return finish(config, weights, table=table, **parts, source=source, maps=blocks)

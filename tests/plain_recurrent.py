@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.plain_convolutional_gate import convolutional_gate
 from tests.plain_layers import (
     Weights,
     below,
-    convolutional_gate,
     dense,
     sigmoid,
     softmax,
@@ -55,11 +55,11 @@ def read(states: np.ndarray, weights: Weights, cell: str) -> tuple[np.ndarray, S
     """A layer over [S, D], from zeros: h of each token and the last state."""
     step, tensors = CELLS[cell]
     state = (np.zeros(weights["recurrent_kernel"].shape[0]),) * tensors
-    seen = []
+    states_read = []
     for x in states:
         state = step(x, state, weights)
-        seen.append(state[0])
-    return np.array(seen), state
+        states_read.append(state[0])
+    return np.array(states_read), state
 
 
 def encode(
@@ -114,9 +114,9 @@ def recurrent(
     if config.convolutional_gate:
         memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
     inputs = weights["embedding/table"][target] * math.sqrt(config.width)
-    made, states, shares = np.zeros(config.width), [], []
+    output, states, shares = np.zeros(config.width), [], []
     for x in inputs:
-        h = np.concatenate([x, made]) if config.input_feeding else x
+        h = np.concatenate([x, output]) if config.input_feeding else x
         for layer, state in enumerate(cells):
             cells[layer] = step(h, state, below(weights, f"decoder_{layer}"))
             h = cells[layer][0]
@@ -128,8 +128,8 @@ def recurrent(
             )
         )
         context = sum(share * m for share, m in zip(shares[-1], memory, strict=True))
-        made = np.tanh(dense(np.concatenate([context, h]), weights, "join"))
-        states.append(made)
+        output = np.tanh(dense(np.concatenate([context, h]), weights, "join"))
+        states.append(output)
     parts = {
         "states": np.array(states),
         "inputs": inputs,

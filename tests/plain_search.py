@@ -43,7 +43,7 @@ class Live(NamedTuple):
 
 
 def penalty(length: int, config: SearchConfig) -> float:
-    """What the log-probability of `length` tokens, the end among them, is divided by."""
+    """The divisor of the log-probability of `length` tokens, the end token included."""
     base = {"none": 1.0, "average": float(length), "wu": (5 + length) / 6}[
         config.length_penalty_form
     ]
@@ -125,20 +125,22 @@ class Group:
         """The 2k best (log-probability, token, place of the parent), and whether equals
         stand around the k-th or the 2k-th place.
         """
-        found = []
+        candidates = []
         for place, parent in enumerate(self.live):
             for token, log_prob in next_log_probs(
                 logits_after(parent.tokens), parent.tokens, config, special
             ).items():
-                found.append(
+                candidates.append(
                     (parent.log_prob + (log_prob - lowered(token)), token, place)
                 )
-        found.sort(key=lambda candidate: (-candidate[0], candidate[1], candidate[2]))
+        candidates.sort(
+            key=lambda candidate: (-candidate[0], candidate[1], candidate[2])
+        )
         tie = any(
-            cut < len(found) and found[cut - 1][0] == found[cut][0]
+            cut < len(candidates) and candidates[cut - 1][0] == candidates[cut][0]
             for cut in (self.width, 2 * self.width)
         )
-        return found[: 2 * self.width], tie
+        return candidates[: 2 * self.width], tie
 
     def advance(
         self,
@@ -239,7 +241,7 @@ def beam_search(
     by_score = [
         hypothesis
         for part in (finished, unfinished)
-        for hypothesis in sorted(part, key=lambda found: -found.score)
+        for hypothesis in sorted(part, key=lambda each: -each.score)
     ]
     return SearchResult(by_score[: config.beam_width], written, ties)
 
@@ -276,7 +278,7 @@ def all_hypotheses(
     """Every hypothesis there is, by enumeration: finished ones by score, then
     unfinished ones; all by score alone where they compete.
     """
-    found: list[Hypothesis] = []
+    hypotheses: list[Hypothesis] = []
 
     def extend(tokens: Tokens, log_prob: float) -> None:
         for token, step_log_prob in next_log_probs(
@@ -285,7 +287,7 @@ def all_hypotheses(
             longer, total = (*tokens, token), log_prob + step_log_prob
             if token == special.end_id or len(longer) == config.max_summary_tokens:
                 bonus = config.coverage_penalty * coverage(tokens) if coverage else 0.0
-                found.append(
+                hypotheses.append(
                     Hypothesis(
                         longer,
                         total / penalty(len(longer), config) + bonus,
@@ -299,6 +301,6 @@ def all_hypotheses(
     extend((), 0.0)
     last = config.unfinished == "last"
     return sorted(
-        found,
+        hypotheses,
         key=lambda hypothesis: (last and not hypothesis.finished, -hypothesis.score),
     )

@@ -182,9 +182,9 @@ def values(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, scale, shape).astype("float32")
 
 
-def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
     np.testing.assert_allclose(
-        np.asarray(found), expected, rtol=tolerance, atol=tolerance
+        np.asarray(actual), expected, rtol=tolerance, atol=tolerance
     )
 
 
@@ -236,8 +236,8 @@ def by_hand(
     """What the plain formulas say of each document of a batch, int [B, S] and [B, T];
     without the padding of the source.
     """
-    say, weights = PLAIN[network.name], plain_network.weights_of(network)
+    compute, weights = PLAIN[network.name], plain_network.weights_of(network)
     return [
-        say(network.config, weights, ids[ids != PAD], written)
+        compute(network.config, weights, ids[ids != PAD], written)
         for ids, written in zip(source, target, strict=True)
     ]

@@ -28,66 +28,66 @@ from tests.table_network import (
 DOCUMENTS = 24
 
 
-def compare(case, seen, *, whole=False):
-    """One configuration over DOCUMENTS tables; `seen` counts what happened."""
+def compare(case, counts, *, whole=False):
+    """One configuration over DOCUMENTS tables; adds to `counts`."""
     config, special, covers, size = random_options(case, whole=whole)
     tables = (whole_tables if whole else random_tables)(
         DOCUMENTS, config.max_summary_tokens, size, seed=case
     )
-    found = search(tables, config, special, covers=covers)
+    results = search(tables, config, special, covers=covers)
     for document in range(DOCUMENTS):
         expected, steps, ties = plain_search_of(
             tables, document, config, special, covers=covers
         )
-        check(found, expected, document, special, tolerance=1e-6 if whole else 1e-4)
-        seen["fewer"] += len(expected) < config.beam_width
-        seen["early"] += steps < config.max_summary_tokens
-        seen["ties"] += ties
-        seen["equal scores"] += len(
+        check(results, expected, document, special, tolerance=1e-6 if whole else 1e-4)
+        counts["fewer"] += len(expected) < config.beam_width
+        counts["early"] += steps < config.max_summary_tokens
+        counts["ties"] += ties
+        counts["equal scores"] += len(
             {hypothesis.score for hypothesis in expected}
         ) < len(expected)
         for hypothesis in expected:
-            seen["finished" if hypothesis.finished else "unfinished"] += 1
+            counts["finished" if hypothesis.finished else "unfinished"] += 1
         kinds = [hypothesis.finished for hypothesis in expected]
-        seen["an unfinished one first"] += kinds != sorted(kinds, reverse=True)
+        counts["an unfinished one first"] += kinds != sorted(kinds, reverse=True)
 
 
 FAST, MANY = range(32), range(32, 600)
 
 
 def test_it_finds_what_the_definition_finds():
-    seen = Counter()
+    counts = Counter()
     for case in FAST:
-        compare(case, seen)
+        compare(case, counts)
     assert all(
-        seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
-    ), seen
+        counts[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
+    ), counts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(8))
 def test_it_finds_what_the_definition_finds_in_many_configurations(block):
-    seen = Counter()
+    counts = Counter()
     for case in MANY[block::8]:
-        compare(case, seen)
+        compare(case, counts)
     assert all(
-        seen[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
-    ), seen
+        counts[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
+    ), counts
 
 
 def test_among_equals_the_smaller_token_and_then_the_better_hypothesis_comes_first():
-    seen = Counter()
+    counts = Counter()
     for case in range(1000, 1016):
-        compare(case, seen, whole=True)
-    assert seen["ties"] >= 50 and seen["equal scores"] >= 50, seen
+        compare(case, counts, whole=True)
+    assert counts["ties"] >= 50 and counts["equal scores"] >= 50, counts
 
 
 @pytest.mark.slow
 def test_ties_in_many_configurations():
-    seen = Counter()
+    counts = Counter()
     for case in range(1016, 1300):
-        compare(case, seen, whole=True)
-    assert seen["ties"] >= 1500 and seen["equal scores"] >= 1000, seen
+        compare(case, counts, whole=True)
+    assert counts["ties"] >= 1500 and counts["equal scores"] >= 1000, counts
 
 
 def test_the_random_configurations_hold_every_option():
@@ -148,7 +148,7 @@ def test_a_wide_beam_finds_everything_there_is(changes):
     )
     tables = random_tables(8, 4, 4, seed=len(str(changes)))
     covers = config.coverage_penalty > 0
-    found = search(tables, config, special, covers=covers)
+    results = search(tables, config, special, covers=covers)
     for document in range(8):
         expected = plain_search.all_hypotheses(
             plain_logits(tables, document, 0),
@@ -157,24 +157,24 @@ def test_a_wide_beam_finds_everything_there_is(changes):
             coverage=plain_coverage(0) if covers else None,
         )
         assert 2 <= len(expected) <= 31 and (changes or len(expected) == 31)
-        check(found, expected, document, special)
+        check(results, expected, document, special)
 
 
-def texts(found):
-    return np.asarray(found.tokens)[0].tolist()
+def texts(results):
+    return np.asarray(results.tokens)[0].tolist()
 
 
 def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_once():
     config = SearchConfig(
         beam_width=3, max_summary_tokens=1, no_repeat_ngram=0, unfinished="compete"
     )
-    found = search(constant_tables([0.1, 0.2, 0.7], 1), config, PLAIN)
-    assert texts(found)[:2] == [[2], [1]]  # there is no third
-    assert np.asarray(found.finished).tolist() == [[False, True, False]]
-    assert np.asarray(found.log_probs)[0, :2] == pytest.approx(
+    results = search(constant_tables([0.1, 0.2, 0.7], 1), config, PLAIN)
+    assert texts(results)[:2] == [[2], [1]]  # there is no third
+    assert np.asarray(results.finished).tolist() == [[False, True, False]]
+    assert np.asarray(results.log_probs)[0, :2] == pytest.approx(
         np.log([0.7, 0.2]), abs=1e-6
     )
-    assert np.asarray(found.log_probs)[0, 2] < -5e8
+    assert np.asarray(results.log_probs)[0, 2] < -5e8
     last = search(
         constant_tables([0.1, 0.2, 0.7], 1),
         dataclasses.replace(config, unfinished="last"),
@@ -196,18 +196,18 @@ def test_groups_are_pushed_apart_and_ranked_together():
         no_repeat_ngram=0,
         length_penalty=0.0,
     )
-    found = search(constant_tables([0.02, 0.02, 0.5, 0.26, 0.2], 1), config, PLAIN)
-    assert texts(found) == [[2], [3], [4]]
-    assert np.asarray(found.log_probs)[0] == pytest.approx(
+    results = search(constant_tables([0.02, 0.02, 0.5, 0.26, 0.2], 1), config, PLAIN)
+    assert texts(results) == [[2], [3], [4]]
+    assert np.asarray(results.log_probs)[0] == pytest.approx(
         np.log([0.5, 0.26, 0.2]), abs=1e-6
     )
-    found = search(constant_tables([0.02, 0.02, 0.66, 0.16, 0.14], 1), config, PLAIN)
-    assert texts(found) == [
+    results = search(constant_tables([0.02, 0.02, 0.66, 0.16, 0.14], 1), config, PLAIN)
+    assert texts(results) == [
         [2],
         [2],
         [3],
     ]  # 0.66, a third of it, and then 0.16 is more than a ninth of it
-    assert np.asarray(found.log_probs)[0] == pytest.approx(
+    assert np.asarray(results.log_probs)[0] == pytest.approx(
         np.log([0.66, 0.22, 0.16]), abs=1e-6
     )
 
@@ -236,14 +236,14 @@ def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
         length_penalty=0.0,
     )
     special = dataclasses.replace(PLAIN, prefix=(0,))
-    found = search(constant_tables([0.25, 0.25, 0.25, 0.25], 1), config, special)
-    assert np.asarray(found.log_probs)[0, :2].tolist() == [0.0, -1.0]
-    assert (np.asarray(found.log_probs)[0, 2:] < -5e8).all()
+    results = search(constant_tables([0.25, 0.25, 0.25, 0.25], 1), config, special)
+    assert np.asarray(results.log_probs)[0, :2].tolist() == [0.0, -1.0]
+    assert (np.asarray(results.log_probs)[0, 2:] < -5e8).all()
 
 
 def test_how_many_are_kept_changes_no_hypothesis():
     tables = random_tables(3, 4, 5, seed=8)
-    one, three = (
+    single, three = (
         search(
             tables,
             SearchConfig(beam_width=3, n_best=n_best, max_summary_tokens=4),
@@ -251,5 +251,5 @@ def test_how_many_are_kept_changes_no_hypothesis():
         )
         for n_best in (1, 3)
     )
-    assert np.asarray(one.tokens).tolist() == np.asarray(three.tokens).tolist()
-    assert one.tokens.shape == (3, 3, 4) and one.tokens.dtype == "int32"
+    assert np.asarray(single.tokens).tolist() == np.asarray(three.tokens).tolist()
+    assert single.tokens.shape == (3, 3, 4) and single.tokens.dtype == "int32"

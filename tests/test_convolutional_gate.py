@@ -8,7 +8,7 @@ import pytest
 
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.layers import score_bias
-from tests import plain_layers as plain
+from tests import plain_convolutional_gate as plain
 from tests.plain_network import scramble, weights_of
 from tests.small_network import SOURCE, close, make_network, network_of, values
 

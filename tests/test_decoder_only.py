@@ -90,8 +90,8 @@ def test_the_longest_source_with_the_longest_summary_has_positions(positions):
     assert np.isfinite(np.asarray(logits)).all()
 
 
-def test_the_source_stands_once_for_all_hypotheses():
-    """Keys and values of the source have no axis of hypotheses: they are read by all."""
+def test_the_source_is_stored_once_for_all_hypotheses():
+    """Keys and values of the source have no axis of hypotheses."""
     network = network_of("decoder_only")
     for source in network.start(network.encode(SOURCE), 5, 3).per_document["source"]:
         assert source.keys.shape == (2, 2, 4, 6) and source.values.shape == (2, 2, 6, 4)
@@ -181,9 +181,9 @@ def test_a_token_s_own_past_is_read_in_one_softmax_with_the_source():
     """
     network = network_of("decoder_only_relative")
     (first, _) = [
-        seen
-        for seen in network.attention(SOURCE[1:], TARGET[1:, :1])
-        if seen.block == "self"
+        attention_map
+        for attention_map in network.attention(SOURCE[1:], TARGET[1:, :1])
+        if attention_map.block == "self"
     ]
     assert first.weights.shape == (1, 2, 1, 7)
     weights, config = weights_of(network), network.config

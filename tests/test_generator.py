@@ -1,5 +1,5 @@
 """What every network that writes must hold to, whatever its architecture: who may
-influence what, attention maps, precision, freezing.
+influence what, dropout, precision, freezing.
 """
 
 import keras
@@ -17,13 +17,11 @@ from tests.small_network import (
     PAD,
     SOURCE,
     TARGET,
-    by_hand,
     config_of,
     make_network,
     network_of,
 )
 
-LENGTHS = [int((row != PAD).sum()) for row in SOURCE]
 # Of each architecture two that differ most, and what only one of them has.
 MIXED = [*KINDS, "bart", "t5", "vocabularies", "decoder_only_relative", "lstm_gate"]
 
@@ -102,11 +100,11 @@ def test_later_target_tokens_have_no_influence(variant):
             for t in range(last)
         ]
     )
-    found = logits_of(
+    actual = logits_of(
         network, np.tile(SOURCE, (last, 1)), changed.reshape(2 * last, -1)
     ).reshape(last, *base.shape)
     for t in range(last):
-        moved = np.abs(found[t] - base)
+        moved = np.abs(actual[t] - base)
         assert moved[:, : t + 1].max() < 1e-5
         assert moved[:, t + 1 :].max() > 1e-2
 
@@ -197,93 +195,6 @@ def test_a_source_of_padding_only_is_no_nan(variant):
     )
 
 
-def placed(weights, seen, length):
-    """The weights [H, T, S] of one document without padding among those of a batch,
-    zeros elsewhere; and which rows mean something.
-    """
-    width = SOURCE.shape[1]
-    whole = np.zeros(
-        (
-            len(weights),
-            width if seen.rows == "source" else TARGET.shape[1],
-            seen.weights.shape[-1],
-        )
-    )
-    columns = {
-        "source": np.arange(length),
-        "target": np.arange(TARGET.shape[1]),
-        "both": [*range(length), *range(width, width + 8)],
-    }
-    whole[:, : weights.shape[1], columns[seen.columns]] = weights
-    return whole, slice(weights.shape[1])
-
-
-@pytest.mark.parametrize("variant", ALL)
-def test_attention_maps_are_the_weights_of_the_formulas(variant):
-    """All of them, in order, with zeros at padding and at what comes later."""
-    network = network_of(variant)
-    maps, documents = (
-        network.attention(SOURCE, TARGET),
-        by_hand(network, SOURCE, TARGET),
-    )
-    sizes = {
-        "source": SOURCE.shape[1],
-        "target": TARGET.shape[1],
-        "both": SOURCE.shape[1] + TARGET.shape[1],
-    }
-    for row, document in enumerate(documents):
-        assert [(seen.block, seen.layer) for seen in maps] == [
-            (block, layer) for block, layer, _ in document.maps
-        ]
-        for seen, (_, _, weights) in zip(maps, document.maps, strict=True):
-            assert seen.weights.dtype == "float32"
-            assert tuple(seen.weights.shape) == (
-                2,
-                len(weights),
-                sizes[seen.rows],
-                sizes[seen.columns],
-            )
-            expected, rows = placed(weights, seen, LENGTHS[row])
-            found = np.asarray(seen.weights)[row]
-            np.testing.assert_allclose(found[:, rows], expected[:, rows], atol=1e-5)
-            assert (found[:, rows][expected[:, rows] == 0] == 0).all()
-            np.testing.assert_allclose(found.sum(-1), 1, atol=1e-5)
-            # Nobody reads padding, what stands at padding neither.
-            assert (
-                seen.columns == "target"
-                or (found[..., LENGTHS[row] : SOURCE.shape[1]] == 0).all()
-            )
-
-
-@pytest.mark.parametrize(
-    ("variant", "blocks"),
-    [
-        (
-            "gate",
-            [
-                "encoder source source",
-                *["self target target", "cross target source"] * 2,
-                "copy target source",
-            ],
-        ),
-        (
-            "decoder_only",
-            [
-                *["encoder source source"] * 2,
-                *["self target both"] * 2,
-                "copy target source",
-            ],
-        ),
-        ("lstm_gate", ["cross target source"]),
-    ],
-)
-def test_attention_maps_say_who_read_what(variant, blocks):
-    assert [
-        f"{seen.block} {seen.rows} {seen.columns}"
-        for seen in network_of(variant).attention(SOURCE, TARGET)
-    ] == blocks
-
-
 @pytest.mark.parametrize("variant", KINDS)
 def test_a_seed_makes_weights_and_dropout(variant):
     config = config_of(variant)
@@ -365,22 +276,24 @@ def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
     parts = [
         path for part in network.encoder_parts() for path in paths_of(part.weights)
     ]
-    own = [
+    encoder_paths = [
         path
         for path in paths_of(network.weights)
         if path.split("/")[0] in ENCODERS[variant]
     ]
-    assert sorted(parts) == sorted(own)
+    assert sorted(parts) == sorted(encoder_paths)
     before = paths_of(network.trainable_variables)
     assert (
-        set(own) <= set(before)
+        set(encoder_paths) <= set(before)
         and difference(
             *(network.encode(SOURCE, training=True).states for _ in range(2))
         )
         > 1e-2
     )
     network.freeze_encoder()
-    assert sorted([*paths_of(network.trainable_variables), *own]) == sorted(before)
+    assert sorted([*paths_of(network.trainable_variables), *encoder_paths]) == sorted(
+        before
+    )
     np.testing.assert_array_equal(
         network.encode(SOURCE, training=True).states, network.encode(SOURCE).states
     )
@@ -403,7 +316,7 @@ def test_mixed_precision_stays_near_float32(variant, precision):
         "int32"
     )  # a source of nothing is no NaN here either
     logits, expected = (
-        one(source, TARGET[[0, 1, 1]]) for one in (network, network_of(variant))
+        each(source, TARGET[[0, 1, 1]]) for each in (network, network_of(variant))
     )
     assert logits.dtype == "float32"
     # Measured: up to 0.04 of a probability, where scores are not scaled, and 0.0077

@@ -41,16 +41,16 @@ def test_it_finds_what_the_definition_finds(whole):
     """The configurations of the tests of beam search, whose width and groups greedy
     search does not look at.
     """
-    seen = Counter()
+    counts = Counter()
     for case in range(2000, 2030):
         config, special, _, size = random_options(case, whole=whole)
         tables = (whole_tables if whole else random_tables)(
             24, config.max_summary_tokens, size, seed=case
         )
-        found = search(tables, config, special)
+        results = search(tables, config, special)
         assert (
-            found.tokens.shape == (24, 1, config.max_summary_tokens)
-            and found.tokens.dtype == "int32"
+            results.tokens.shape == (24, 1, config.max_summary_tokens)
+            and results.tokens.dtype == "int32"
         )
         for document in range(24):
             expected = plain_search.greedy_search(
@@ -58,7 +58,7 @@ def test_it_finds_what_the_definition_finds(whole):
                 config=config,
                 special=special,
             )
-            seen[
+            counts[
                 "finished"
                 if expected and expected.finished
                 else "unfinished"
@@ -66,26 +66,27 @@ def test_it_finds_what_the_definition_finds(whole):
                 else "none"
             ] += 1
             if expected:
-                seen["pads written"] += special.pad_id in expected.tokens
-                check(found, [expected], document, special)
+                counts["pads written"] += special.pad_id in expected.tokens
+                check(results, [expected], document, special)
             else:
-                assert np.asarray(found.log_probs)[document, 0] < -5e8
+                assert np.asarray(results.log_probs)[document, 0] < -5e8
     assert all(
-        seen[kind] >= 20 for kind in ("finished", "unfinished", "none", "pads written")
-    ), seen
+        counts[kind] >= 20
+        for kind in ("finished", "unfinished", "none", "pads written")
+    ), counts
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_documents_end_everywhere_and_nowhere(length):
     config = SearchConfig(max_summary_tokens=length, no_repeat_ngram=0)
     tables = random_tables(40, length, 6, seed=length)
-    found = search(tables, config, SPECIAL)
+    results = search(tables, config, SPECIAL)
     lengths = set()
     for document in range(40):
         expected = plain_search.greedy_search(
             plain_logits(tables, document, 1), config=config, special=SPECIAL
         )
-        check(found, [expected], document, SPECIAL)
+        check(results, [expected], document, SPECIAL)
         lengths.add((len(expected.tokens), expected.finished))
     assert len(lengths) == length + 1
 
@@ -100,15 +101,15 @@ def test_by_hand():
         no_repeat_ngram=0,
         length_penalty_form="average",
     )
-    found = search(constant_tables([0.1, 0.1, 0.4, 0.2, 0.2], 6), config, SPECIAL)
-    assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 2, 0, 0]]]
-    assert float(found.log_probs[0, 0]) == pytest.approx(
+    results = search(constant_tables([0.1, 0.1, 0.4, 0.2, 0.2], 6), config, SPECIAL)
+    assert np.asarray(results.tokens).tolist() == [[[3, 3, 3, 2, 0, 0]]]
+    assert float(results.log_probs[0, 0]) == pytest.approx(
         3 * np.log(0.2) + np.log(0.4), abs=1e-5
     )
-    assert float(found.scores[0, 0]) == pytest.approx(
-        float(found.log_probs[0, 0]) / 4, abs=1e-5
+    assert float(results.scores[0, 0]) == pytest.approx(
+        float(results.log_probs[0, 0]) / 4, abs=1e-5
     )
-    assert bool(found.finished[0, 0])
+    assert bool(results.finished[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -125,26 +126,26 @@ def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
     config = SearchConfig(
         max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average"
     )
-    found = search(
+    results = search(
         constant_tables([0.5, 0.3, 0.2], length),
         config,
         SpecialTokens(start_id=1, end_id=end, pad_id=pad),
     )
-    assert np.asarray(found.tokens).tolist() == [[tokens]]
-    assert float(found.scores[0, 0]) == pytest.approx(
+    assert np.asarray(results.tokens).tolist() == [[tokens]]
+    assert float(results.scores[0, 0]) == pytest.approx(
         np.log(0.5), abs=1e-6
     )  # each token costs as much
-    assert bool(found.finished[0, 0]) == (end == 0)
+    assert bool(results.finished[0, 0]) == (end == 0)
 
 
 def test_suppressed_tokens_are_never_written_however_likely():
-    found = search(
+    results = search(
         constant_tables([0.5, 0.3, 0.05, 0.1, 0.05], 4),
         SearchConfig(max_summary_tokens=4, no_repeat_ngram=0),
         SPECIAL,
     )
-    assert np.asarray(found.tokens).tolist() == [[[3, 3, 3, 3]]]
-    assert not bool(found.finished[0, 0])
+    assert np.asarray(results.tokens).tolist() == [[[3, 3, 3, 3]]]
+    assert not bool(results.finished[0, 0])
 
 
 def test_it_stops_when_every_document_has_ended():
@@ -153,13 +154,13 @@ def test_it_stops_when_every_document_has_ended():
     table[0, 1, :, 2] = table[1, 3, :, 2] = 2.0
     network = TableNetwork()
     tables = (table, np.zeros((2, 7, 6), "float32"))
-    found = search(
+    results = search(
         tables,
         SearchConfig(max_summary_tokens=6, no_repeat_ngram=0),
         SPECIAL,
         network,
     )
-    assert np.asarray(found.tokens)[:, 0].tolist() == [
+    assert np.asarray(results.tokens)[:, 0].tolist() == [
         [3, 2, 0, 0, 0, 0],
         [3, 3, 3, 2, 0, 0],
     ]
@@ -188,9 +189,9 @@ def test_one_graph_and_neighbours_change_nothing(jit_compile):
     together = compiled(*tables)
     for document in range(16):
         alone = compiled(*(part[document : document + 1] for part in tables))
-        for one, many, expected in zip(alone, together, eager, strict=True):
+        for single, many, expected in zip(alone, together, eager, strict=True):
             np.testing.assert_allclose(
-                np.asarray(one)[0], np.asarray(expected)[document], rtol=1e-6
+                np.asarray(single)[0], np.asarray(expected)[document], rtol=1e-6
             )
             np.testing.assert_allclose(
                 np.asarray(many)[document], np.asarray(expected)[document], rtol=1e-6

@@ -100,19 +100,41 @@ network = build_network(read_config(settings["architecture"], settings["network"
 for weight in network.weights:
     weight.assign(given[weight.path])
 source, target, expected = (given[name] for name in ("source", "target", "expected"))
-decoding, special = SearchConfig(**settings["decoding"]), SpecialTokens(**settings["special"])
+config = SearchConfig(**settings["decoding"])
+special = SpecialTokens(**settings["special"])
+variables = network.trainable_variables
 
-def loss(values):
-    with keras.StatelessScope(state_mapping=list(zip(network.trainable_variables, values, strict=True))):
+def compute_loss(values):
+    pairs = list(zip(variables, values, strict=True))
+    with keras.StatelessScope(state_mapping=pairs):
         prediction = network.predict_next(source, target)
-        return smoothed_cross_entropy(prediction, jax.numpy.asarray(expected), pad_id=special.pad_id, smoothing=0.1).loss
+        labels = jax.numpy.asarray(expected)
+        return smoothed_cross_entropy(
+            prediction, labels, pad_id=special.pad_id, smoothing=0.1
+        ).loss
 
-value, gradients = jax.jit(jax.value_and_grad(loss))([weight.value for weight in network.trainable_variables])
-search = jax.jit(lambda ids: beam_search(network, network.encode(ids), batch=len(source), config=decoding, special=special))
-found = search(source)
-norms = {weight.path: np.abs(gradient).sum() for weight, gradient in zip(network.trainable_variables, gradients, strict=True)}
-np.savez(sys.argv[2], logits=network(source, target), loss=value, tokens=found.tokens, scores=found.scores,
-         **{f"gradient {path}": value for path, value in norms.items()})
+@jax.jit
+def search(ids):
+    memory = network.encode(ids)
+    return beam_search(
+        network, memory, batch=len(source), config=config, special=special
+    )
+
+values = [weight.value for weight in variables]
+loss, gradients = jax.jit(jax.value_and_grad(compute_loss))(values)
+results = search(source)
+sizes = {
+    f"gradient {weight.path}": np.abs(gradient).sum()
+    for weight, gradient in zip(variables, gradients, strict=True)
+}
+np.savez(
+    sys.argv[2],
+    logits=network(source, target),
+    loss=loss,
+    tokens=results.tokens,
+    scores=results.scores,
+    **sizes,
+)
 """
 
 
@@ -150,7 +172,7 @@ def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
         "-c",
         ON_JAX,
         str(tmp_path / "given.npz"),
-        str(tmp_path / "found.npz"),
+        str(tmp_path / "results.npz"),
     ]
     done = subprocess.run(
         script,
@@ -161,20 +183,20 @@ def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
         env={**os.environ, "KERAS_BACKEND": "jax"},
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found = np.load(tmp_path / "found.npz")
-    np.testing.assert_allclose(found["logits"], network(SOURCE, TARGET), atol=2e-5)
+    results = np.load(tmp_path / "results.npz")
+    np.testing.assert_allclose(results["logits"], network(SOURCE, TARGET), atol=2e-5)
     with tf.GradientTape() as tape:
         loss = smoothed_cross_entropy(
             network.predict_next(SOURCE, TARGET), EXPECTED, pad_id=PAD, smoothing=0.1
         ).loss
-    np.testing.assert_allclose(found["loss"], loss, rtol=1e-5)
+    np.testing.assert_allclose(results["loss"], loss, rtol=1e-5)
     gradients = tape.gradient(
         loss, [weight.value for weight in network.trainable_variables]
     )
     for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
         size = np.abs(tf.convert_to_tensor(gradient).numpy()).sum()
         np.testing.assert_allclose(
-            found[f"gradient {weight.path}"],
+            results[f"gradient {weight.path}"],
             size,
             rtol=1e-3,
             atol=1e-5,
@@ -183,5 +205,7 @@ def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
     tokens, scores, *_ = Searcher(
         network, config=DECODING, special=SPECIAL
     ).search_batch(tf.constant(SOURCE))
-    assert found["tokens"][:, : DECODING.n_best].tolist() == tokens.numpy().tolist()
-    np.testing.assert_allclose(found["scores"][:, : DECODING.n_best], scores, atol=1e-4)
+    assert results["tokens"][:, : DECODING.n_best].tolist() == tokens.numpy().tolist()
+    np.testing.assert_allclose(
+        results["scores"][:, : DECODING.n_best], scores, atol=1e-4
+    )

@@ -9,7 +9,8 @@ from keras import ops
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import PointerGenerator, mix
 from precis.model.network.prediction import Prediction, log_probs
-from tests import plain_layers as plain
+from tests import plain_pointer as plain
+from tests.plain_layers import softmax
 from tests.plain_network import scramble, weights_of
 from tests.small_network import values
 
@@ -134,7 +135,7 @@ def test_the_pointer_by_loops(given, has_coverage):
         )
         np.testing.assert_allclose(np.asarray(reading.copy)[b], copies, atol=1e-6)
         p_vocab = np.array(
-            [plain.softmax(row) for row in given["logits"][b].astype("float64")]
+            [softmax(row) for row in given["logits"][b].astype("float64")]
         )
         expected = plain.mixture(
             p_gen[None], p_vocab[None], copies[None], SOURCE[b : b + 1]
@@ -169,7 +170,7 @@ def force_gate(layer, bias):
 def test_with_p_gen_one_the_mixture_is_the_generator(layer, given):
     force_gate(layer, 200.0)
     expected = [
-        [plain.softmax(row) for row in document]
+        [softmax(row) for row in document]
         for document in given["logits"].astype("float64")
     ]
     np.testing.assert_allclose(probabilities(layer, given), expected, atol=1e-6)

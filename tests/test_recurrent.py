@@ -55,9 +55,9 @@ def test_a_cell_by_hand():
         "recurrent_kernel": [[0.4, 0.5, 0.6]],
         "bias": [[0.01, 0.02, 0.03], [0.04, 0.05, 0.06]],
     }
-    one = np.array([1.0])
+    unit = np.array([1.0])
     (h,) = plain.step_gru(
-        one, (one / 2,), {name: np.array(value) for name, value in gru.items()}
+        unit, (unit / 2,), {name: np.array(value) for name, value in gru.items()}
     )
     assert h[0] == pytest.approx(z * 0.5 + (1 - z) * new, abs=1e-12)
     lstm = {
@@ -66,7 +66,9 @@ def test_a_cell_by_hand():
         "bias": [0.01, 0.02, 0.03, 0.04],
     }
     h, c = plain.step_lstm(
-        one, (one / 2, one * 2), {name: np.array(value) for name, value in lstm.items()}
+        unit,
+        (unit / 2, unit * 2),
+        {name: np.array(value) for name, value in lstm.items()},
     )
     assert c[0] == pytest.approx(
         sigmoid(0.2 + 0.3 + 0.02) * 2
@@ -100,7 +102,7 @@ def test_the_source_is_read_in_both_directions(variant):
 def test_scores_by_hand(attention):
     network = make_network("gru", attention=attention)
     states, memory = values(2, 3, 8, seed=1), values(2, 5, 8, seed=2)
-    found = np.asarray(network.scores(states, network.scores.key(memory)))
+    actual = np.asarray(network.scores(states, network.scores.key(memory)))
     weights = plain.below(weights_of(network), "attention")
     assert set(weights) == (
         {"key/kernel"}
@@ -108,7 +110,7 @@ def test_scores_by_hand(attention):
         else {"key/kernel", "key/bias", "query/kernel", "score/kernel"}
     )
     for b, t, s in np.ndindex(2, 3, 5):
-        assert found[b, t, s] == pytest.approx(
+        assert actual[b, t, s] == pytest.approx(
             plain.score(network.config, weights, states[b, t], memory[b, s]), abs=1e-4
         )
 
@@ -126,8 +128,8 @@ def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
     memory = network.encode(SOURCE)
     moved = memory._replace(states=memory.states + 1.0)
     cells = []
-    for given in (memory, moved):
-        cache = network.start(given, 1, 2)
+    for source_memory in (memory, moved):
+        cache = network.start(source_memory, 1, 2)
         for index in range(2):
             _, cache = network.step(
                 TARGET[:, index : index + 1],
@@ -143,16 +145,16 @@ def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
 
 def test_dropout_touches_inputs_and_what_the_output_layer_reads(monkeypatch):
     network = make_network("gru", decoder_layers=1)
-    seen, call = [], layers.Dropout.call
+    calls, call = [], layers.Dropout.call
     monkeypatch.setattr(
         layers.Dropout,
         "call",
         lambda self, x, training=False: (
-            seen.append((self.name, training)) or call(self, x, training)
+            calls.append((self.name, training)) or call(self, x, training)
         ),
     )
     network(SOURCE, TARGET, training=True)
-    assert seen == [
+    assert calls == [
         ("input_dropout", True),
         ("input_dropout", True),
         ("output_dropout", True),

@@ -39,11 +39,11 @@ def test_it_is_the_head_of_the_sorted_vocabulary(size, count):
         np.asarray(part) for part in top_tokens(ops.convert_to_tensor(scores), count)
     )
     expected_values, expected_ids = by_sorting(scores, count)
-    real = min(size, count)
+    available = min(size, count)
     assert values.shape == ids.shape == (10, 4, count) and ids.dtype == np.int32
-    np.testing.assert_array_equal(values[..., :real], expected_values)
-    np.testing.assert_array_equal(ids[..., :real], expected_ids)
-    assert (values[..., real:] == -np.inf).all()
+    np.testing.assert_array_equal(values[..., :available], expected_values)
+    np.testing.assert_array_equal(ids[..., :available], expected_ids)
+    assert (values[..., available:] == -np.inf).all()
     assert (
         count == 1
         or size == 1

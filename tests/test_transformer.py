@@ -74,12 +74,12 @@ def test_the_longest_source_and_target_have_positions(settings):
 
 def test_training_reaches_every_dropout(monkeypatch):
     network = make_network(decoder_layers=1, convolutional_gate=True)
-    seen, call = [], layers.Dropout.call
+    calls, call = [], layers.Dropout.call
     monkeypatch.setattr(
         layers.Dropout,
         "call",
         lambda self, x, training=False: (
-            seen.append((id(self), training)) or call(self, x, training)
+            calls.append((id(self), training)) or call(self, x, training)
         ),
     )
     network(SOURCE, TARGET, training=True)
@@ -99,7 +99,7 @@ def test_training_reaches_every_dropout(monkeypatch):
         )
     ]
     assert (
-        sorted(seen) == sorted((id(part.dropout), True) for part in parts)
+        sorted(calls) == sorted((id(part.dropout), True) for part in parts)
         and len(parts) == 3 + 4 + 3
     )
 
@@ -280,18 +280,19 @@ def test_weights_have_the_names_that_bundles_hold(settings, expected):
             **settings,
         )
     )
-    named = {
+    kwargs = {
         f"transformer/{part}/{name}": shape
         for part, held in expected.items()
         for name, shape in held.items()
     }
-    assert {weight.path: tuple(weight.shape) for weight in network.weights} == named
+    assert {weight.path: tuple(weight.shape) for weight in network.weights} == kwargs
 
 
 def test_heads_must_divide_the_width():
     with pytest.raises(
         UsageError,
-        match="the width must be a multiple of the number of heads, but 8 is not one of 3; take 6",
+        match="the width must be a multiple of the number of heads, "
+        "but 8 is not one of 3; take 6",
     ):
         build_network(dataclasses.replace(small_config(), heads=3))
 
@@ -306,19 +307,19 @@ def test_the_residual_stream_norms_and_softmax_are_float32(
     the residuals.
     """
     network = network_of(variant, "mixed_bfloat16")
-    seen = {"stream": [], "norm": [], "softmax": [], "sublayer": []}
+    dtypes = {"stream": [], "norm": [], "softmax": [], "sublayer": []}
 
     def watch(owner, name, part, *, place):
         original = getattr(owner, name)
 
-        def watched(*given, **named):
-            made = original(*given, **named)
-            first = made[0] if isinstance(made, tuple) else made
-            seen[part] += [
+        def watched(*args, **kwargs):
+            result = original(*args, **kwargs)
+            first = result[0] if isinstance(result, tuple) else result
+            dtypes[part] += [
                 keras.backend.standardize_dtype(tensor.dtype)
-                for tensor in (given[place], first)
+                for tensor in (args[place], first)
             ]
-            return made
+            return result
 
         monkeypatch.setattr(owner, name, watched, raising=False)
 
@@ -338,12 +339,13 @@ def test_the_residual_stream_norms_and_softmax_are_float32(
     network(SOURCE, TARGET)
     decoder = network.config.decoder_layers
     attentions, residuals = 2 + 2 * decoder, 4 + 3 * decoder
-    assert seen["stream"] == ["float32"] * 2 * (residuals + 2 + decoder)
-    assert seen["norm"] == ["float32"] * 2 * (residuals + inputs + ends)
-    assert seen["softmax"] == ["float32"] * 2 * (
+    assert dtypes["stream"] == ["float32"] * 2 * (residuals + 2 + decoder)
+    assert dtypes["norm"] == ["float32"] * 2 * (residuals + inputs + ends)
+    assert dtypes["softmax"] == ["float32"] * 2 * (
         attentions + (2 if network.pointer else 0)
     )
     assert (
-        set(seen["sublayer"]) == {"bfloat16"} and len(seen["sublayer"]) > 8 * attentions
+        set(dtypes["sublayer"]) == {"bfloat16"}
+        and len(dtypes["sublayer"]) > 8 * attentions
     )  # what they multiply is half as wide
     assert network.encode(SOURCE).states.dtype == "float32"

@@ -63,7 +63,7 @@ def walk_steps(
     """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache
     is full, room is made up to the next.
     """
-    steps, made = walk.tokens.shape[2], []
+    steps, step_logits = walk.tokens.shape[2], []
     cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
     for index in range(steps):
         if index in rooms:
@@ -76,9 +76,9 @@ def walk_steps(
             ops.convert_to_tensor(index, "int32"),
         )
         assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-        made.append(np.asarray(logits))
+        step_logits.append(np.asarray(logits))
         cache = reorder_beams(cache, walk.parents[:, :, index])
-    return normalised(np.stack(made, axis=2))
+    return normalised(np.stack(step_logits, axis=2))
 
 
 def compiled_walk(
@@ -91,10 +91,12 @@ def compiled_walk(
 
     def walk_all(source: Any, tokens: Any, parents: Any) -> Any:
         def advance(index: Any, logits: Any, cache: Any) -> tuple[Any, ...]:
-            made, cache = network.step(tf.gather(tokens, index, axis=2), cache, index)
+            step_logits, cache = network.step(
+                tf.gather(tokens, index, axis=2), cache, index
+            )
             return (
                 index + 1,
-                logits.write(index, made),
+                logits.write(index, step_logits),
                 reorder_beams(cache, tf.gather(parents, index, axis=2)),
             )
 
@@ -120,7 +122,7 @@ def compiled_walk(
 
 
 def normalised(logits: Any) -> np.ndarray:
-    """Log-probabilities: logits may differ by a number that is the same for all tokens."""
+    """Log-probabilities of logits, which are unnormalised."""
     return np.asarray(ops.log_softmax(logits, axis=-1))
 
 
