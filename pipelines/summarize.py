@@ -18,15 +18,13 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model import files
-from precis.model.bundle.network_bundle import (
+from precis.model.bundle.manifest import (
     EXTRACTIVE,
     KEYPHRASES,
-    check_prefix,
-    open_bundle,
     open_files,
-    read_decoding,
     read_manifest,
 )
+from precis.model.bundle.network_bundle import check_prefix, open_bundle, read_decoding
 from precis.model.errors import DataError
 from precis.model.inference.search_cost import Figures, describe
 from precis.model.inference.worker_pool import refuse_within_import

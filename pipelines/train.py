@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.network_bundle import ABSTRACTIVE, MANIFEST_FILE, read_manifest
+from precis.model.bundle.manifest import ABSTRACTIVE, MANIFEST_FILE, read_manifest
 from precis.model.errors import UsageError
 from precis.model.network.architectures import named_network
 from precis.model.network.config import NetworkConfig

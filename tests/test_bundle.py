@@ -12,18 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precis.model.bundle.network_bundle import (
-    check_prefix,
+from precis.model.bundle.manifest import (
     has_source_tokenizer,
-    load_bundle,
-    open_bundle,
     open_files,
     open_tokenizer,
     open_weights,
-    read_decoding,
     read_manifest,
-    save_bundle,
     save_files,
+)
+from precis.model.bundle.network_bundle import (
+    check_prefix,
+    load_bundle,
+    open_bundle,
+    read_decoding,
+    save_bundle,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network

@@ -16,7 +16,8 @@ from precis.model.bundle.encoder_bundle import (
     open_encoder,
     save_encoder_bundle,
 )
-from precis.model.bundle.network_bundle import save_bundle, save_files
+from precis.model.bundle.manifest import save_files
+from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
 from precis.model.tokenization.wordpiece import Tokenizer

@@ -22,7 +22,8 @@ from small_encoder_checkpoint import write_encoder, write_pieces
 
 from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
-from precis.model.bundle.network_bundle import load_bundle, read_decoding, read_manifest
+from precis.model.bundle.manifest import read_manifest
+from precis.model.bundle.network_bundle import load_bundle, read_decoding
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig

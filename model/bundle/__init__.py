@@ -1,3 +1,7 @@
-"""Bundles: a trained model as a folder. `network_bundle` holds a network that writes,
-`encoder_bundle` an encoder, and `converters` read the checkpoints of other projects.
+"""Bundles: a trained model as a folder.
+
+manifest           the files of a bundle of any kind, and their checksums
+network_bundle     the bundle of a network that writes summaries
+encoder_bundle     the bundle of an encoder alone
+converters         checkpoints of other projects, read as networks and encoders
 """

@@ -1,5 +1,8 @@
-"""A bundle of an encoder alone, to train other networks from; the encoder of a network
-that writes serves as well.
+"""The bundle of an encoder alone, which other networks are trained from.
+
+The files are those of every bundle (`manifest`); config.json holds the configuration
+under `encoder`. The bundle of an encoder-decoder network can be opened in its place:
+then its encoder is taken.
 """
 
 import dataclasses
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from precis.model.bundle.network_bundle import (
+from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
     has_source_tokenizer,
@@ -25,22 +28,39 @@ from precis.model.tokenization.folder import (
     AnyTokenizer,
 )
 
-if TYPE_CHECKING:  # as in `bundle`
+# TensorFlow takes seconds to import, and only `load_encoder_bundle` needs it.
+if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
 
-
-ENCODER_DECODER = "transformer"  # the architecture that has an encoder of its own
+# The only architecture that has a separate encoder.
+ENCODER_DECODER = "transformer"
 
 
 class EncoderBundle(NamedTuple):
-    """An encoder and what cuts its text.
+    """An encoder and its tokenizer.
 
     Attributes:
-      encoder, tokenizer: what they say.
-      model_id: names the bundle, as in `Bundle`.
+      encoder: the encoder with its weights.
+      tokenizer: the tokenizer of its text.
+      model_id: names the bundle, as in `BundleConfig`.
     """
 
     encoder: "Encoder"
+    tokenizer: AnyTokenizer
+    model_id: str
+
+
+class StoredEncoder(NamedTuple):
+    """An encoder as a bundle stores it, before any Keras layer is built.
+
+    Attributes:
+      config: the configuration of the encoder.
+      weights: by path. The bundle of an encoder-decoder also holds decoder weights.
+      tokenizer, model_id: as in `EncoderBundle`.
+    """
+
+    config: EncoderConfig
+    weights: dict[str, np.ndarray]
     tokenizer: AnyTokenizer
     model_id: str
 
@@ -52,7 +72,7 @@ def save_encoder_bundle(
     tokenizer: AnyTokenizer,
     provenance: dict[str, Any],
 ) -> str:
-    """Writes a bundle of an encoder alone; the arguments are those of `save_bundle`.
+    """Writes the bundle of an encoder; the arguments are those of `save_bundle`.
 
     Returns:
       The model_id.
@@ -67,64 +87,50 @@ def save_encoder_bundle(
     )
 
 
-class OpenedEncoder(NamedTuple):
-    """An encoder that no network was made for.
-
-    Attributes:
-      config: its shape.
-      weights: by path; of a network that writes, also those of its decoder.
-      tokenizer, model_id: as in `EncoderBundle`.
-    """
-
-    config: EncoderConfig
-    weights: dict[str, np.ndarray]
-    tokenizer: AnyTokenizer
-    model_id: str
-
-
-def open_encoder(folder: str) -> OpenedEncoder:
-    """Reads an encoder: that of a bundle of one alone, or that of a network that
-    writes.
+def open_encoder(folder: str) -> StoredEncoder:
+    """Reads the encoder of a bundle: of an encoder alone, or of an encoder-decoder.
 
     Raises:
       UsageError: the folder is no complete bundle of either kind.
       DataError: a file differs from the manifest.
     """
     kind, config, model_id = open_files(folder, ENCODER, ABSTRACTIVE)
-    if (
-        kind == ABSTRACTIVE
-        and config.get("architecture", ENCODER_DECODER) != ENCODER_DECODER
-    ):
+    architecture = config.get("architecture", ENCODER_DECODER)
+    if kind == ABSTRACTIVE and architecture != ENCODER_DECODER:
         raise UsageError(
-            f"{folder}: a network of the architecture {config['architecture']} has no encoder to take; name another bundle"
+            f"{folder}: a network of the architecture {architecture} "
+            "has no encoder to take; name another bundle"
         )
+    if kind == ENCODER:
+        encoder_config = EncoderConfig(**config["encoder"])
+    else:
+        encoder_config = read_config(ENCODER_DECODER, config["network"]).encoder
     name = SOURCE_TOKENIZER_FOLDER if has_source_tokenizer(folder) else TOKENIZER_FOLDER
-    shape = (
-        EncoderConfig(**config["encoder"])
-        if kind == ENCODER
-        else read_config(ENCODER_DECODER, config["network"]).encoder
-    )
-    return OpenedEncoder(
-        shape, open_weights(folder), open_tokenizer(folder, name), model_id
+    return StoredEncoder(
+        config=encoder_config,
+        weights=open_weights(folder),
+        tokenizer=open_tokenizer(folder, name),
+        model_id=model_id,
     )
 
 
 def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBundle:
-    """Reads an encoder and makes its network.
+    """Reads the encoder of a bundle and builds its layers.
 
     Args:
-      folder, precision: as in `load_bundle`.
+      folder: the bundle, as in `open_encoder`.
+      precision: what the layers compute in, as in `build_encoder`.
 
     Raises:
       UsageError, DataError: as `open_encoder`.
     """
-    config, weights, tokenizer, model_id = open_encoder(folder)
+    stored = open_encoder(folder)
     from precis.model.network.build import build_encoder
 
-    encoder = build_encoder(config, precision=precision)
-    by_path = {
-        path.split("/", 1)[1]: weight for path, weight in weights.items()
-    }  # without the network's own name
+    encoder = build_encoder(stored.config, precision=precision)
+    # The path of a weight begins with the name of its network, which differs between
+    # the bundle of an encoder and that of an encoder-decoder.
+    weights = {path.split("/", 1)[1]: weight for path, weight in stored.weights.items()}
     for weight in encoder.weights:
-        weight.assign(by_path[weight.path.split("/", 1)[1]])
-    return EncoderBundle(encoder, tokenizer, model_id)
+        weight.assign(weights[weight.path.split("/", 1)[1]])
+    return EncoderBundle(encoder, stored.tokenizer, stored.model_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
-from precis.model.bundle.network_bundle import (
+from precis.model.bundle.manifest import (
     EXTRACTIVE,
     open_files,
     open_tokenizer,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.network_bundle import (
+from precis.model.bundle.manifest import (
     CONFIG_FILE,
     FORMAT_VERSION,
     KEYPHRASES,
