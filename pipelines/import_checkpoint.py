@@ -19,7 +19,7 @@ from precis.model.bundle.converters.tensors import weight_files
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
-from precis.model.tokenization.imported import read_tokenizer, tokenizer_files
+from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options import IMPORT
 

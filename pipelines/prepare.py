@@ -44,11 +44,11 @@ from precis.model.text.article import Article
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
-    encode_targets,
     holds_tokenizer,
     load_tokenizer,
     load_tokenizers,
 )
+from precis.model.tokenization.target import encode_targets
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines import progress, tasks
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline

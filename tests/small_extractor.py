@@ -15,7 +15,7 @@ from precis.model.network.build import build_encoder, build_extractor
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 
 WIDTH, TOKENS = 8, 24
 

@@ -19,7 +19,8 @@ from precis.model.bundle.encoder_bundle import (
 from precis.model.bundle.manifest import save_files
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 from tests.small_network import make_network, network_of
 

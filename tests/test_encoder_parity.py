@@ -22,7 +22,7 @@ from small_encoder_checkpoint import BERT, write_pieces
 from precis.model.bundle.converters.checkpoint import load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.text.article import Article
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
 

@@ -23,7 +23,7 @@ from small_encoder_checkpoint import (
 
 from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 TYPES = "embeddings.token_type_embeddings.weight"

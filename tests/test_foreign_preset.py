@@ -33,8 +33,8 @@ from precis.model.bundle.converters.keras_preset import (
 )
 from precis.model.bundle.converters.tensors import Tensor, read_tensors, weight_files
 from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.model.tokenization.definitions import preset_tokenizer_settings
-from precis.model.tokenization.imported import read_tokenizer, tokenizer_files
 
 SHAPE = {
     "vocabulary_size": VOCABULARY,

@@ -9,8 +9,9 @@ from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizer
-from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 

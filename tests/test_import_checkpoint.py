@@ -27,7 +27,7 @@ from precis.model.bundle.network_bundle import load_bundle, read_decoding
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.cli import main
 from precis.pipelines.import_checkpoint import import_checkpoint
 from precis.pipelines.options import SummarizeOptions

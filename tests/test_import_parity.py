@@ -21,7 +21,7 @@ from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoin
 from precis.model.bundle.converters.generation import read_generation
 from precis.model.inference.searcher import Searcher
 from precis.model.network.transformer import Transformer
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 
 ABSENT = [
     name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None

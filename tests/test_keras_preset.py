@@ -22,7 +22,7 @@ from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 from precis.pipelines.import_checkpoint import import_checkpoint
 

@@ -8,11 +8,8 @@ import struct
 import pytest
 
 from precis.model.errors import DataError
-from precis.model.tokenization.imported import (
-    ImportedTokenizer,
-    read_tokenizer,
-    tokenizer_files,
-)
+from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
+from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.sentencepiece import (
     Piece,
     read_model,

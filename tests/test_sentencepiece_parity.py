@@ -18,7 +18,7 @@ import pytest
 from sentencepiece_reference import MODELS, SETTINGS
 
 from precis.model.text.article import Article
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
 ABSENT = [

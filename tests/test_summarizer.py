@@ -10,7 +10,7 @@ from precis.model.inference.summarizer import Summarizer, special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig
-from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from tests import plain_network
 

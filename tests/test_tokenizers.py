@@ -5,15 +5,16 @@ from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.errors import DataError
+from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import (
     Tokenizers,
-    encode_targets,
     holds_tokenizer,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
 )
-from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.target import encode_targets
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 OWN = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])

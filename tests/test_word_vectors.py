@@ -12,7 +12,8 @@ from small_checkpoint import SETTINGS, write_tokenizer
 from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.model.training import word_vectors
 from precis.model.training.word_vectors import initial_table, read_vectors, read_width

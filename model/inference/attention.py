@@ -13,8 +13,9 @@ from precis.model.inference.searcher import Searcher
 from precis.model.inference.summarizer import special_tokens
 from precis.model.network.generator import AttentionMap
 from precis.model.search.config import SearchConfig
-from precis.model.tokenization.folder import AnyTokenizer, encode_targets
+from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import encode_sources
+from precis.model.tokenization.target import encode_targets
 
 
 class HeadWeights(NamedTuple):

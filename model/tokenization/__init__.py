@@ -1,4 +1,12 @@
-"""Tokenizers: `wordpiece` is the project's own and reversible, `vocabulary` learns its
-pieces, `imported` runs those of checkpoints, which `definitions` and `sentencepiece`
-read; `folder` saves and loads either kind.
+"""Tokenizers: text to token ids and back.
+
+source              encodes sources and cuts them at a network's length
+target              encodes targets
+folder              saves and loads one or two tokenizers of either kind
+wordpiece           the tokenizer of this project, WordPiece without loss
+vocabulary          counts words and learns the vocabulary of `wordpiece`
+imported            the tokenizer of a checkpoint, run by the `tokenizers` library
+checkpoint_files    reads the tokenizer of a checkpoint from its files
+definitions         definitions of byte-level BPE and of BERT's WordPiece
+sentencepiece       definitions of SentencePiece models
 """

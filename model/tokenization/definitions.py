@@ -1,5 +1,7 @@
-"""Definitions of the `tokenizers` library from the vocabulary files of older
-checkpoints; `sentencepiece` has those of T5 and PEGASUS.
+"""Definitions of tokenizers, made from the vocabulary files of older checkpoints.
+
+A definition is a tokenizer in the JSON format of the `tokenizers` library.
+`sentencepiece` makes those of T5 and PEGASUS.
 """
 
 import json
@@ -9,35 +11,26 @@ from typing import Any
 from precis.model.errors import DataError
 
 
-def byte_level_bpe(
-    vocabulary_content: bytes, merges_content: bytes, settings: Mapping[str, Any]
+def byte_level_bpe_definition(
+    vocabulary_content: bytes, merges_content: bytes, config: Mapping[str, Any]
 ) -> str:
-    """The definition of the tokenizer of RoBERTa and BART (Radford et al. 2019, section
-    2.2).
+    """Defines the tokenizer of RoBERTa and BART (Radford et al. 2019, section 2.2).
 
     Args:
-      vocabulary_content, merges_content: vocab.json and merges.txt.
-      settings: config.json, which says what stands around a text.
+      vocabulary_content: the bytes of vocab.json.
+      merges_content: the bytes of merges.txt.
+      config: config.json, which names the special tokens around a text.
 
     Raises:
-      DataError: the two do not fit, or lack a token.
+      DataError: the two files do not fit, or lack a token.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-    vocabulary, lines = (
-        json.loads(vocabulary_content),
-        merges_content.decode().splitlines(),
-    )
-    merges = [
-        (first, second)
-        for first, _, second in (
-            line.partition(" ")
-            for line in lines
-            if line and not line.startswith("#version")
-        )
-    ]
-    tokens = {token: piece for piece, token in vocabulary.items()}
-    first, last = settings.get("bos_token_id", 0), settings.get("eos_token_id", 2)
+    vocabulary = json.loads(vocabulary_content)
+    merges = _read_merges(merges_content)
+    pieces = {token: piece for piece, token in vocabulary.items()}
+    first = config.get("bos_token_id", 0)
+    last = config.get("eos_token_id", 2)
     try:
         tokenizer = Tokenizer(
             models.BPE(
@@ -47,100 +40,114 @@ def byte_level_bpe(
                 end_of_word_suffix="",
             )
         )
-    except Exception as error:  # the library raises no narrower one
+    except Exception as error:  # The library raises no narrower error.
         raise DataError(
             f"no vocabulary for the merges of merges.txt ({error}); download both again"
         ) from error
     for token in (first, last):
-        if token not in tokens:
+        if token not in pieces:
             raise DataError(
-                f"it holds no token {token}, which config.json puts around a text; download both again"
+                f"it holds no token {token}, which config.json puts around a text; "
+                "download both again"
             )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.RobertaProcessing(
-        (tokens[last], last), (tokens[first], first), add_prefix_space=False
+        (pieces[last], last), (pieces[first], first), add_prefix_space=False
     )
-    special = {
-        tokens[first],
-        tokens[last],
-        tokens.get(settings.get("pad_token_id", 1)),
-        "<unk>",
-        "<mask>",
-    } & vocabulary.keys()
-    tokenizer.add_special_tokens(sorted(special))
+    padding = pieces.get(config.get("pad_token_id", 1))
+    special = {pieces[first], pieces[last], padding, "<unk>", "<mask>"}
+    tokenizer.add_special_tokens(sorted(special & vocabulary.keys()))
     return tokenizer.to_str()
 
 
-def word_pieces(content: bytes, settings: Mapping[str, Any]) -> str:
-    """The definition of the tokenizer of BERT (Devlin et al. 2019, section 3).
+def _read_merges(content: bytes) -> list[tuple[str, str]]:
+    """The pairs of pieces that merges.txt joins, one pair a line."""
+    merges = []
+    for line in content.decode().splitlines():
+        if line and not line.startswith("#version"):
+            first, _, second = line.partition(" ")
+            merges.append((first, second))
+    return merges
+
+
+def wordpiece_definition(content: bytes, settings: Mapping[str, Any]) -> str:
+    """Defines the tokenizer of BERT (Devlin et al. 2019, section 3).
 
     Args:
-      content: its pieces, one a line.
-      settings: tokenizer_config.json, if there is one. `fold_case`, which none has, is
-          Unicode's folding where only lower case would be.
+      content: the bytes of vocab.txt, one piece a line.
+      settings: tokenizer_config.json, or {} without one. A preset of keras-hub adds
+          `fold_case`: Unicode case folding instead of lower-casing.
 
     Raises:
       DataError: a special token is missing.
     """
-    from tokenizers import (
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-    )
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
     lines = content.decode().removesuffix("\n").split("\n")
     vocabulary = {piece.rstrip("\r"): token for token, piece in enumerate(lines)}
     special = {
-        name: _token(settings.get(f"{name}_token"), f"[{name.upper()}]")
+        name: _special_token(settings.get(f"{name}_token"), f"[{name.upper()}]")
         for name in ("unk", "sep", "pad", "cls", "mask")
     }
     for name in ("unk", "sep", "cls"):
         if special[name] not in vocabulary:
             raise DataError(
-                f"it does not hold {special[name]}, the {name}_token of tokenizer_config.json; download both again"
+                f"it does not hold {special[name]}, the {name}_token of "
+                "tokenizer_config.json; download both again"
             )
     tokenizer = Tokenizer(
         models.WordPiece(
             vocabulary, unk_token=special["unk"], max_input_chars_per_word=100
         )
     )
-    normalizer = normalizers.BertNormalizer(
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-        strip_accents=settings.get("strip_accents"),
-        lowercase=settings.get("do_lower_case", True),
-    )
-    folding = [normalizers.Replace("ß", "ss"), normalizers.Replace("ς", "σ")]
-    tokenizer.normalizer = (
-        normalizers.Sequence([normalizers.NFKC(), normalizer, *folding])
-        if settings.get("fold_case")
-        else normalizer
-    )
+    tokenizer.normalizer = _bert_normalizer(settings)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    sep, cls = ((special[name], vocabulary[special[name]]) for name in ("sep", "cls"))
-    tokenizer.post_processor = processors.BertProcessing(sep, cls)
+    tokenizer.post_processor = processors.BertProcessing(
+        (special["sep"], vocabulary[special["sep"]]),
+        (special["cls"], vocabulary[special["cls"]]),
+    )
     tokenizer.add_special_tokens(
         [token for token in special.values() if token in vocabulary]
     )
     return tokenizer.to_str()
 
 
-def _token(setting: Any, default: str) -> str:
-    """A special token as a setting names it: by itself, or as the content of an object."""
+def _bert_normalizer(settings: Mapping[str, Any]) -> Any:
+    from tokenizers import normalizers
+
+    normalizer = normalizers.BertNormalizer(
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    if not settings.get("fold_case"):
+        return normalizer
+    return normalizers.Sequence(
+        [
+            normalizers.NFKC(),
+            normalizer,
+            normalizers.Replace("ß", "ss"),
+            normalizers.Replace("ς", "σ"),
+        ]
+    )
+
+
+def _special_token(setting: Any, default: str) -> str:
+    """A special token from its setting: a text, or an object with a `content`."""
     return (setting["content"] if isinstance(setting, dict) else setting) or default
 
 
 def preset_tokenizer_settings(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
-    """What tokenizer_config.json of a checkpoint of Hugging Face says of the same
-    tokenizer.
+    """Translates the tokenizer settings of a preset to those of Hugging Face.
 
     Args:
-      tokenizer: tokenizer.json of a preset; an empty one is a tokenizer of the class's
-          own defaults.
+      tokenizer: tokenizer.json of a preset. An empty one has the default settings of
+          the tokenizer classes in keras-hub.
+
+    Returns:
+      The same settings as tokenizer_config.json would hold them.
     """
     config = tokenizer.get("config", {})
     return {

@@ -1,31 +1,31 @@
-"""The tokenizers of a folder, whichever kind they are: our own or a checkpoint's, one
-for source and target alike or one for each.
+"""The tokenizers in a folder of records or in a bundle.
 
-tokenizer/           cuts what is written, and what is read too where there is no other
-source_tokenizer/    cuts what is read
+    tokenizer/           the tokenizer of targets, and of sources without another one
+    source_tokenizer/    the tokenizer of sources, where it is a different one
+
+Each of them is a `Tokenizer` of this project or an `ImportedTokenizer`.
 """
 
 import dataclasses
-from collections.abc import Iterable
-
-import numpy as np
 
 from precis.model import files
 from precis.model.tokenization.imported import DEFINITION_FILE, ImportedTokenizer
 from precis.model.tokenization.wordpiece import SETTINGS_FILE, Tokenizer
 
-TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER = "tokenizer", "source_tokenizer"
+TOKENIZER_FOLDER = "tokenizer"
+SOURCE_TOKENIZER_FOLDER = "source_tokenizer"
 
 AnyTokenizer = Tokenizer | ImportedTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
 class Tokenizers:
-    """What cuts the texts of records, or of a network.
+    """The tokenizers of a set of records, or of a network.
 
     Attributes:
-      source: of what is read; the same object as `target` where there is one tokenizer.
-      target: of what is written.
+      source: the tokenizer of sources; the same object as `target` where there is one
+          tokenizer for both.
+      target: the tokenizer of targets.
     """
 
     source: AnyTokenizer
@@ -33,7 +33,7 @@ class Tokenizers:
 
 
 def holds_tokenizer(folder: str) -> bool:
-    """Whether the files of a tokenizer, of either kind, lie in a folder."""
+    """Whether a folder holds a tokenizer of either kind."""
     return any(
         files.exists(files.join(folder, name))
         for name in (DEFINITION_FILE, SETTINGS_FILE)
@@ -41,7 +41,7 @@ def holds_tokenizer(folder: str) -> bool:
 
 
 def load_tokenizer(folder: str) -> AnyTokenizer:
-    """The tokenizer of a folder, whichever kind its files are.
+    """Reads the tokenizer in a folder, of either kind.
 
     Raises:
       DataError: a file is missing or damaged.
@@ -52,36 +52,22 @@ def load_tokenizer(folder: str) -> AnyTokenizer:
 
 
 def load_tokenizers(folder: str) -> Tokenizers:
-    """The tokenizers of a folder of records, or what `save_tokenizers` wrote into
-    another.
+    """Reads the tokenizers that `save_tokenizers` wrote, or those of a bundle.
 
     Raises:
       DataError: a file is missing or damaged.
     """
-    target, source_folder = (
-        load_tokenizer(files.join(folder, TOKENIZER_FOLDER)),
-        files.join(folder, SOURCE_TOKENIZER_FOLDER),
-    )
-    return Tokenizers(
-        load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target,
-        target,
-    )
+    target = load_tokenizer(files.join(folder, TOKENIZER_FOLDER))
+    source_folder = files.join(folder, SOURCE_TOKENIZER_FOLDER)
+    source = load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target
+    return Tokenizers(source=source, target=target)
 
 
 def save_tokenizers(folder: str, tokenizers: Tokenizers) -> None:
-    """Writes the tokenizers into their folders below one; equal tokenizers write equal
-    bytes.
+    """Writes the tokenizers into their folders below `folder`.
+
+    Equal tokenizers write equal bytes.
     """
     tokenizers.target.save(files.join(folder, TOKENIZER_FOLDER))
     if tokenizers.source is not tokenizers.target:
         tokenizers.source.save(files.join(folder, SOURCE_TOKENIZER_FOLDER))
-
-
-def encode_targets(tokenizer: AnyTokenizer, texts: Iterable[str]) -> list[np.ndarray]:
-    """The token ids of texts to be written, int32 [T] each, without special tokens
-    behind them: training puts the end there itself.
-
-    BART    <s> Rain Ġfell . </s>  ->  <s> Rain Ġfell .        T5    ▁Rain ▁fell . </s>  ->  ▁Rain ▁fell .
-    """
-    behind = len(tokenizer.around[1])
-    return [ids[: len(ids) - behind] for ids in tokenizer.encode(texts)]

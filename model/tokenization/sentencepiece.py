@@ -1,11 +1,16 @@
-"""Models of SentencePiece (Kudo and Richardson 2018), which T5 and PEGASUS are
-published with, as definitions of the `tokenizers` library.
+"""Definitions of tokenizers, made from SentencePiece models (Kudo and Richardson 2018).
 
-A model is one message of Protocol Buffers, of which these fields are read:
+T5 and PEGASUS are published with such a model. A definition is a tokenizer in the JSON
+format of the `tokenizers` library.
 
-    1 pieces            1 piece   2 score   3 type: 3 is a control symbol, 4 one that the user defined
-    2 trainer_spec      3 model_type: 1 is Unigram (Kudo 2018)   40 unk_id
-    3 normalizer_spec   2 precompiled_charsmap: which characters become which
+A model is one Protocol Buffers message. These fields of it are read:
+
+    1 pieces             1 piece                  the text
+                         2 score                  the logarithm of its probability
+                         3 type                   1 normal, 3 control, 4 user-defined
+    2 trainer_spec       3 model_type             1 is Unigram (Kudo 2018)
+                         40 unk_id
+    3 normalizer_spec    2 precompiled_charsmap   which characters become which
 """
 
 import struct
@@ -17,16 +22,17 @@ from precis.model.errors import DataError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_SIZES = {1: 8, 5: 4}  # bytes of a value, by the wire type of its field
-_UNIGRAM = 1
-_NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4
-PAD, END = "<pad>", "</s>"
+_SIZES = {1: 8, 5: 4}  # Bytes of a value of fixed size, by the wire type.
+_UNIGRAM = 1  # a model_type
+_NORMAL = 1  # types of pieces
+_CONTROL = 3
+_USER_DEFINED = 4
+PAD = "<pad>"
+END = "</s>"
 
 
 class Piece(NamedTuple):
-    """A piece of a vocabulary: its text, the logarithm of its probability, and its
-    type.
-    """
+    """A piece of a vocabulary: text, logarithm of its probability, and type."""
 
     text: str
     score: float
@@ -34,13 +40,13 @@ class Piece(NamedTuple):
 
 
 class SentencePieceModel(NamedTuple):
-    """What is read of a model.
+    """The fields of a model that a definition needs.
 
     Attributes:
       pieces: in the order of their ids.
-      unknown_id: which of them stands for characters that no other has.
-      characters: which characters become which before the text is cut, in the form in
-          which both libraries hold it; empty leaves them.
+      unknown_id: the id of the piece for characters outside the vocabulary.
+      characters: the precompiled map of characters, which is applied before the text is
+          cut; empty leaves the text as it is.
     """
 
     pieces: tuple[Piece, ...]
@@ -51,31 +57,34 @@ class SentencePieceModel(NamedTuple):
 def sentencepiece_definition(
     content: bytes, model_type: str, settings: Mapping[str, Any]
 ) -> str:
-    """The definition of a checkpoint's tokenizer: the ids are those that transformers
-    gives.
+    """Defines the tokenizer of a T5, mT5 or PEGASUS checkpoint.
+
+    Its token ids are the same as in transformers.
 
     Args:
-      content: a model, spiece.model of the checkpoint.
-      model_type: of the checkpoint; says which tokens stand around and beside the
-          pieces.
-      settings: its tokenizer_config.json, of which `extra_ids` (T5) and `offset`
-          (PEGASUS) are read.
+      content: the bytes of spiece.model.
+      model_type: the model_type of the checkpoint. It decides which special tokens are
+          added to the pieces, and where.
+      settings: tokenizer_config.json, of which `extra_ids` (T5) and `offset` (PEGASUS)
+          are read.
 
     Raises:
-      DataError: the model is damaged or not of the type Unigram, or the checkpoint is
-          none of T5 or PEGASUS.
+      DataError: the model is damaged or is not of the type Unigram, or the checkpoint
+          has another model_type.
     """
-    if model_type not in _LAYOUTS:
+    if model_type not in _BUILDERS:
         raise DataError(
-            f"such a model is read for {', '.join(_LAYOUTS)}, not for {model_type}; save the tokenizer as tokenizer.json where it is "
-            "known: transformers' AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
+            f"such a model is read for {', '.join(_BUILDERS)}, not for {model_type}; "
+            "save the tokenizer as tokenizer.json where it is known: transformers' "
+            "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
         )
     model = read_model(content)
     try:
-        return _LAYOUTS[model_type](model, settings).to_str()
-    except Exception as error:  # the library raises no narrower one
+        return _BUILDERS[model_type](model, settings).to_str()
+    except Exception as error:  # The library raises no narrower error.
         raise DataError(
-            f"the tokenizers library cannot take this model ({error}); download it again"
+            f"the tokenizers library cannot take this model ({error}); "
+            "download it again"
         ) from error
 
 
@@ -83,8 +92,7 @@ def read_model(content: bytes) -> SentencePieceModel:
     """Reads a model of the type Unigram.
 
     Raises:
-      DataError: it is damaged, of another type, or lacks a token that every model here
-          has.
+      DataError: the model is damaged, is of another type, or lacks <pad> or </s>.
     """
     try:
         message = list(_fields(content))
@@ -98,53 +106,60 @@ def read_model(content: bytes) -> SentencePieceModel:
         raise DataError(
             f"damaged, or no model of SentencePiece ({error!r}); download it again"
         ) from error
-    trainer, normalizer = fields.get(2, {}), fields.get(3, {})
-    if (kind := trainer.get(3, _UNIGRAM)) != _UNIGRAM:
+    trainer = fields.get(2, {})
+    normalizer = fields.get(3, {})
+    kind = trainer.get(3, _UNIGRAM)
+    if kind != _UNIGRAM:
         raise DataError(
-            f"its model_type is {kind}, and only Unigram, {_UNIGRAM}, is read; take the checkpoint's tokenizer.json"
+            f"its model_type is {kind}, and only Unigram, {_UNIGRAM}, is read; "
+            "take the checkpoint's tokenizer.json"
         )
     texts = {piece.text for piece in pieces}
     for token in (PAD, END):
         if token not in texts:
             raise DataError(
-                f"it does not hold {token}, which T5 and PEGASUS have; take the checkpoint's own"
+                f"it does not hold {token}, which T5 and PEGASUS have; "
+                "take the checkpoint's own"
             )
     return SentencePieceModel(pieces, trainer.get(40, 0), normalizer.get(2, b""))
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each field of a message: an int, or the bytes of what
-    is no varint.
+    """The number and the value of each field of a message.
+
+    A value is an int where the field is a varint, and bytes otherwise.
     """
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
         number, wire_type = key >> 3, key & 7
         if wire_type == 0:
-            value, place = _varint(message, place)
+            value, position = _varint(message, position)
             yield number, value
             continue
-        size, place = (
-            _varint(message, place) if wire_type == 2 else (_SIZES[wire_type], place)
-        )
-        if place + size > len(message):
+        if wire_type == 2:
+            size, position = _varint(message, position)
+        else:
+            size = _SIZES[wire_type]
+        if position + size > len(message):
             raise ValueError(f"field {number} ends behind byte {len(message)}")
-        yield number, message[place : place + size]
-        place += size
+        yield number, message[position : position + size]
+        position += size
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """The number that begins at a byte, seven bits in each, the lowest first; and the
-    place behind it.
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    """The varint at a position of a message, and the position after it.
+
+    A varint is a number, seven bits in each byte, the lowest first.
     """
     value = 0
     for shift in range(0, 64, 7):
-        byte = message[place]
-        place += 1
+        byte = message[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, place
-    raise ValueError(f"no number at byte {place}")
+            return value, position
+    raise ValueError(f"no number at byte {position}")
 
 
 def _piece(message: bytes) -> Piece:
@@ -156,8 +171,10 @@ def _piece(message: bytes) -> Piece:
 def _t5(
     model: SentencePieceModel, settings: Mapping[str, Any], *, extra_ids: int = 100
 ) -> "Tokenizer":
-    """T5: the marks of what was left out stand behind the pieces, the last first.
-    Symbols of the model are tokens wherever they stand.
+    """The tokenizer of T5.
+
+    The tokens for masked spans, <extra_id_0> and so on, follow the pieces in descending
+    order. User-defined symbols of the model are tokens wherever they occur in a text.
     """
     from tokenizers import AddedToken, normalizers, pre_tokenizers, processors
 
@@ -165,9 +182,8 @@ def _t5(
         f"<extra_id_{number}>"
         for number in reversed(range(settings.get("extra_ids", extra_ids)))
     ]
-    tokenizer = _unigram(
-        [*_scored(model.pieces), *((token, 0.0) for token in extra)], model.unknown_id
-    )
+    scored = [*_scored(model.pieces), *((token, 0.0) for token in extra)]
+    tokenizer = _unigram(scored, model.unknown_id)
     if model.characters:
         tokenizer.normalizer = normalizers.Precompiled(model.characters)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -177,13 +193,8 @@ def _t5(
     tokenizer.add_special_tokens(
         [PAD, END, model.pieces[model.unknown_id].text, *control, *extra]
     )
-    tokenizer.add_tokens(
-        [
-            AddedToken(piece.text, normalized=False)
-            for piece in model.pieces
-            if piece.type == _USER_DEFINED
-        ]
-    )
+    user_defined = [piece.text for piece in model.pieces if piece.type == _USER_DEFINED]
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in user_defined])
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {END}",
         pair=f"$A {END} $B {END}",
@@ -193,28 +204,23 @@ def _t5(
 
 
 def _mt5(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
-    """mT5: the marks are pieces of the model."""
+    """The tokenizer of mT5, whose model holds the tokens for masked spans."""
     return _t5(model, settings, extra_ids=0)
 
 
 def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
-    """PEGASUS: two masks and tokens that nothing uses stand between the first two
-    pieces and the others.
+    """The tokenizer of PEGASUS.
+
+    Two masks and a number of unused tokens stand between the first two pieces, <pad>
+    and </s>, and the other pieces.
     """
     from tokenizers import Regex, normalizers, processors
 
     offset = settings.get("offset", 103)
-    unused = [f"<unk_{number}>" for number in range(2, offset)]
-    before = [
-        (PAD, 0.0),
-        (END, 0.0),
-        ("<mask_1>", 0.0),
-        ("<mask_2>", 0.0),
-        *((token, -100.0) for token in unused),
-    ]
-    tokenizer = _unigram(
-        [*before, *_scored(model.pieces[2:])], model.unknown_id + offset
-    )
+    unused = [(f"<unk_{number}>", -100.0) for number in range(2, offset)]
+    first = [(token, 0.0) for token in (PAD, END, "<mask_1>", "<mask_2>")] + unused
+    scored = [*first, *_scored(model.pieces[2:])]
+    tokenizer = _unigram(scored, model.unknown_id + offset)
     characters = (
         normalizers.Precompiled(model.characters)
         if model.characters
@@ -224,7 +230,7 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
         [characters, normalizers.Replace(Regex(" {2,}"), " ")]
     )
     tokenizer.add_special_tokens(
-        [*(token for token, _ in before), model.pieces[model.unknown_id].text]
+        [*(token for token, _ in first), model.pieces[model.unknown_id].text]
     )
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {END}",
@@ -235,9 +241,7 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
 
 
 def _unigram(scored: Sequence[tuple[str, float]], unknown_id: int) -> "Tokenizer":
-    """What both have in common: the model, and the visible space before a text and for
-    every one within.
-    """
+    """A Unigram model that writes ▁ before a text and for each space in it."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     tokenizer = Tokenizer(
@@ -252,6 +256,5 @@ def _scored(pieces: Sequence[Piece]) -> list[tuple[str, float]]:
     return [(piece.text, piece.score) for piece in pieces]
 
 
-_LAYOUTS: Mapping[
-    str, Callable[[SentencePieceModel, Mapping[str, Any]], "Tokenizer"]
-] = {"t5": _t5, "mt5": _mt5, "pegasus": _pegasus}
+_Builder = Callable[[SentencePieceModel, Mapping[str, Any]], "Tokenizer"]
+_BUILDERS: Mapping[str, _Builder] = {"t5": _t5, "mt5": _mt5, "pegasus": _pegasus}

@@ -1,4 +1,4 @@
-"""Sources as token ids: the one place where a text is cut at a network's length."""
+"""Sources as token ids: the one place that cuts a text at a network's source length."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class EncodedSource(NamedTuple):
 
     Attributes:
       ids: int32 [S], cut at the network's source length.
-      source_tokens: the length before the cut.
+      source_tokens: the number of tokens before the cut.
     """
 
     ids: np.ndarray
@@ -21,7 +21,7 @@ class EncodedSource(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the network reads less than the whole text."""
+        """Whether the cut left out a part of the text."""
         return self.source_tokens > len(self.ids)
 
 
@@ -30,7 +30,10 @@ def encode_sources(
 ) -> list[EncodedSource]:
     """Encodes texts and cuts each at `max_source_tokens`.
 
-    A tokenizer that sets special tokens around a text keeps those behind it.
+    Special tokens at the end of a text stay at its end. With BART and at most 4 tokens:
+
+        Rain fell.  ->  ids            <s> Rain Ġfell </s>
+                        source_tokens  5
     """
     return [
         EncodedSource(tokenizer.cut(ids, max_source_tokens), len(ids))

@@ -1,7 +1,8 @@
-"""Counting words and learning a WordPiece vocabulary from the counts.
+"""Counts words and learns a WordPiece vocabulary from the counts.
 
-Counting is cheap, done wherever the documents are, and merged; learning happens once.
-Both are free of chance and of order: equal counts give an equal vocabulary.
+Counting is cheap: workers count their own documents and the counts are merged. Learning
+happens once. Neither depends on chance or on the order of the documents: equal counts
+give an equal vocabulary.
 """
 
 import functools
@@ -19,38 +20,38 @@ from precis.model.tokenization.wordpiece import (
     SPACE,
 )
 
-# The learner's time is in proportion to the number of different words. Rarer ones than
-# these add next to nothing to the counts of pieces.
+# The learner takes time in proportion to the number of different words. Rarer words add
+# almost nothing to the counts of pieces.
 _MAX_WORDS = 60_000
-# Characters beyond these, rarest first, are left out: a word that holds one is an
-# unknown token.
+# The rarest characters beyond this number are left out. A word with such a character
+# becomes an unknown token.
 _MAX_CHARACTERS = 1_000
 _MIN_PIECE_COUNT = 2
 _MAX_PIECE_CHARACTERS = 40
 
 _ASCII = tuple(map(chr, range(33, 127)))
-# tf.text cuts at every character of a Unicode category P, at these, and around
-# ideographs; all others stay with their neighbours.
+# tf.text cuts at every character of a Unicode category P, at these symbols, and around
+# ideographs. It keeps all other characters together.
 _ASCII_SYMBOLS = "$+<=>^`|~"
-_IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
+_IDEOGRAPHS = (
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
+)
 
 
 def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[str]:
-    """How often each word stands in normalised texts; a word is what the tokenizer cuts
-    into pieces, as in "▁paid" or "$".
+    """Counts the words of normalised texts.
+
+    A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$".
     """
     runs: Counter[str] = Counter()
     for text in texts:
         runs.update(text.replace("\n", f" {LINE_BREAK} ").split())
-    cut = _word_pattern().findall
+    pattern = _word_pattern()
     counts: Counter[str] = Counter()
-    for (
-        run,
-        count,
-    ) in (
-        runs.items()
-    ):  # A run of text without spaces is cut once, not each time it stands somewhere.
-        for word in cut(SPACE + (run.lower() if lower_case else run)):
+    # Each different run of characters without spaces is cut once.
+    for run, count in runs.items():
+        for word in pattern.findall(SPACE + (run.lower() if lower_case else run)):
             counts[word] += count
     return counts
 
@@ -64,11 +65,12 @@ def merge_counts(parts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
-    """The words that learning looks at, so that counts of a large corpus can be cut
-    part by part without changing what is learned.
+    """The most frequent words, as many as `learn` uses.
+
+    The counts of a part of a corpus can be reduced to these words before merging.
     """
-    kept = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_WORDS]
-    return dict(kept)
+    by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return dict(by_frequency[:_MAX_WORDS])
 
 
 def learn(
@@ -80,30 +82,33 @@ def learn(
 ) -> list[str]:
     """Learns a WordPiece vocabulary from word counts.
 
-    It holds, in this order: the reserved tokens, the space and the line break, every
-        printable ASCII character, the characters of the
-    corpus, and the learned pieces from frequent to rare. So every word of ASCII
-    characters, and every word whose characters made it into the vocabulary, can be
-    written in its pieces.
+    The vocabulary holds, in this order:
+
+        the reserved tokens       [PAD] [UNK] [START] [END]
+        space and line break      ▁  ▁␤
+        printable ASCII           !  "  ...  a  ##a  b  ##b  ...
+        characters of the corpus  é  ##é  ...
+        learned pieces            from frequent to rare
+
+    Every word whose characters are in the vocabulary can be written in its pieces.
 
     Args:
-      counts: how often each word stands in the corpus, as `count_words` gives them.
-      size: the number of pieces. A small corpus may give fewer, never more.
-      lower_case: leaves out upper-case ASCII letters, which lower-cased text does not
-          hold.
-      reserved: tokens that stand first, in this order; the tokenizer's own must be the
-          first of them.
+      counts: the number of times each word occurs in the corpus, from `count_words`.
+      size: the greatest number of pieces; a small corpus gives fewer.
+      lower_case: leave out upper-case ASCII letters, which lower-cased text does not
+          contain.
+      reserved: the first tokens, in this order. They begin with RESERVED_TOKENS.
 
     Raises:
-      UsageError: the size leaves no room for the reserved tokens and ASCII, or the
-          reserved tokens are not as they must be.
+      UsageError: the size is too small for the reserved tokens and ASCII, or the
+          reserved tokens repeat or begin with others than RESERVED_TOKENS.
       DataError: there are no words.
     """
-    if tuple(reserved[: len(RESERVED_TOKENS)]) != RESERVED_TOKENS or len(
-        set(reserved)
-    ) != len(reserved):
+    begins_right = tuple(reserved[: len(RESERVED_TOKENS)]) == RESERVED_TOKENS
+    if not begins_right or len(set(reserved)) != len(reserved):
         raise UsageError(
-            f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; they are {' '.join(reserved)}"
+            f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; "
+            f"they are {' '.join(reserved)}"
         )
     words = sorted(
         ((word, count) for word, count in counts.items() if count > 0),
@@ -111,7 +116,8 @@ def learn(
     )
     if not words:
         raise DataError(
-            "there are no words to learn a vocabulary from: every document is empty or was left out; see the counts"
+            "there are no words to learn a vocabulary from: "
+            "every document is empty or was left out; see the counts"
         )
     letters = [
         character for character in _ASCII if not (lower_case and character.isupper())
@@ -119,39 +125,44 @@ def learn(
     base = list(dict.fromkeys([*reserved, SPACE, SPACE + LINE_BREAK, *_forms(letters)]))
     if size < len(base):
         raise UsageError(
-            f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; ask for at least {len(base)}"
+            f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; "
+            f"ask for at least {len(base)}"
         )
-    # At most a quarter of the vocabulary goes to characters, so that a corpus in many
-    # scripts leaves room for words.
+    # At most a quarter of the vocabulary is for characters, two forms each, so that a
+    # corpus in many scripts leaves room for words.
     alphabet = _characters(words)[: min(_MAX_CHARACTERS, size // 8)]
     fixed = list(dict.fromkeys([*base, *_forms(alphabet)]))[:size]
-    return fixed + _learn_pieces(words[:_MAX_WORDS], room=size - len(fixed))
+    return fixed + _learn_pieces(words[:_MAX_WORDS], size=size - len(fixed))
 
 
-def _learn_pieces(words: Sequence[tuple[str, int]], *, room: int) -> list[str]:
-    """As many pieces of two and more characters as there is room for, from frequent to
-    rare; fewer where the words hold no more.
+def _learn_pieces(words: Sequence[tuple[str, int]], *, size: int) -> list[str]:
+    """The most frequent pieces of two and more characters, from frequent to rare.
 
-    tensorflow-text's learner takes a threshold, how often a piece must stand in the
-    corpus, and searches for the one that gives the wanted size by halving the range of
-    all counts: a dozen trials of many seconds. Every word above the threshold becomes a
-        piece, so the count of the `room`-th word gives enough, mostly at once; the
-        rarest of the surplus are cut off. On news the pieces per word are
-    the same to the third digit as after a search.
+    The learner of tensorflow-text takes a threshold: how often a piece occurs in the
+    corpus at least. It finds the threshold for a wanted size by bisection over all
+    counts, in about a dozen trials of many seconds. Every word above the threshold
+    becomes a piece. The count of word number `size` is therefore a threshold that gives
+    enough pieces, mostly at the first trial, and the rarest of the surplus are cut off.
+    On news the number of pieces per word agrees with a search to the third digit.
+
+    Args:
+      words: words with their counts, from frequent to rare.
+      size: the greatest number of pieces; few words give fewer.
     """
-    threshold = max(words[min(len(words), room) - 1][1], _MIN_PIECE_COUNT)
+    threshold = max(words[min(len(words), size) - 1][1], _MIN_PIECE_COUNT)
     pieces = _pieces_above(threshold, words)
-    while len(pieces) < room and threshold > _MIN_PIECE_COUNT:
+    while len(pieces) < size and threshold > _MIN_PIECE_COUNT:
         threshold = max(threshold // 2, _MIN_PIECE_COUNT)
         pieces = _pieces_above(threshold, words)
-    return pieces[:room]
+    return pieces[:size]
 
 
 def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]:
-    """The pieces of two and more characters that stand in the words at least so often,
-    from frequent to rare.
+    """The pieces of two and more characters that occur at least `threshold` times.
+
+    They are ordered from frequent to rare.
     """
-    # Imports TensorFlow, which counting does without.
+    # This imports TensorFlow, which counting does not need.
     from tensorflow_text.tools.wordpiece_vocab import (
         wordpiece_tokenizer_learner_lib as learner,
     )
@@ -175,17 +186,18 @@ def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]
 
 
 def _forms(characters: Iterable[str]) -> list[str]:
-    """Each character as the piece that begins a word and, unless it is always a word of
-    its own, as one that goes on.
+    """The pieces of single characters.
+
+    A character begins a word, and it continues a word (##) unless it is always a word
+    by itself: a, ##a, !, b, ##b.
     """
-    alone = _alone_pattern().match
-    return [
-        form
-        for character in characters
-        for form in (
-            [character] if alone(character) else [character, JOINER + character]
-        )
-    ]
+    is_word = _single_character_word_pattern().match
+    forms = []
+    for character in characters:
+        forms.append(character)
+        if not is_word(character):
+            forms.append(JOINER + character)
+    return forms
 
 
 def _characters(words: Iterable[tuple[str, int]]) -> list[str]:
@@ -201,9 +213,10 @@ def _characters(words: Iterable[tuple[str, int]]) -> list[str]:
 
 
 @functools.cache
-def _alone_class() -> str:
-    """The inside of a regular expression's character class: the characters that are
-    words of their own.
+def _single_character_words() -> str:
+    """The characters that are always words by themselves.
+
+    The result is the content of a character class of a regular expression.
     """
     marks = [
         chr(code)
@@ -214,10 +227,11 @@ def _alone_class() -> str:
 
 
 @functools.cache
-def _alone_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{_alone_class()}]")
+def _single_character_word_pattern() -> re.Pattern[str]:
+    return re.compile(f"[{_single_character_words()}]")
 
 
 @functools.cache
 def _word_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{_alone_class()}]|[^{_alone_class()}\\s]+")
+    characters = _single_character_words()
+    return re.compile(f"[{characters}]|[^{characters}\\s]+")

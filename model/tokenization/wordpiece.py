@@ -1,11 +1,15 @@
-"""A reversible WordPiece tokenizer: text to token ids and back without loss, from a
-folder of two small files.
+"""A reversible WordPiece tokenizer: text to token ids and back without loss.
 
 Space is a visible character, so that decoding is concatenation. Text is cut at spaces
 and punctuation, then into WordPieces:
 
-    He paid $4.5m.   ->  ▁He  ▁paid  ▁  $  4  .  5  ##m  .  ->  He paid $4.5m.
-    one line⏎a next  ->  ▁one  ▁line  ▁␤  ▁a  ▁next         ->  one line⏎a next
+    He paid $4.5m.      ▁He  ▁paid  ▁  $  4  .  5  ##m  .
+    one line⏎a next     ▁one  ▁line  ▁␤  ▁a  ▁next
+
+A tokenizer is a folder of two small files:
+
+    vocab.txt         the pieces, one a line, in the order of their ids
+    tokenizer.json    settings, and the sha256 of vocab.txt
 """
 
 import functools
@@ -21,25 +25,26 @@ import numpy as np
 from precis.model import files
 from precis.model.errors import DataError
 
-if (
-    TYPE_CHECKING
-):  # TensorFlow takes seconds to import: decoding and fingerprints do without it.
+# TensorFlow takes seconds to import. Decoding and fingerprints do not need it.
+if TYPE_CHECKING:
     import tensorflow as tf
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 RESERVED_TOKENS = (PAD, UNKNOWN, START, END)
-SPACE, LINE_BREAK = "\u2581", "\u2424"  # "▁" and "␤"; normalised text holds neither.
+# "▁" and "␤", which normalised text does not contain.
+SPACE, LINE_BREAK = "\u2581", "\u2424"
 JOINER = "##"
-UNREADABLE = "\ufffd"  # what an unknown token is read back as.
+UNREADABLE = "\ufffd"  # the text of an unknown token
 _NO_WORDS = (*RESERVED_TOKENS, SPACE, SPACE + LINE_BREAK)
 
 FORMAT_VERSION = 1
 KIND = "wordpiece-visible-space"
-VOCABULARY_FILE, SETTINGS_FILE = "vocab.txt", "tokenizer.json"
+VOCABULARY_FILE = "vocab.txt"
+SETTINGS_FILE = "tokenizer.json"
 
-# Longer words become one unknown token. A word is what lies between spaces and
-# punctuation, so the default of 100 bytes would lose whole clauses of Thai, which
-# writes none.
+# Longer words become one unknown token. A word is the text between spaces and
+# punctuation. Thai writes without spaces, so the default of 100 bytes would lose whole
+# clauses.
 _MAX_WORD_BYTES = 1 << 16
 
 
@@ -51,8 +56,8 @@ class Tokenizer:
       lower_case: whether text is lower-cased before it is cut; decoding then gives
           lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
-      around: the ids of the special tokens that `encode` puts before a text and behind
-          it: none.
+      around: the ids of the special tokens that `encode` puts before and after a text:
+          none, unlike an imported tokenizer.
     """
 
     around: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -72,13 +77,14 @@ class Tokenizer:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """The sha256 of what `save` writes: `cat tokenizer.json vocab.txt | sha256sum`."""
+        """The sha256 of the files: `cat tokenizer.json vocab.txt | sha256sum`."""
         return hashlib.sha256(self._settings_bytes + self._vocabulary_bytes).hexdigest()
 
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
-        """The word or punctuation mark that each id stands for: ▁He is He; None for
-        what is reserved, a bare space, a part of a word.
+        """The word or punctuation mark that each id stands for by itself: He for ▁He.
+
+        None for reserved tokens, for a space alone, and for parts of words.
         """
         return tuple(
             None
@@ -88,29 +94,27 @@ class Tokenizer:
         )
 
     def piece(self, token: int) -> str:
-        """A token as it is read, with ▁ for a space."""
+        """The readable text of a token, with ▁ for a space."""
         return self.vocabulary[token]
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of normalised texts, without special tokens.
 
         Returns:
-          int32 [S] a text, each of its own length and at least 1: an empty text is the
-          single piece "▁".
+          int32 [S] for each text. S is at least 1: an empty text is the piece "▁".
         """
         import tensorflow as tf
 
         visible = [make_spaces_visible(text).encode() for text in texts]
         if not visible:
             return []
-        tokens = self._cut(tf.constant(visible))
-        values, splits = tokens.flat_values.numpy(), tokens.row_splits.numpy().tolist()
+        tokens = self._tokenize(tf.constant(visible))
+        values = tokens.flat_values.numpy()
+        splits = tokens.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
     def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The same as `encode`, which is so for this tokenizer and not for an imported
-        one.
-        """
+        """The same as `encode`; an imported tokenizer leaves out special tokens."""
         return self.encode(texts)
 
     def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
@@ -125,31 +129,35 @@ class Tokenizer:
         import tensorflow as tf
 
         texts = tf.strings.regex_replace(texts, "\n", f" {LINE_BREAK} ")
-        return self._cut(
-            tf.strings.join([SPACE, tf.strings.regex_replace(texts, " +", f" {SPACE}")])
-        )
+        texts = tf.strings.regex_replace(texts, " +", f" {SPACE}")
+        return self._tokenize(tf.strings.join([SPACE, texts]))
 
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
-        """At most `limit` of the ids of a text, from its beginning."""
+        """The first ids of a text, at most `limit`."""
         return ids[:limit]
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.
 
-        Padding, start and end are left out wherever they stand. An unknown token, and
-        an id outside the vocabulary, is a word of its own that reads U+FFFD: which word
-        it was, and whether a space stood before it, was lost in encoding.
+        Padding, start and end tokens are left out at every position. An unknown token
+        and an id outside the vocabulary become the word U+FFFD: encoding has lost the
+        word, and whether a space stood before it.
         """
         texts = self._texts_of_pieces
-        lost = SPACE + UNREADABLE
+        unknown = SPACE + UNREADABLE
         return [
-            _hide_spaces("".join([texts.get(int(token), lost) for token in row]))
+            _hide_spaces("".join([texts.get(int(token), unknown) for token in row]))
             for row in rows
         ]
 
     def decode_tensor(self, ids: "tf.Tensor") -> "tf.Tensor":
-        """`decode` as TensorFlow operations, for exported graphs: int32 [..., T] ->
-        string [...].
+        """`decode` as TensorFlow operations, for exported graphs.
+
+        Args:
+          ids: int32 [..., T].
+
+        Returns:
+          string [...].
         """
         import tensorflow as tf
 
@@ -157,17 +165,16 @@ class Tokenizer:
             [self._texts_of_pieces[token] for token in range(self.vocabulary_size)]
         )
         is_known = tf.logical_and(ids >= 0, ids < self.vocabulary_size)
-        texts = tf.strings.reduce_join(
-            tf.gather(pieces, tf.where(is_known, ids, self.unknown_id)), axis=-1
-        )
-        texts = tf.strings.regex_replace(
-            tf.strings.regex_replace(texts, f"{SPACE}+", " "), r"\A ", ""
-        )
+        pieces = tf.gather(pieces, tf.where(is_known, ids, self.unknown_id))
+        texts = tf.strings.reduce_join(pieces, axis=-1)
+        texts = tf.strings.regex_replace(texts, f"{SPACE}+", " ")
+        texts = tf.strings.regex_replace(texts, r"\A ", "")
         return tf.strings.regex_replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
     def save(self, folder: str) -> None:
-        """Writes the tokenizer's two files into a folder; equal tokenizers write equal
-        bytes.
+        """Writes the two files of the tokenizer into a folder.
+
+        Equal tokenizers write equal bytes.
         """
         files.write_bytes(files.join(folder, VOCABULARY_FILE), self._vocabulary_bytes)
         files.write_bytes(files.join(folder, SETTINGS_FILE), self._settings_bytes)
@@ -177,7 +184,7 @@ class Tokenizer:
         """Reads what `save` wrote.
 
         Raises:
-          DataError: a file is missing or damaged, or is of another kind or format
+          DataError: a file is missing or damaged, or has another kind or format
               version.
         """
         settings = _read_settings(files.join(folder, SETTINGS_FILE))
@@ -185,17 +192,17 @@ class Tokenizer:
         content = _read(path)
         if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
             raise DataError(
-                f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names (sha256 differs); restore both files"
+                f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names "
+                "(sha256 differs); restore both files"
             )
+        pieces = content.decode().split("\n")[:-1]
         try:
-            return cls(
-                content.decode().split("\n")[:-1], lower_case=settings["lower_case"]
-            )
+            return cls(pieces, lower_case=settings["lower_case"])
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
-    def _cut(self, visible: "tf.Tensor") -> "tf.RaggedTensor":
-        """Cuts texts with visible spaces, string [B], into token ids, int32 [B, (S)]."""
+    def _tokenize(self, visible: "tf.Tensor") -> "tf.RaggedTensor":
+        """The token ids, int32 [B, (S)], of texts with visible spaces, string [B]."""
         import tensorflow as tf
 
         if self.lower_case:
@@ -207,7 +214,8 @@ class Tokenizer:
         import tensorflow as tf
         import tensorflow_text
 
-        # Built once and kept, also when the first call comes while a graph is traced.
+        # The operation is built once and kept. In a graph that is being traced it would
+        # belong to that graph, hence `init_scope`.
         with tf.init_scope():
             return tensorflow_text.FastWordpieceTokenizer(
                 vocab=list(self.vocabulary),
@@ -219,19 +227,17 @@ class Tokenizer:
 
     @functools.cached_property
     def _texts_of_pieces(self) -> dict[int, str]:
-        texts = {
+        pieces = {
             token: piece.removeprefix(JOINER) or piece
             for token, piece in enumerate(self.vocabulary)
         }
-        texts.update(
-            {
-                self.pad_id: "",
-                self.start_id: "",
-                self.end_id: "",
-                self.unknown_id: SPACE + UNREADABLE,
-            }
-        )
-        return texts
+        reserved = {
+            self.pad_id: "",
+            self.start_id: "",
+            self.end_id: "",
+            self.unknown_id: SPACE + UNREADABLE,
+        }
+        return pieces | reserved
 
     @functools.cached_property
     def _vocabulary_bytes(self) -> bytes:
@@ -253,20 +259,18 @@ class Tokenizer:
 
 
 def make_spaces_visible(text: str) -> str:
-    """The form in which normalised text is cut: "a b⏎c" becomes "▁a ▁b ▁␤ ▁c"."""
+    """Normalised text with visible spaces: "a b⏎c" -> "▁a ▁b ▁␤ ▁c"."""
     text = text.replace("\n", f" {LINE_BREAK} ")
-    if "  " in text:  # Normalised text gets here only by two line breaks in a row.
+    if "  " in text:  # In normalised text, only after two line breaks in a row.
         text = re.sub(" +", " ", text)
     return SPACE + text.replace(" ", f" {SPACE}")
 
 
 def _hide_spaces(joined: str) -> str:
     """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
-    while (
-        SPACE + SPACE in joined
-        # Never in encoded text, but a network may write it, and so does an unknown word
-        # after "▁".
-    ):
+    # Encoded text has no two spaces in a row, but a network may write them, and an
+    # unknown word after "▁" gives them.
+    while SPACE + SPACE in joined:
         joined = joined.replace(SPACE + SPACE, SPACE)
     text = joined.replace(SPACE, " ").removeprefix(" ")
     return re.sub(f" ?{LINE_BREAK} ?", "\n", text) if LINE_BREAK in text else text
@@ -275,18 +279,22 @@ def _hide_spaces(joined: str) -> str:
 def _check_vocabulary(vocabulary: Sequence[str]) -> None:
     if vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
         raise DataError(
-            f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; put the reserved tokens first"
+            f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; "
+            "put the reserved tokens first"
         )
-    if len(set(vocabulary)) != len(vocabulary):
-        seen: set[str] = set()
-        twice = next(piece for piece in vocabulary if piece in seen or seen.add(piece))  # type: ignore[func-returns-value]
-        raise DataError(
-            f"the vocabulary holds {twice!r} twice; remove one, as a piece has one id"
-        )
+    earlier: set[str] = set()
+    for piece in vocabulary:
+        if piece in earlier:
+            raise DataError(
+                f"the vocabulary holds {piece!r} twice; "
+                "remove one, as a piece has one id"
+            )
+        earlier.add(piece)
     for token, piece in enumerate(vocabulary):
         if not piece or "\n" in piece:
             raise DataError(
-                f"piece {token} of the vocabulary is {piece!r}; a piece is one line of text that is not empty"
+                f"piece {token} of the vocabulary is {piece!r}; "
+                "a piece is one line of text that is not empty"
             )
 
 
@@ -295,7 +303,8 @@ def _read(path: str) -> bytes:
         return files.read_bytes(path)
     except FileNotFoundError as error:
         raise DataError(
-            f"{path}: there is no such file; a tokenizer folder holds {SETTINGS_FILE} and {VOCABULARY_FILE}"
+            f"{path}: there is no such file; a tokenizer folder holds "
+            f"{SETTINGS_FILE} and {VOCABULARY_FILE}"
         ) from error
 
 
@@ -304,23 +313,25 @@ def _read_settings(path: str) -> dict[str, Any]:
         settings = json.loads(_read(path))
     except ValueError as error:
         raise DataError(
-            f"{path}: not JSON ({error}); restore the file or run `precis prepare` again"
+            f"{path}: not JSON ({error}); "
+            "restore the file or run `precis prepare` again"
         ) from error
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
-        found = settings.get(name) if isinstance(settings, dict) else None
-        if found != expected:
-            # Checkpoints of other projects have a file of this name too.
+        value = settings.get(name) if isinstance(settings, dict) else None
+        if value != expected:
+            # Checkpoints of other projects also have a file of this name.
             way_out = (
                 "import a checkpoint with `precis import`"
-                if found is None
+                if value is None
                 else "use the precis version that wrote it"
             )
             raise DataError(
-                f"{path}: {name} is {found!r} and must be {expected!r}; {way_out}"
+                f"{path}: {name} is {value!r} and must be {expected!r}; {way_out}"
             )
     missing = {"lower_case", "vocabulary_sha256"} - settings.keys()
     if missing:
         raise DataError(
-            f"{path}: {min(missing)} is missing; restore the file or run `precis prepare` again"
+            f"{path}: {min(missing)} is missing; "
+            "restore the file or run `precis prepare` again"
         )
     return settings

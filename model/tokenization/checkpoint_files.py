@@ -1,0 +1,158 @@
+"""The tokenizer of a checkpoint or a preset, read from the files in its folder.
+
+The first of these sets of files that is complete defines the tokenizer:
+
+    assets/tokenizer/vocabulary.json, merges.txt    a preset with a byte-level BPE
+    assets/tokenizer/vocabulary.txt                 a preset with WordPiece
+    assets/tokenizer/vocabulary.spm                 a preset with SentencePiece
+    tokenizer.json                                  a definition of `tokenizers`
+    vocab.json, merges.txt                          a byte-level BPE
+    vocab.txt                                       WordPiece
+    spiece.model                                    SentencePiece
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.definitions import (
+    byte_level_bpe_definition,
+    preset_tokenizer_settings,
+    wordpiece_definition,
+)
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.sentencepiece import sentencepiece_definition
+
+TOKENIZER_FILE = "tokenizer.json"
+VOCABULARY_FILE = "vocab.json"
+MERGES_FILE = "merges.txt"
+PIECES_FILE = "vocab.txt"
+SENTENCEPIECE_FILE = "spiece.model"
+SETTINGS_FILE = "tokenizer_config.json"
+_PRESET = "assets/tokenizer/"
+
+
+class _Layout(NamedTuple):
+    """How a tokenizer is stored in a checkpoint.
+
+    Attributes:
+      vocabulary: the files that must be there.
+      settings: the file of settings that may be there.
+      define: (contents of the vocabulary files, settings, config.json) -> definition.
+    """
+
+    vocabulary: tuple[str, ...]
+    settings: str | None
+    define: Callable[[Sequence[bytes], Mapping[str, Any], Mapping[str, Any]], str]
+
+
+_LAYOUTS = (
+    _Layout(
+        vocabulary=(f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"),
+        settings=None,
+        define=lambda contents, settings, config: byte_level_bpe_definition(
+            contents[0], contents[1], config
+        ),
+    ),
+    _Layout(
+        vocabulary=(f"{_PRESET}vocabulary.txt",),
+        settings=TOKENIZER_FILE,  # Of a preset it holds settings, no definition.
+        define=lambda contents, settings, config: wordpiece_definition(
+            contents[0], preset_tokenizer_settings(settings)
+        ),
+    ),
+    _Layout(
+        vocabulary=(f"{_PRESET}vocabulary.spm",),
+        settings=None,
+        define=lambda contents, settings, config: sentencepiece_definition(
+            contents[0], config["model_type"], {"extra_ids": 0}
+        ),
+    ),
+    _Layout(
+        vocabulary=(TOKENIZER_FILE,),
+        settings=None,
+        define=lambda contents, settings, config: contents[0].decode(),
+    ),
+    _Layout(
+        vocabulary=(VOCABULARY_FILE, MERGES_FILE),
+        settings=None,
+        define=lambda contents, settings, config: byte_level_bpe_definition(
+            contents[0], contents[1], config
+        ),
+    ),
+    _Layout(
+        vocabulary=(PIECES_FILE,),
+        settings=SETTINGS_FILE,
+        define=lambda contents, settings, config: wordpiece_definition(
+            contents[0], settings
+        ),
+    ),
+    _Layout(
+        vocabulary=(SENTENCEPIECE_FILE,),
+        settings=SETTINGS_FILE,
+        define=lambda contents, settings, config: sentencepiece_definition(
+            contents[0], config["model_type"], settings
+        ),
+    ),
+)
+
+
+def tokenizer_files(folder: str) -> list[str]:
+    """The names of the files that define the tokenizer of a checkpoint.
+
+    Raises:
+      UsageError: there are none.
+    """
+    layout = _find_layout(folder)
+    names = list(layout.vocabulary)
+    if layout.settings and files.exists(files.join(folder, layout.settings)):
+        names.append(layout.settings)
+    return names
+
+
+def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
+    """Reads the tokenizer of a checkpoint.
+
+    Args:
+      folder: the checkpoint.
+      config: its config.json; of a preset, the result of `preset_settings`.
+
+    Raises:
+      UsageError: there is no tokenizer.
+      DataError: the tokenizer is damaged, or has more tokens than the network.
+    """
+    layout = _find_layout(folder)
+    path = files.join(folder, layout.vocabulary[0])
+    try:
+        contents = [
+            files.read_bytes(files.join(folder, name)) for name in layout.vocabulary
+        ]
+        settings = _read_settings(folder, layout)
+        tokenizer = ImportedTokenizer(layout.define(contents, settings, config))
+    except (DataError, ValueError) as error:
+        raise DataError(f"{path}: {error}") from error
+    if tokenizer.vocabulary_size > config["vocab_size"]:
+        raise DataError(
+            f"{path}: {tokenizer.vocabulary_size} tokens, and the network knows "
+            f"{config['vocab_size']}; take the network's own tokenizer"
+        )
+    return tokenizer
+
+
+def _read_settings(folder: str, layout: _Layout) -> dict[str, Any]:
+    if layout.settings is None:
+        return {}
+    path = files.join(folder, layout.settings)
+    return files.read_json(path) if files.exists(path) else {}
+
+
+def _find_layout(folder: str) -> _Layout:
+    for layout in _LAYOUTS:
+        if all(files.exists(files.join(folder, name)) for name in layout.vocabulary):
+            return layout
+    raise UsageError(
+        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor "
+        f"{VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE} nor "
+        f"{SENTENCEPIECE_FILE}; download it into the folder, beside the weights"
+    )
