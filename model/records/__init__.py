@@ -1,3 +1,6 @@
-"""Records: `example` is one training example, `tfrecord` the framing of its file,
-`dataset` the description of a folder of them.
+"""Records: the training examples that `precis prepare` writes.
+
+example     one training example as a `tf.train.Example`
+tfrecord    the framing of records in a TFRecord file
+dataset     dataset.json, the description of a folder of records
 """

@@ -1,22 +1,33 @@
 """One training example as a `tf.train.Example`.
 
-    document_id       bytes [1]
-    source            int64 [S]   token ids, cut at max_source_tokens, among them the special tokens that an imported tokenizer puts around
-    target            int64 [T]   token ids, cut at max_target_tokens, without special tokens behind them
-    source_tokens     int64 [1]   length before the cut
-    highlights        bytes [1]   the target as text: the reference, one sentence a line, or what else was to be learned of it
+A record holds these features; BART's tokens stand for their ids:
 
-and, where the records were prepared with oracle labels,
+    document_id    bytes [1]   9f2c...
+    source         int64 [S]   <s> Rain Ġfell Ġon ĠMonday </s>
+    target         int64 [T]   <s> It Ġrained .
+    source_tokens  int64 [1]   845
+    highlights     bytes [1]   It rained.
 
-    sentences         bytes [N]   all sentences of the article, each on one line
-    oracle            int64 [K]   positions of the sentences that make the best extractive summary, in the order of the greedy search
+The source is cut at max_source_tokens and includes the special tokens that an imported
+tokenizer puts around a text; `source_tokens` is its length before the cut. The target
+is cut at max_target_tokens and has no special tokens at its end. `highlights` is the
+text of the target: a summary has one sentence a line.
 
-Records are written without TensorFlow: the wire format is a page long, and writing
-token ids as one array is faster. https://protobuf.dev/programming-guides/encoding and
-tensorflow/core/example/{example,feature}.proto define it.
+Records that were prepared with oracle labels hold two more features:
+
+    sentences      bytes [N]   Rain fell on Monday. | The town was wet. | ...
+    oracle         int64 [K]   4 0
+
+`sentences` are all sentences of the article. `oracle` are the positions of those that
+form the best extractive summary, in the order in which greedy search takes them.
+
+Records are written without TensorFlow: the wire format takes few lines, and writing
+token ids as one array is faster. It is defined by
+https://protobuf.dev/programming-guides/encoding and
+tensorflow/core/example/{example,feature}.proto.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,22 +44,33 @@ FEATURES = {
 }
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
-# The first byte of a protobuf field is its number and its type; 2 is "a length, then
-# that many bytes".
+# The first byte of a protobuf field is its number and its wire type. Type 2 is a length
+# followed by so many bytes.
 _FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))
 
 
-class Example(NamedTuple):
-    """One document as the network sees it.
+class LabelledSentences(NamedTuple):
+    """The sentences of an article with oracle labels.
 
     Attributes:
-      document_id: the document's id.
-      source: int [S], token ids of the article, behind the task prefix if there is one.
-      target: int [T], token ids of what is to be written.
-      source_tokens: length of the article in tokens before it was cut at the network's
-          source length.
-      highlights: what is to be written as text, of a summary one sentence a line.
-      labelled: the article's sentences with their oracle labels, if they were asked
+      sentences: all sentences, N of them.
+      oracle: the positions of the best K sentences, in the order of the greedy search.
+    """
+
+    sentences: tuple[str, ...]
+    oracle: tuple[int, ...]
+
+
+class Example(NamedTuple):
+    """One document as a network is trained on it.
+
+    Attributes:
+      document_id: the id of the document.
+      source: int [S], the token ids of the task prefix, if any, and the article.
+      target: int [T], the token ids of the text that the network learns to write.
+      source_tokens: the number of tokens of the source before the cut.
+      highlights: the text of the target; a summary has one sentence a line.
+      labelled: the sentences of the article with oracle labels, where they were asked
           for.
     """
 
@@ -57,51 +79,41 @@ class Example(NamedTuple):
     target: np.ndarray
     source_tokens: int
     highlights: str
-    labelled: "LabelledSentences | None" = None
-
-
-class LabelledSentences(NamedTuple):
-    """The sentences of an article, and the positions of those that the oracle takes, in
-    the order it takes them.
-    """
-
-    sentences: tuple[str, ...]
-    oracle: tuple[int, ...]
+    labelled: LabelledSentences | None = None
 
 
 def serialise(example: Example) -> bytes:
-    """The example as a serialised `tf.train.Example`; the features are in the order of
-    their names, so equal examples are equal bytes.
+    """The bytes of a `tf.train.Example`.
+
+    Features are in the order of their names, so equal examples give equal bytes.
     """
-    labelled = example.labelled
-    features = (
-        _bytes_feature(b"document_id", example.document_id.encode()),
-        _bytes_feature(b"highlights", example.highlights.encode()),
-        _int64_feature(b"oracle", np.asarray(labelled.oracle)) if labelled else b"",
-        _bytes_feature(
-            b"sentences", *(sentence.encode() for sentence in labelled.sentences)
-        )
-        if labelled
-        else b"",
-        _int64_feature(b"source", example.source),
-        _int64_feature(b"source_tokens", np.asarray([example.source_tokens])),
-        _int64_feature(b"target", example.target),
-    )
-    return _field(_FIELD_1, b"".join(features))
+    features = {
+        b"document_id": _bytes_list([example.document_id]),
+        b"highlights": _bytes_list([example.highlights]),
+        b"source": _int64_list(example.source),
+        b"source_tokens": _int64_list(np.asarray([example.source_tokens])),
+        b"target": _int64_list(example.target),
+    }
+    if example.labelled:
+        features[b"oracle"] = _int64_list(np.asarray(example.labelled.oracle))
+        features[b"sentences"] = _bytes_list(example.labelled.sentences)
+    entries = [_map_entry(name, feature) for name, feature in sorted(features.items())]
+    return _field(_FIELD_1, b"".join(entries))
 
 
-def _bytes_feature(name: bytes, *values: bytes) -> bytes:
-    return _named(
-        name, _field(_FIELD_1, b"".join(_field(_FIELD_1, value) for value in values))
-    )  # Feature.bytes_list.value
+def _bytes_list(values: Iterable[str]) -> bytes:
+    """The message Feature with its field bytes_list."""
+    content = b"".join(_field(_FIELD_1, value.encode()) for value in values)
+    return _field(_FIELD_1, content)
 
 
-def _int64_feature(name: bytes, values: np.ndarray) -> bytes:
+def _int64_list(values: np.ndarray) -> bytes:
+    """The message Feature with its field int64_list, whose values are packed."""
     packed = _field(_FIELD_1, _varints(values)) if len(values) else b""
-    return _named(name, _field(_FIELD_3, packed))  # Feature.int64_list.value
+    return _field(_FIELD_3, packed)
 
 
-def _named(name: bytes, feature: bytes) -> bytes:
+def _map_entry(name: bytes, feature: bytes) -> bytes:
     """One entry of the map Features.feature: the key is field 1, the value field 2."""
     return _field(_FIELD_1, _field(_FIELD_1, name) + _field(_FIELD_2, feature))
 
@@ -111,8 +123,9 @@ def _field(tag: int, content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A non-negative number, seven bits a byte, the lowest first; the high bit says
-    that more bytes follow.
+    """The varint of a number that is not negative.
+
+    Each byte holds seven bits, the lowest first. A high bit means more bytes follow.
     """
     encoded = bytearray()
     while value > 0x7F:
@@ -123,8 +136,10 @@ def _varint(value: int) -> bytes:
 
 
 def _varints(values: np.ndarray) -> bytes:
-    """`_varint` of each value, joined: the bytes of all values side by side, then those
-    that carry nothing left out.
+    """`_varint` of each value, joined.
+
+    Every value is first written in as many bytes as the largest needs; then the bytes
+    after the last used byte of each value are left out.
     """
     values = np.asarray(values, dtype=np.int64)
     largest = int(values.max())
@@ -135,7 +150,7 @@ def _varints(values: np.ndarray) -> bytes:
     if largest < 0x80:
         return values.astype(np.uint8).tobytes()
     width = -(-largest.bit_length() // 7)
-    groups = values[:, None] >> np.arange(0, 7 * width, 7)  # [N, width]
+    groups = values[:, None] >> np.arange(0, 7 * width, 7)  # [values, width]
     is_last = groups < 0x80
     is_used = np.ones_like(is_last)
     is_used[:, 1:] = ~is_last[:, :-1]
@@ -144,7 +159,7 @@ def _varints(values: np.ndarray) -> bytes:
 
 
 def feature_spec() -> dict[str, Any]:
-    """What `tf.io.parse_example` needs to know; token ids are ragged."""
+    """The features for `tf.io.parse_example`; token ids are ragged."""
     import tensorflow as tf
 
     return {
@@ -157,7 +172,7 @@ def feature_spec() -> dict[str, Any]:
 
 
 class LabelledArticle(NamedTuple):
-    """What a training of extractive methods reads of a record.
+    """The part of a record that extractive methods are trained on.
 
     Attributes:
       sentences, oracle: as in `LabelledSentences`.
@@ -170,7 +185,7 @@ class LabelledArticle(NamedTuple):
 
 
 def read_labelled(path: str) -> Iterator[LabelledArticle]:
-    """The articles of a shard with their oracle labels.
+    """Reads the articles of a shard with their oracle labels.
 
     Raises:
       DataError: the shard is damaged.
@@ -178,12 +193,12 @@ def read_labelled(path: str) -> Iterator[LabelledArticle]:
     import tensorflow as tf
 
     with files.open_read(path) as file:
-        for frame_ in read_frames(file, name=path):
-            features = tf.train.Example.FromString(frame_).features.feature
-            sentences = tuple(
-                sentence.decode() for sentence in features["sentences"].bytes_list.value
-            )
-            oracle = tuple(features["oracle"].int64_list.value)
+        for record in read_frames(file, name=path):
+            features = tf.train.Example.FromString(record).features.feature
+            sentences = features["sentences"].bytes_list.value
+            (highlights,) = features["highlights"].bytes_list.value
             yield LabelledArticle(
-                sentences, oracle, features["highlights"].bytes_list.value[0].decode()
+                sentences=tuple(sentence.decode() for sentence in sentences),
+                oracle=tuple(features["oracle"].int64_list.value),
+                highlights=highlights.decode(),
             )

@@ -1,4 +1,4 @@
-"""Tokenizers: text to token ids and back.
+"""Text to token ids and back.
 
 source              encodes sources and cuts them at a network's length
 target              encodes targets
