@@ -1,5 +1,6 @@
-"""`precis import`: checkpoint -> bundle. Thin: the work is in `precis.model.bundle.converters`, and no
-part of it needs Beam.
+"""`precis import`: turns a checkpoint into a bundle.
+
+The work is in `precis.model.bundle.converters`. Nothing here needs Beam.
 """
 
 import os
@@ -25,8 +26,9 @@ from precis.pipelines.options import IMPORT
 
 
 def import_checkpoint(**flags: Any) -> str:
-    """Turns a checkpoint in the layout of Hugging Face into a bundle: of a network that
-    writes, or of an encoder.
+    """Turns a checkpoint in the layout of Hugging Face, or a preset, into a bundle.
+
+    The result is the bundle of a network that writes, or of an encoder.
 
     Args:
       **flags: the fields of `ImportOptions`.
@@ -35,16 +37,17 @@ def import_checkpoint(**flags: Any) -> str:
       The model_id.
 
     Raises:
-      UsageError: a folder that is no checkpoint, lacks a file or is of an architecture
-          that is not known.
-      DataError: a damaged file, a tensor that does not fit, a setting that is not
+      UsageError: the folder is no checkpoint, lacks a file, or has an unknown
+          architecture.
+      DataError: a file is damaged, a tensor does not fit, or a setting is not
           supported.
     """
     (options,) = read_flags(IMPORT, flags)
     folder = options.checkpoint
     if os.path.realpath(folder) == os.path.realpath(options.output):
         raise UsageError(
-            f"--output {options.output} is the checkpoint itself, whose files the bundle would replace; name another folder"
+            f"--output {options.output} is the checkpoint itself, whose files the "
+            "bundle would replace; name another folder"
         )
     settings = read_settings(folder)
     names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
@@ -72,8 +75,12 @@ def import_checkpoint(**flags: Any) -> str:
 def _provenance(
     folder: str, settings: Mapping[str, Any], names: Iterable[str]
 ) -> dict[str, Any]:
-    """What was imported: the architecture, the folder, and the sha256 of each of the
-    files that were read.
+    """The provenance of a bundle: architecture, folder and files of the checkpoint.
+
+    Args:
+      folder: the checkpoint.
+      settings: its config.json.
+      names: the files that were read; the result holds the sha256 of each.
     """
     checksums = {
         name: files.sha256_file(files.join(folder, name)) for name in sorted(names)

@@ -27,10 +27,8 @@ from precis.model.bundle.converters.checkpoint import (
     load_encoder,
     read_settings,
 )
-from precis.model.bundle.converters.keras_preset import (
-    preset_settings,
-    preset_tensors,
-)
+from precis.model.bundle.converters.keras_preset import preset_settings
+from precis.model.bundle.converters.preset_tensors import preset_tensors
 from precis.model.bundle.converters.tensors import Tensor, read_tensors, weight_files
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files

@@ -33,7 +33,7 @@ SETTINGS_FILE = "tokenizer_config.json"
 _PRESET = "assets/tokenizer/"
 
 
-class _Layout(NamedTuple):
+class _TokenizerLayout(NamedTuple):
     """How a tokenizer is stored in a checkpoint.
 
     Attributes:
@@ -48,47 +48,47 @@ class _Layout(NamedTuple):
 
 
 _LAYOUTS = (
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"),
         settings=None,
         define=lambda contents, settings, config: byte_level_bpe_definition(
             contents[0], contents[1], config
         ),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(f"{_PRESET}vocabulary.txt",),
         settings=TOKENIZER_FILE,  # Of a preset it holds settings, no definition.
         define=lambda contents, settings, config: wordpiece_definition(
             contents[0], preset_tokenizer_settings(settings)
         ),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(f"{_PRESET}vocabulary.spm",),
         settings=None,
         define=lambda contents, settings, config: sentencepiece_definition(
             contents[0], config["model_type"], {"extra_ids": 0}
         ),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(TOKENIZER_FILE,),
         settings=None,
         define=lambda contents, settings, config: contents[0].decode(),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(VOCABULARY_FILE, MERGES_FILE),
         settings=None,
         define=lambda contents, settings, config: byte_level_bpe_definition(
             contents[0], contents[1], config
         ),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(PIECES_FILE,),
         settings=SETTINGS_FILE,
         define=lambda contents, settings, config: wordpiece_definition(
             contents[0], settings
         ),
     ),
-    _Layout(
+    _TokenizerLayout(
         vocabulary=(SENTENCEPIECE_FILE,),
         settings=SETTINGS_FILE,
         define=lambda contents, settings, config: sentencepiece_definition(
@@ -140,14 +140,14 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
     return tokenizer
 
 
-def _read_settings(folder: str, layout: _Layout) -> dict[str, Any]:
+def _read_settings(folder: str, layout: _TokenizerLayout) -> dict[str, Any]:
     if layout.settings is None:
         return {}
     path = files.join(folder, layout.settings)
     return files.read_json(path) if files.exists(path) else {}
 
 
-def _find_layout(folder: str) -> _Layout:
+def _find_layout(folder: str) -> _TokenizerLayout:
     for layout in _LAYOUTS:
         if all(files.exists(files.join(folder, name)) for name in layout.vocabulary):
             return layout

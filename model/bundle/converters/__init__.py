@@ -1,9 +1,14 @@
-"""Checkpoints of other projects, in the layout of Hugging Face, as networks, searches
-and tokenizers of this one.
+"""Converters: checkpoints of other projects as networks and encoders of this one.
 
-`checkpoint` reads a folder, with `tensors`, `weights` (where each of them belongs),
-`generation` (how to search) and one module an architecture, which says what the tensors
-are called; `keras_preset` makes such a checkpoint of a preset of keras-hub. `tokenizer`
-is what cuts the text, from the files that `definitions` and `sentencepiece` read.
-Nothing here runs code from a checkpoint or reads a pickle.
+checkpoint                reads a checkpoint in the layout of Hugging Face
+architecture              what an architecture has to say about its checkpoints
+bart, bert, pegasus, t5   one file per architecture
+generation                generation_config.json as search settings
+tensors                   the tensors in the files of a checkpoint
+weights                   assigns tensors to the weights of a network
+keras_preset              the config.json of a keras-hub preset, as that of a checkpoint
+preset_tensors            the tensors of a keras-hub preset, as those of a checkpoint
+
+The tokenizer of a checkpoint is read by `tokenization.checkpoint_files`. No converter
+runs code from a checkpoint or reads a pickle.
 """

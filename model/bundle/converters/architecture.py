@@ -1,5 +1,6 @@
-"""What tells one architecture's checkpoints from another's: the names of the tensors
-and the fields of config.json.
+"""How the checkpoints of one architecture are read.
+
+Architectures differ in the names of their tensors and in the fields of config.json.
 """
 
 import re
@@ -9,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from precis.model.errors import DataError
 from precis.model.network.config import EncoderConfig, TransformerConfig
 
-# The last part of a weight's path, and what it is called in a checkpoint.
+# The last part of the path of a weight -> the last part of the name of its tensor.
 _LEAVES = {
     "kernel": "weight",
     "gamma": "weight",
@@ -17,7 +18,7 @@ _LEAVES = {
     "bias": "bias",
     "beta": "bias",
 }
-# What the activations are called in config.json and here.
+# The name of an activation in config.json -> its name in a network here.
 _ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -31,27 +32,26 @@ _ACTIVATIONS = {
 Config = TypeVar("Config", TransformerConfig, EncoderConfig)
 
 
-class Architecture(NamedTuple, Generic[Config]):
+class CheckpointArchitecture(NamedTuple, Generic[Config]):
     """How the checkpoints of one model_type are read.
 
     Attributes:
-      network: config.json -> the shape of the network, or of the encoder. A KeyError is
-          a field that is missing.
-      names: path of a weight -> name of its tensor, or both without their last part; #
-          stands for the number of a layer.
-      prefix: of the names, which some checkpoints leave out.
-      embedding: of an encoder-decoder, the tensor of the embedding table, then the
-        names under which it is repeated, the output layer's last. One there that
-        differs is an output layer of its own, whatever config.json says; the others
-        must be equal, but for the first where there is an output layer, which then is
-        not read.
+      network: config.json -> the configuration of the network, or of the encoder. It
+          raises KeyError where a field is missing.
+      names: path of a weight -> name of its tensor. Both may leave out their last part;
+          # stands for the number of a layer.
+      prefix: the beginning of tensor names that some checkpoints leave out.
+      embedding: names of the embedding table of an encoder-decoder: the table itself,
+          its copies, and the output layer last. An output layer that differs from the
+          table is a separate one, whatever config.json says. All other copies must be
+          equal to the table; where there is a separate output layer, only to each
+          other, and the table itself is not read.
       optional: tensors that are zero where they are missing.
-      ignored: what the names of tensors begin with that no network needs; every number
-          is a # there.
-      first_position: the row of the position table that the first token reads.
-      added: a tensor -> another one, whose first row is added to each of its rows.
-      older: what the names of tensors end with in older checkpoints -> what they end
-          with today.
+      ignored: beginnings of the names of tensors that no network needs. Every number is
+          written as #.
+      first_position: the row of the position table for the first token.
+      added: name of a tensor -> name of a tensor whose first row is added to each row.
+      older: ends of tensor names in older checkpoints -> ends in current ones.
     """
 
     network: Callable[[Mapping[str, Any]], Config]
@@ -68,19 +68,29 @@ class Architecture(NamedTuple, Generic[Config]):
 def attention_names(
     path: str, name: str, parts: tuple[str, str, str, str]
 ) -> dict[str, str]:
-    """The names of an attention's linear layers, given those of query, key, value and
-    output below its own.
+    """The names of the linear layers of an attention.
+
+    Args:
+      path: the path of the attention.
+      name: the name of the attention in a checkpoint.
+      parts: the names of query, key, value and output in a checkpoint.
+
+    Returns:
+      Path of each layer -> its name in a checkpoint.
     """
-    ours = ("query", "key", "value", "output")
+    layers = ("query", "key", "value", "output")
     return {
-        f"{path}/{part}": f"{name}.{theirs}"
-        for part, theirs in zip(ours, parts, strict=True)
+        f"{path}/{layer}": f"{name}.{part}"
+        for layer, part in zip(layers, parts, strict=True)
     }
 
 
-def tensor_name(path: str, architecture: Architecture[Any]) -> str:
-    """The tensor of a weight: encoder_3/attention/query/kernel ->
-    encoder.layers.3.self_attn.q_proj.weight, for BART.
+def tensor_name(path: str, architecture: CheckpointArchitecture[Any]) -> str:
+    """The name of the tensor of a weight.
+
+    For BART:
+
+        encoder_3/attention/query/kernel  ->  encoder.layers.3.self_attn.q_proj.weight
     """
     pattern = re.sub(r"_\d+/", "_#/", path)
     layer = re.search(r"_(\d+)/", path)
@@ -92,30 +102,35 @@ def tensor_name(path: str, architecture: Architecture[Any]) -> str:
     return name.replace("#", layer[1]) if layer else name
 
 
-def current_name(name: str, architecture: Architecture[Any]) -> str:
-    """The name of a checkpoint's tensor, without the prefix and as it is today."""
+def current_name(name: str, architecture: CheckpointArchitecture[Any]) -> str:
+    """The name of a tensor without the prefix, and as current checkpoints write it."""
     name = name.removeprefix(architecture.prefix)
-    for older, today in architecture.older.items():
+    for older, current in architecture.older.items():
         if name.endswith(older):
-            return name.removesuffix(older) + today
+            return name.removesuffix(older) + current
     return name
 
 
-def is_ignored(name: str, architecture: Architecture[Any]) -> bool:
-    """Whether no network needs a tensor of the (current) name."""
-    return re.sub(r"\.\d+(?=\.)", ".#", name).startswith(tuple(architecture.ignored))
+def is_ignored(name: str, architecture: CheckpointArchitecture[Any]) -> bool:
+    """Whether no network needs the tensor of a current name."""
+    pattern = re.sub(r"\.\d+(?=\.)", ".#", name)
+    return pattern.startswith(tuple(architecture.ignored))
 
 
 def activation(settings: Mapping[str, Any], field: str) -> str:
-    """What the activation that a field of config.json names is called here; without the
-    field it is gelu.
+    """The name in a network of the activation that config.json names.
+
+    Args:
+      settings: config.json.
+      field: the field with the name; without it the activation is gelu.
 
     Raises:
-      DataError: there is none of that name.
+      DataError: no network has such an activation.
     """
     name = settings.get(field, "gelu")
     if name not in _ACTIVATIONS:
         raise DataError(
-            f"config.json: {field} {name!r} is not one of {', '.join(_ACTIVATIONS)}; it cannot be imported"
+            f"config.json: {field} {name!r} is not one of {', '.join(_ACTIVATIONS)}; "
+            "it cannot be imported"
         )
     return _ACTIVATIONS[name]

@@ -1,12 +1,13 @@
-"""BART (Lewis et al. 2020): a post-norm Transformer with learned positions and a norm
-behind the embeddings.
+"""BART (Lewis et al. 2020).
+
+A post-norm Transformer with learned positions and a norm after the embeddings.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from precis.model.bundle.converters.architecture import (
-    Architecture,
+    CheckpointArchitecture,
     activation,
     attention_names,
 )
@@ -24,17 +25,14 @@ def bart_config(settings: Mapping[str, Any]) -> TransformerConfig:
 
 
 def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
-    """A network of the sizes in a config.json of BART or of what has its fields.
+    """A network of the sizes in a config.json with the fields of BART.
 
     Args:
       settings: config.json.
-      **kind: the fields of `StackConfig` that set one architecture apart from the
-          other.
+      **kind: the fields of `StackConfig` in which BART and PEGASUS differ.
     """
-    is_tied, positions = (
-        settings.get("tie_word_embeddings", True),
-        settings["max_position_embeddings"],
-    )
+    is_tied = settings.get("tie_word_embeddings", True)
+    positions = settings["max_position_embeddings"]
     stack = {
         "vocabulary_size": settings["vocab_size"],
         "width": settings["d_model"],
@@ -59,15 +57,15 @@ def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
         decoder_layers=settings["decoder_layers"],
         decoder_stack=None if decoder == encoder else StackConfig(**stack, **decoder),
         tied_output=is_tied,
-        logits_bias=is_tied,  # an output layer of its own has a bias already
+        logits_bias=is_tied,  # A separate output layer has its own bias.
         pointer=False,
-        max_target_tokens=positions - 1,  # the start token takes a position
+        max_target_tokens=positions - 1,  # The start token takes a position.
     )
 
 
 _PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
-BART = Architecture(
+BART = CheckpointArchitecture(
     network=bart_config,
     names={
         "embedding/table": "shared.weight",

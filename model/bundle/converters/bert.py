@@ -1,16 +1,19 @@
 """BERT-type encoders: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and
 DistilBERT (Sanh et al. 2019).
 
-Post-norm Transformers with learned positions and a norm behind the embeddings. The
-first two add a vector to every token that says to which of two texts it belongs. A row
-here is one text, so the vector of the first is added to the position table once and for
-all.
+Post-norm Transformers with learned positions and a norm after the embeddings. BERT and
+RoBERTa add a vector to every token that says to which of two texts it belongs. Here a
+row is always one text, so the converter adds the vector of the first text to the
+position table.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from precis.model.bundle.converters.architecture import Architecture, activation
+from precis.model.bundle.converters.architecture import (
+    CheckpointArchitecture,
+    activation,
+)
 from precis.model.errors import DataError
 from precis.model.network.config import EncoderConfig
 
@@ -21,15 +24,16 @@ def bert_config(
     settings: Mapping[str, Any], *, activation_field: str = "hidden_act"
 ) -> EncoderConfig:
     """The encoder that a config.json describes."""
-    if (
-        positions := settings.get("position_embedding_type") or "absolute"
-    ) != "absolute":
+    positions = settings.get("position_embedding_type") or "absolute"
+    if positions != "absolute":
         raise DataError(
-            f"config.json: position_embedding_type is {positions!r}, and only absolute positions can be imported"
+            f"config.json: position_embedding_type is {positions!r}, "
+            "and only absolute positions can be imported"
         )
     if settings.get("is_decoder"):
         raise DataError(
-            "config.json: is_decoder is true, and only an encoder can be imported; take a checkpoint of one"
+            "config.json: is_decoder is true, and only an encoder can be imported; "
+            "take a checkpoint of one"
         )
     return EncoderConfig(
         vocabulary_size=settings["vocab_size"],
@@ -49,12 +53,16 @@ def bert_config(
 
 
 def roberta_config(settings: Mapping[str, Any]) -> EncoderConfig:
-    """The same for RoBERTa, whose first position is the one behind the id of the
-    padding.
+    """The encoder that a config.json of RoBERTa describes.
+
+    The first position of RoBERTa is the id of the padding plus 1. The rows before it
+    are never read.
     """
-    if (pad := settings.get("pad_token_id", _ROBERTA_PAD)) != _ROBERTA_PAD:
+    pad = settings.get("pad_token_id", _ROBERTA_PAD)
+    if pad != _ROBERTA_PAD:
         raise DataError(
-            f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with {_ROBERTA_PAD} can be imported"
+            f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with "
+            f"{_ROBERTA_PAD} can be imported"
         )
     rows = settings["max_position_embeddings"]
     return bert_config(
@@ -67,8 +75,8 @@ def roberta_config(settings: Mapping[str, Any]) -> EncoderConfig:
 
 
 def distilbert_config(settings: Mapping[str, Any]) -> EncoderConfig:
-    """The same for DistilBERT, whose fields have other names."""
-    theirs = {
+    """The encoder that a config.json of DistilBERT describes."""
+    bert_fields = {
         "hidden_size": settings["dim"],
         "num_hidden_layers": settings["n_layers"],
         "num_attention_heads": settings["n_heads"],
@@ -76,10 +84,10 @@ def distilbert_config(settings: Mapping[str, Any]) -> EncoderConfig:
         "hidden_dropout_prob": settings.get("dropout", 0.1),
         "layer_norm_eps": 1e-12,
     }
-    return bert_config({**settings, **theirs}, activation_field="activation")
+    return bert_config({**settings, **bert_fields}, activation_field="activation")
 
 
-# Heads for tasks, and what is not trained.
+# Heads for tasks, and a table that is not trained.
 _HEADS = (
     "pooler.",
     "cls.",
@@ -89,26 +97,28 @@ _HEADS = (
     "embeddings.position_ids",
 )
 
-BERT = Architecture(
+_POSITIONS = "embeddings.position_embeddings.weight"
+
+BERT = CheckpointArchitecture(
     network=bert_config,
     names={
         "embedding/table": "embeddings.word_embeddings.weight",
-        "source_input/positions": "embeddings.position_embeddings.weight",
+        "source_input/positions": _POSITIONS,
         "source_input/norm": "embeddings.LayerNorm",
         "encoder_#/attention/query": "encoder.layer.#.attention.self.query",
         "encoder_#/attention/key": "encoder.layer.#.attention.self.key",
         "encoder_#/attention/value": "encoder.layer.#.attention.self.value",
         "encoder_#/attention/output": "encoder.layer.#.attention.output.dense",
-        "encoder_#/attention_residual/norm": "encoder.layer.#.attention.output.LayerNorm",
+        "encoder_#/attention_residual/norm": (
+            "encoder.layer.#.attention.output.LayerNorm"
+        ),
         "encoder_#/feed_forward/inner": "encoder.layer.#.intermediate.dense",
         "encoder_#/feed_forward/outer": "encoder.layer.#.output.dense",
         "encoder_#/feed_forward_residual/norm": "encoder.layer.#.output.LayerNorm",
     },
     prefix="bert.",
     ignored=_HEADS,
-    added={
-        "embeddings.position_embeddings.weight": "embeddings.token_type_embeddings.weight"
-    },
+    added={_POSITIONS: "embeddings.token_type_embeddings.weight"},
     older={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
 )
 
@@ -116,11 +126,11 @@ ROBERTA = BERT._replace(
     network=roberta_config, prefix="roberta.", first_position=_ROBERTA_PAD + 1
 )
 
-DISTILBERT = Architecture(
+DISTILBERT = CheckpointArchitecture(
     network=distilbert_config,
     names={
         "embedding/table": "embeddings.word_embeddings.weight",
-        "source_input/positions": "embeddings.position_embeddings.weight",
+        "source_input/positions": _POSITIONS,
         "source_input/norm": "embeddings.LayerNorm",
         "encoder_#/attention/query": "transformer.layer.#.attention.q_lin",
         "encoder_#/attention/key": "transformer.layer.#.attention.k_lin",

@@ -1,7 +1,11 @@
-"""A checkpoint in the layout of Hugging Face as a network or an encoder of ours:
-config.json, generation_config.json, model.safetensors.
+"""Reads a checkpoint in the layout of Hugging Face as a network or as an encoder.
 
-A preset of keras-hub is read as one (`keras_preset`).
+    config.json               the architecture and its sizes
+    generation_config.json    how to search; optional
+    model.safetensors         the tensors, in one file or in several
+
+A preset of keras-hub is read as such a checkpoint: `keras_preset` and `preset_tensors`
+translate it.
 """
 
 import contextlib
@@ -11,19 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from precis.model import files
 from precis.model.bundle.converters.architecture import (
-    Architecture,
+    CheckpointArchitecture,
     Config,
     current_name,
 )
 from precis.model.bundle.converters.bart import BART
 from precis.model.bundle.converters.bert import BERT, DISTILBERT, ROBERTA
 from precis.model.bundle.converters.generation import read_generation, task_settings
-from precis.model.bundle.converters.keras_preset import (
-    is_preset,
-    preset_settings,
-    preset_tensors,
-)
+from precis.model.bundle.converters.keras_preset import is_preset, preset_settings
 from precis.model.bundle.converters.pegasus import PEGASUS
+from precis.model.bundle.converters.preset_tensors import preset_tensors
 from precis.model.bundle.converters.t5 import MT5, T5
 from precis.model.bundle.converters.tensors import Tensor, read_tensors
 from precis.model.bundle.converters.weights import assign, cut_positions, join_embedding
@@ -31,21 +32,21 @@ from precis.model.errors import DataError, UsageError
 from precis.model.network.config import EncoderConfig, TransformerConfig
 from precis.model.search.config import SearchConfig, SpecialTokens
 
-# TensorFlow takes seconds to import: a folder that cannot be read is refused without
-# it.
+# TensorFlow takes seconds to import. A folder that cannot be read is refused earlier.
 if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
     from precis.model.network.transformer import Transformer
 
-CONFIG_FILE, GENERATION_FILE = "config.json", "generation_config.json"
-# By model_type: what writes summaries, and what only reads.
-ENCODER_DECODERS: Mapping[str, Architecture[TransformerConfig]] = {
+CONFIG_FILE = "config.json"
+GENERATION_FILE = "generation_config.json"
+# The architectures by model_type.
+ENCODER_DECODERS: Mapping[str, CheckpointArchitecture[TransformerConfig]] = {
     "bart": BART,
     "mt5": MT5,
     "pegasus": PEGASUS,
     "t5": T5,
 }
-ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {
+ENCODERS: Mapping[str, CheckpointArchitecture[EncoderConfig]] = {
     "bert": BERT,
     "distilbert": DISTILBERT,
     "roberta": ROBERTA,
@@ -53,12 +54,13 @@ ENCODERS: Mapping[str, Architecture[EncoderConfig]] = {
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint holds besides its tokenizer.
+    """An encoder-decoder of a checkpoint; its tokenizer is not included.
 
     Attributes:
-      network: with the checkpoint's weights.
-      decoding, special: how it wants to be searched.
-      task_prefix: what it wants to read in front of every document.
+      network: the network with the weights of the checkpoint.
+      decoding: its search settings.
+      special: its special tokens.
+      task_prefix: the text that it expects in front of every document, or "".
     """
 
     network: "Transformer"
@@ -70,32 +72,35 @@ class Checkpoint(NamedTuple):
 def read_settings(
     folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)
 ) -> dict[str, Any]:
-    """The config.json of a checkpoint that can be imported; of a preset, what it would
-    be.
+    """Reads the config.json of a checkpoint; that of a preset is translated.
 
     Args:
       folder: the checkpoint.
-      among: the model_types that it may have.
+      among: the accepted model_types.
 
     Raises:
-      UsageError: the folder is no checkpoint, or one of another model_type.
+      UsageError: the folder is no checkpoint, or has another model_type.
       DataError: config.json is damaged.
     """
     if not files.exists(folder):
         raise UsageError(
-            f"{folder}: there is no such folder; name one that a checkpoint was downloaded to"
+            f"{folder}: there is no such folder; "
+            "name one that a checkpoint was downloaded to"
         )
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(
-            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name the folder that holds {CONFIG_FILE} and the weights"
+            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
+            f"name the folder that holds {CONFIG_FILE} and the weights"
         )
     settings = _read_object(files.join(folder, CONFIG_FILE))
     if is_preset(settings):
         with _naming(folder):
             settings = preset_settings(settings)
-    if (kind := settings.get("model_type")) not in among:
+    model_type = settings.get("model_type")
+    if model_type not in among:
         raise UsageError(
-            f"{folder}: model_type is {kind!r}, and what can be imported is {', '.join(among)}; take such a checkpoint"
+            f"{folder}: model_type is {model_type!r}, and what can be imported is "
+            f"{', '.join(among)}; take such a checkpoint"
         )
     return settings
 
@@ -103,40 +108,37 @@ def read_settings(
 def load_checkpoint(
     folder: str, *, precision: str = "float32", max_source_tokens: int = 0
 ) -> Checkpoint:
-    """Reads the network of a checkpoint that writes, and its generation settings; its
-    tokenizer is not needed.
+    """Reads the encoder-decoder of a checkpoint and its generation settings.
 
     Args:
-      folder: the checkpoint.
-      precision: what the layers compute in; the weights are float32, whatever the
-          checkpoint's are.
-      max_source_tokens: longer sources are cut; 0 is the length that the checkpoint
-          names.
+      folder: the checkpoint; its tokenizer is not read.
+      precision: what the layers compute in. The weights are float32, whatever the
+          precision of the checkpoint.
+      max_source_tokens: where sources are cut; 0 is the length in config.json.
 
     Raises:
-      UsageError: the folder is no checkpoint that can be imported, or it has learned
-          fewer positions than are asked for.
-      DataError: a file is damaged, a tensor missing, unexpected or of another shape, or
-          a setting not supported.
+      UsageError: the folder is no checkpoint that can be imported, or it has fewer
+          learned positions than `max_source_tokens`.
+      DataError: a file is damaged, a tensor is missing, unexpected or of another shape,
+          or a setting is not supported.
     """
     settings = read_settings(folder, among=ENCODER_DECODERS)
-    architecture, path = (
-        ENCODER_DECODERS[settings["model_type"]],
-        files.join(folder, GENERATION_FILE),
-    )
+    architecture = ENCODER_DECODERS[settings["model_type"]]
+    path = files.join(folder, GENERATION_FILE)
     generation = _read_object(path) if files.exists(path) else None
     with _naming(folder):
         if settings.get("is_encoder_decoder") is False:
             raise DataError(
-                f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone writes no summaries; take the whole checkpoint"
+                f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
+                "writes no summaries; take the whole checkpoint"
             )
         config = _network_config(settings, architecture)
         decoding, special = read_generation(settings, generation)
         task_prefix = task_settings(settings).get("prefix") or ""
-    if config.positions != "learned":  # nothing ends there
+    if config.positions != "learned":  # The number of positions is no limit.
         longest = max(config.max_target_tokens, decoding.max_summary_tokens)
         config = dataclasses.replace(config, max_target_tokens=longest)
-    config, tensors = _read(folder, config, architecture, max_source_tokens)
+    config, tensors = _read_tensors(folder, config, architecture, max_source_tokens)
     with _naming(folder):
         config = _with_output(config, tensors, architecture)
     from precis.model.network.build import build_network
@@ -150,7 +152,7 @@ def load_checkpoint(
 def load_encoder(
     folder: str, *, precision: str = "float32", max_source_tokens: int = 0
 ) -> "Encoder":
-    """Reads the encoder of a checkpoint of the BERT type; its tokenizer is not needed.
+    """Reads the encoder of a BERT, RoBERTa or DistilBERT checkpoint.
 
     Args:
       folder, precision, max_source_tokens: as in `load_checkpoint`.
@@ -162,7 +164,7 @@ def load_encoder(
     architecture = ENCODERS[settings["model_type"]]
     with _naming(folder):
         config = _network_config(settings, architecture)
-    config, tensors = _read(folder, config, architecture, max_source_tokens)
+    config, tensors = _read_tensors(folder, config, architecture, max_source_tokens)
     from precis.model.network.build import build_encoder
 
     encoder = build_encoder(config, precision=precision)
@@ -172,7 +174,7 @@ def load_encoder(
 
 
 def _network_config(
-    settings: Mapping[str, Any], architecture: Architecture[Config]
+    settings: Mapping[str, Any], architecture: CheckpointArchitecture[Config]
 ) -> Config:
     try:
         return architecture.network(settings)
@@ -182,39 +184,51 @@ def _network_config(
         ) from error
 
 
-def _read(
-    folder: str, config: Config, architecture: Architecture[Config], asked: int
+def _read_tensors(
+    folder: str,
+    config: Config,
+    architecture: CheckpointArchitecture[Config],
+    max_source_tokens: int,
 ) -> tuple[Config, dict[str, Tensor]]:
-    """The configuration with the source length that is asked for, if any, and the
-    tensors that fit it by their names of today.
+    """Reads the tensors and applies `max_source_tokens`, unless it is 0.
+
+    Returns:
+      The configuration with the source length, and the tensors by current name.
     """
-    learned = config.max_source_tokens if config.positions == "learned" else None
-    if learned and asked > learned:
+    learned_positions = config.positions == "learned"
+    if learned_positions and max_source_tokens > config.max_source_tokens:
         raise UsageError(
-            f"{folder}: --max_source_tokens is {asked}, and this checkpoint has learned {learned} positions; ask for no more, "
-            "or leave it at 0 for all of them"
+            f"{folder}: --max_source_tokens is {max_source_tokens}, "
+            f"and this checkpoint has learned {config.max_source_tokens} positions; "
+            "ask for no more, or leave it at 0 for all of them"
         )
-    tensors = read_tensors(folder)
+    stored = read_tensors(folder)
     if is_preset(_read_object(files.join(folder, CONFIG_FILE))):
         with _naming(folder):
-            tensors = preset_tensors(tensors, config, architecture)
-    found = {
-        current_name(name, architecture): tensor for name, tensor in tensors.items()
+            stored = preset_tensors(stored, config, architecture)
+    tensors = {
+        current_name(name, architecture): tensor for name, tensor in stored.items()
     }
-    if not asked:
-        return config, found
-    if learned:
-        cut_positions(found, architecture, learned=learned, kept=asked)
-    return dataclasses.replace(config, max_source_tokens=asked), found
+    if not max_source_tokens:
+        return config, tensors
+    if learned_positions:
+        cut_positions(
+            tensors,
+            architecture,
+            learned_positions=config.max_source_tokens,
+            kept_positions=max_source_tokens,
+        )
+    return dataclasses.replace(config, max_source_tokens=max_source_tokens), tensors
 
 
 def _with_output(
     config: TransformerConfig,
     tensors: dict[str, Tensor],
-    architecture: Architecture[Any],
+    architecture: CheckpointArchitecture[Any],
 ) -> TransformerConfig:
-    """The configuration with an output layer where the tensors hold one; the embedding
-    table is put under one name.
+    """The configuration with a separate output layer where the tensors hold one.
+
+    The embedding table in `tensors` is put under one name.
     """
     is_tied = join_embedding(tensors, architecture, is_tied=config.tied_output)
     if is_tied == config.tied_output:
@@ -222,17 +236,17 @@ def _with_output(
     if config.scaled_output:
         *_, output = architecture.embedding
         raise DataError(
-            f"{output} differs from the embedding table, and {CONFIG_FILE} scales the output as where they are one; if it was trained "
-            "apart, say so there: tie_word_embeddings false"
+            f"{output} differs from the embedding table, and {CONFIG_FILE} scales the "
+            "output as where they are one; if it was trained apart, say so there: "
+            "tie_word_embeddings false"
         )
-    return dataclasses.replace(
-        config, tied_output=is_tied, logits_bias=False
-    )  # the output layer has a bias already
+    # A separate output layer has its own bias.
+    return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)
 
 
 @contextlib.contextmanager
 def _naming(folder: str) -> Iterator[None]:
-    """Names the folder in what is wrong with it."""
+    """Puts the folder in front of the messages of errors."""
     try:
         yield
     except (DataError, UsageError) as error:

@@ -1,5 +1,7 @@
-"""PEGASUS (Zhang et al. 2020): the tensors of BART in a pre-norm Transformer with
-sinusoidal positions, all sines before all cosines.
+"""PEGASUS (Zhang et al. 2020).
+
+A pre-norm Transformer with sinusoidal positions, all sines before all cosines. Its
+tensors have the names of those of BART.
 """
 
 from collections.abc import Mapping
@@ -26,5 +28,6 @@ PEGASUS = BART._replace(
         "encoder_norm": "encoder.layer_norm",
         "decoder_norm": "decoder.layer_norm",
     },
-    ignored=("encoder.embed_positions.", "decoder.embed_positions."),  # computed here
+    # Sinusoidal positions are computed, not read.
+    ignored=("encoder.embed_positions.", "decoder.embed_positions."),
 )

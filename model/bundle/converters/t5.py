@@ -1,22 +1,23 @@
 """T5 (Raffel et al. 2020), Flan-T5 (Chung et al. 2022) and mT5 (Xue et al. 2021).
 
-Pre-norm Transformers without biases: norms only scale, scores are not scaled, and
-relative positions add numbers to them that all blocks of a side share.
+Pre-norm Transformers without biases. Norms only scale and attention scores are not
+scaled. Relative positions add a bias to the scores, which all blocks of the encoder
+share, and likewise all blocks of the decoder.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from precis.model.bundle.converters.architecture import (
-    Architecture,
+    CheckpointArchitecture,
     activation,
     attention_names,
 )
 from precis.model.errors import DataError
 from precis.model.network.config import TransformerConfig
 
-# No position is learned, so nothing ends there; it is the length that the published
-# checkpoints were trained with.
+# The source length of the published checkpoints in training. Positions are relative, so
+# longer sources are possible.
 _TRAINED_TOKENS = 512
 
 
@@ -26,11 +27,11 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
     gating, _, name = settings.get("feed_forward_proj", "relu").rpartition("-")
     if gating not in ("", "gated"):
         raise DataError(
-            f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, and only an activation, or gated- and an activation, "
-            "can be imported"
+            f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, "
+            "and only an activation, or gated- and an activation, can be imported"
         )
-    # Older files do not say whether the output is scaled: the versions that untied it
-    # do without.
+    # Older files do not state whether the output is scaled. It is scaled where the
+    # output layer is the embedding table.
     is_scaled = settings.get("scale_decoder_outputs")
     if is_scaled is None:
         is_scaled = settings.get("tie_word_embeddings") is not False
@@ -44,7 +45,7 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
         heads=settings["num_heads"],
         head_width=settings["d_kv"],
         dropout=settings.get("dropout_rate", 0.1),
-        tied_output=True,  # unless the checkpoint holds an output layer
+        tied_output=True,  # Unless the checkpoint holds a separate output layer.
         scaled_output=is_scaled,
         pointer=False,
         max_source_tokens=tokens,
@@ -52,7 +53,7 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
         positions="relative",
         relative_buckets=settings.get("relative_attention_num_buckets", 32),
         relative_distance=settings.get("relative_attention_max_distance", 128),
-        # What the versions with a gate call gelu is its approximation.
+        # Versions with a gate call the approximation of gelu "gelu".
         activation=activation(
             {"feed_forward_proj": "gelu_new" if gating and name == "gelu" else name},
             "feed_forward_proj",
@@ -68,7 +69,7 @@ def t5_config(settings: Mapping[str, Any]) -> TransformerConfig:
 
 
 def mt5_config(settings: Mapping[str, Any]) -> TransformerConfig:
-    """The same for mT5, which never scales its output."""
+    """The network that a config.json of mT5 describes; its output is never scaled."""
     return t5_config(
         {"feed_forward_proj": "gated-gelu", **settings, "scale_decoder_outputs": False}
     )
@@ -87,7 +88,7 @@ def _feed_forward(side: str, layer: int) -> dict[str, str]:
 _PARTS = ("q", "k", "v", "o")
 _RELATIVE = "relative_attention_bias.weight"
 
-T5 = Architecture(
+T5 = CheckpointArchitecture(
     network=t5_config,
     names={
         "embedding/table": "shared.weight",
@@ -120,8 +121,8 @@ T5 = Architecture(
         "decoder.embed_tokens.weight",
         "lm_head.weight",
     ),
-    # The first blocks' numbers are every block's; older files repeat them, and hold
-    # some for the source that are read nowhere.
+    # All blocks of a side share the table of the first. Older files repeat it for each
+    # block, and hold tables of the cross-attention that no network reads.
     ignored=(
         f"encoder.block.#.layer.#.SelfAttention.{_RELATIVE}",
         f"decoder.block.#.layer.#.SelfAttention.{_RELATIVE}",

@@ -1,27 +1,35 @@
-"""The tensors of a checkpoint: model.safetensors, or the HDF5 of a keras-hub preset,
-each in one file or in several.
+"""The tensors in the files of a checkpoint.
+
+A checkpoint in the layout of Hugging Face has model.safetensors, a keras-hub preset has
+an HDF5 file. Either may be split into several files that an index names.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 
-WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
-PRESET_FILE, PRESET_INDEX_FILE = "model.weights.h5", "model.weights.json"
+if TYPE_CHECKING:
+    import h5py
 
+WEIGHTS_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+PRESET_FILE = "model.weights.h5"
+PRESET_INDEX_FILE = "model.weights.json"
+
+# The number formats of safetensors that NumPy has.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
 class Tensor(NamedTuple):
-    """A tensor as it stands in a file.
+    """A tensor as a file stores it.
 
     Attributes:
-      format: safetensors' name of its number format.
+      format: the name of its number format in safetensors, as in F32.
       shape: its shape.
-      content: the bytes.
+      content: its bytes, little-endian.
     """
 
     format: str
@@ -32,25 +40,19 @@ class Tensor(NamedTuple):
         """The values as float32.
 
         Raises:
-          ValueError: they are no floating-point numbers of 16, 32 or 64 bits.
+          ValueError: the format is not floating-point of 16, 32 or 64 bits.
         """
-        if self.format == "BF16":  # the upper half of a float32
-            return (
-                (np.frombuffer(self.content, "<u2").astype("<u4") << 16)
-                .view("<f4")
-                .reshape(self.shape)
-            )
+        if self.format == "BF16":  # The upper half of a float32.
+            upper = np.frombuffer(self.content, "<u2").astype("<u4") << 16
+            return upper.view("<f4").reshape(self.shape)
         if self.format not in _FORMATS:
             raise ValueError(f"its number format is {self.format}")
-        return (
-            np.frombuffer(self.content, _FORMATS[self.format])
-            .astype("float32")
-            .reshape(self.shape)
-        )
+        values = np.frombuffer(self.content, _FORMATS[self.format])
+        return values.astype("float32").reshape(self.shape)
 
 
 def weight_files(folder: str) -> list[str]:
-    """The names of the files that hold a checkpoint's weights.
+    """The names of the files that hold the weights of a checkpoint.
 
     Raises:
       UsageError: there are none, or only a pickle.
@@ -63,44 +65,43 @@ def weight_files(folder: str) -> list[str]:
             return _indexed_files(folder, index)
     if files.glob(files.join(folder, "pytorch_model*.bin")):
         raise UsageError(
-            f"{folder}: the weights are a pickle (pytorch_model.bin), which may run any program and is not read; convert it once where you "
-            "trust it: transformers' AutoModelForSeq2SeqLM, or AutoModel for an encoder, .from_pretrained(DIR).save_pretrained(NEW, "
-            "safe_serialization=True)"
+            f"{folder}: the weights are a pickle (pytorch_model.bin), which may run "
+            "any program and is not read; convert it once where you trust it: "
+            "transformers' AutoModelForSeq2SeqLM, or AutoModel for an encoder, "
+            ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
         )
     raise UsageError(
-        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a folder that a checkpoint was downloaded to, or a preset with "
-        f"{PRESET_FILE}"
+        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a folder "
+        f"that a checkpoint was downloaded to, or a preset with {PRESET_FILE}"
     )
 
 
 def _indexed_files(folder: str, index: str) -> list[str]:
-    """The files that an index names, each of which may hold a part of one tensor's
-    layer.
+    """The names of the files in an index.
+
+    The index of a preset names several files for a layer whose weights they share.
     """
     path = files.join(folder, index)
+    names: set[str] = set()
     try:
-        places = files.read_json(path)["weight_map"].values()
-        names = sorted(
-            {
-                name
-                for place in places
-                for name in ([place] if isinstance(place, str) else place)
-            }
-        )
+        for place in files.read_json(path)["weight_map"].values():
+            names.update([place] if isinstance(place, str) else place)
+        ordered = sorted(names)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DataError(
             f"{path}: no index of weights ({error!r}); download the checkpoint again"
         ) from error
-    for name in names:
+    for name in ordered:
         if not files.exists(files.join(folder, name)):
             raise DataError(
-                f"{files.join(folder, name)}: missing, and {index} names it; download the checkpoint again"
+                f"{files.join(folder, name)}: missing, and {index} names it; "
+                "download the checkpoint again"
             )
-    return names
+    return ordered
 
 
 def read_tensors(folder: str) -> dict[str, Tensor]:
-    """All tensors of a checkpoint by name, of a preset by path.
+    """All tensors of a checkpoint by name; those of a preset by path.
 
     Raises:
       UsageError: there is no file of weights that may be read.
@@ -108,11 +109,8 @@ def read_tensors(folder: str) -> dict[str, Tensor]:
     """
     tensors: dict[str, Tensor] = {}
     for name in weight_files(folder):
-        tensors.update(
-            (_read_hdf5 if name.endswith(".h5") else _read_safetensors)(
-                files.join(folder, name)
-            )
-        )
+        read = _read_hdf5 if name.endswith(".h5") else _read_safetensors
+        tensors.update(read(files.join(folder, name)))
     return tensors
 
 
@@ -120,14 +118,14 @@ def _read_safetensors(path: str) -> dict[str, Tensor]:
     from safetensors import SafetensorError, deserialize
 
     try:
-        found = deserialize(files.read_bytes(path))
+        entries = deserialize(files.read_bytes(path))
     except SafetensorError as error:
         raise DataError(
             f"{path}: damaged ({error}); download the checkpoint again"
         ) from error
     return {
-        key: Tensor(value["dtype"], tuple(value["shape"]), value["data"])
-        for key, value in found
+        name: Tensor(entry["dtype"], tuple(entry["shape"]), entry["data"])
+        for name, entry in entries
     }
 
 
@@ -136,30 +134,33 @@ def _read_hdf5(path: str) -> dict[str, Tensor]:
 
     tensors: dict[str, Tensor] = {}
 
-    def keep(name: str, item: h5py.Group | h5py.Dataset) -> None:
+    def add_tensor(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if not isinstance(item, h5py.Dataset):
             return
-        if (
-            item.external or item.is_virtual
-        ):  # the file would say what else to read on this machine
+        # Such a file could name any other file of this machine.
+        if item.external or item.is_virtual:
             raise DataError(
-                f"{path}: {name} lies in another file, which is not read; save the preset again"
+                f"{path}: {name} lies in another file, which is not read; "
+                "save the preset again"
             )
-        values = np.asarray(item)
-        if item.attrs.get("dtype") == "bfloat16":  # HDF5 knows no such numbers
-            number_format = "BF16"
-        else:
-            number_format = next(
-                (key for key, dtype in _FORMATS.items() if values.dtype == dtype),
-                str(values.dtype),
-            )
-        tensors[name] = Tensor(number_format, values.shape, values.tobytes())
+        tensors[name] = _dataset_tensor(item)
 
     try:
         with files.open_read(path) as file, h5py.File(file, "r") as store:
-            store.visititems(keep)
+            store.visititems(add_tensor)
     except (OSError, RuntimeError, KeyError, ValueError) as error:
         raise DataError(
             f"{path}: damaged ({error}); download the preset again"
         ) from error
     return tensors
+
+
+def _dataset_tensor(dataset: "h5py.Dataset") -> Tensor:
+    values = np.asarray(dataset)
+    number_format = str(values.dtype)
+    for name, dtype in _FORMATS.items():
+        if values.dtype == dtype:
+            number_format = name
+    if dataset.attrs.get("dtype") == "bfloat16":  # HDF5 has no such format.
+        number_format = "BF16"
+    return Tensor(number_format, values.shape, values.tobytes())

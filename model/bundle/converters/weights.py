@@ -1,5 +1,7 @@
-"""Every tensor of a checkpoint in its place in a network: found by its name, checked,
-and turned round where it is stored the other way.
+"""Assigns the tensors of a checkpoint to the weights of a network.
+
+Each tensor is looked up by its current name, checked, and transposed where a checkpoint
+stores it the other way round.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,173 +10,191 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from precis.model.bundle.converters.architecture import (
-    Architecture,
+    CheckpointArchitecture,
     is_ignored,
     tensor_name,
 )
 from precis.model.bundle.converters.tensors import Tensor
 from precis.model.errors import DataError
 
-# TensorFlow takes seconds to import: tensors that do not fit together are refused
-# without it.
+# TensorFlow takes seconds to import. Tensors that do not fit together are refused
+# earlier.
 if TYPE_CHECKING:
     from precis.model.network.encoder import Encoder
     from precis.model.network.transformer import Transformer
 
 
 def join_embedding(
-    found: dict[str, Tensor], architecture: Architecture[Any], *, is_tied: bool
+    tensors: dict[str, Tensor],
+    architecture: CheckpointArchitecture[Any],
+    *,
+    is_tied: bool,
 ) -> bool:
-    """Finds the embedding table of an encoder-decoder, whichever of its names it stands
-    under, and puts it under the first.
+    """Puts the embedding table of an encoder-decoder under its first name.
 
     Args:
-      found: the tensors by their names of today; the repeats of the table are taken
-          out.
-      architecture: gives the names.
-      is_tied: whether config.json says that the output layer reads the table, too.
+      tensors: by current name. The copies of the table are removed.
+      architecture: gives the names of the table.
+      is_tied: whether config.json says that the output layer is the embedding table.
 
     Returns:
-      Whether the output layer reads the table: not if it has a tensor of its own.
+      Whether the output layer is the table, because no other tensor is stored for it.
 
     Raises:
-      DataError: there are several tables.
+      DataError: the copies of the table differ.
     """
     table, *inputs, output = architecture.embedding
-    is_tied = is_tied and not (
-        output in found
-        and any(
-            found[name] != found[output] for name in (table, *inputs) if name in found
+    if is_tied and output in tensors:
+        is_tied = all(
+            tensors[name] == tensors[output]
+            for name in (table, *inputs)
+            if name in tensors
         )
-    )
-    repeats = [
-        name for name in ((*inputs, output) if is_tied else inputs) if name in found
-    ]
-    if not repeats:
+    copies = [*inputs, output] if is_tied else inputs
+    stored = [name for name in copies if name in tensors]
+    if not stored:
         return is_tied
-    first = table if is_tied and table in found else repeats[0]
-    if others := [name for name in repeats if found[name] != found[first]]:
+    first = table if is_tied and table in tensors else stored[0]
+    others = [name for name in stored if tensors[name] != tensors[first]]
+    if others:
         raise DataError(
-            f"{' and '.join([first, *others])} differ, and a network here has one embedding for source and target; it cannot be imported"
+            f"{' and '.join([first, *others])} differ, and a network here has one "
+            "embedding for source and target; it cannot be imported"
         )
-    found[table] = found[first]
-    for name in repeats:
-        del found[name]
+    tensors[table] = tensors[first]
+    for name in stored:
+        del tensors[name]
     return is_tied
 
 
 def cut_positions(
-    found: dict[str, Tensor],
-    architecture: Architecture[Any],
+    tensors: dict[str, Tensor],
+    architecture: CheckpointArchitecture[Any],
     *,
-    learned: int,
-    kept: int,
+    learned_positions: int,
+    kept_positions: int,
 ) -> None:
-    """Leaves the first positions of a source's table, if it is stored.
+    """Reduces the position table of the source, if there is one, to its first rows.
 
     Args:
-      found: the tensors by their names of today.
-      architecture: gives the name.
-      learned: the positions that config.json speaks of; a table with another number of
-          them is left as it is, to be refused.
-      kept: how many are left.
+      tensors: by current name.
+      architecture: gives the name of the table.
+      learned_positions: the number of positions in config.json. A table with another
+          number stays as it is, and `assign` refuses it.
+      kept_positions: the number of positions that stay.
     """
-    name, skipped = (
-        tensor_name("source_input/positions", architecture),
-        architecture.first_position,
+    name = tensor_name("source_input/positions", architecture)
+    skipped = architecture.first_position
+    if name not in tensors:
+        return
+    tensor = tensors[name]
+    if tensor.shape[:1] != (learned_positions + skipped,):
+        return
+    rows = kept_positions + skipped
+    row_bytes = len(tensor.content) // tensor.shape[0]
+    tensors[name] = Tensor(
+        tensor.format, (rows, *tensor.shape[1:]), tensor.content[: rows * row_bytes]
     )
-    if name in found and found[name].shape[:1] == (learned + skipped,):
-        tensor, rows = found[name], kept + skipped
-        size = len(tensor.content) // tensor.shape[0]
-        found[name] = Tensor(
-            tensor.format, (rows, *tensor.shape[1:]), tensor.content[: rows * size]
-        )
 
 
 def assign(
     network: "Transformer | Encoder",
-    found: Mapping[str, Tensor],
-    architecture: Architecture[Any],
+    tensors: Mapping[str, Tensor],
+    architecture: CheckpointArchitecture[Any],
 ) -> None:
-    """Puts every tensor in its place.
+    """Sets all weights of a network from the tensors of a checkpoint.
 
     Args:
-      network: gets them.
-      found: the tensors by their names of today.
+      network: the network with its weights built.
+      tensors: by current name.
       architecture: gives the names.
 
     Raises:
-      DataError: one is missing, unexpected or of another shape.
+      DataError: a tensor is missing, unexpected or of another shape.
     """
-    needed = {
+    names = {
         weight.path: tensor_name(weight.path.split("/", 1)[1], architecture)
         for weight in network.weights
     }
-    _check_names(found, {*needed.values(), *architecture.added.values()}, architecture)
+    needed = {*names.values(), *architecture.added.values()}
+    _check_names(tensors, needed, architecture)
     for weight in network.weights:
-        name = needed[weight.path]
-        if name in found:
-            weight.assign(_laid_out(weight, name, found, architecture))
+        name = names[weight.path]
+        if name in tensors:
+            weight.assign(_weight_values(weight, name, tensors, architecture))
         else:
             weight.assign(np.zeros(weight.shape, "float32"))
 
 
 def _check_names(
-    found: Mapping[str, Tensor], needed: set[str], architecture: Architecture[Any]
+    tensors: Mapping[str, Tensor],
+    needed: set[str],
+    architecture: CheckpointArchitecture[Any],
 ) -> None:
-    """Refuses a checkpoint with other tensors than a network needs."""
-    if missing := needed - found.keys() - set(architecture.optional):
+    """Refuses a checkpoint that lacks tensors or holds unknown ones."""
+    missing = needed - tensors.keys() - set(architecture.optional)
+    if missing:
         raise DataError(
-            f"the checkpoint lacks {_listed(missing)}, which config.json asks for; download both again"
+            f"the checkpoint lacks {_listed(missing)}, which config.json asks for; "
+            "download both again"
         )
-    others = found.keys() - needed - set(architecture.optional)
-    if unexpected := [name for name in others if not is_ignored(name, architecture)]:
+    others = tensors.keys() - needed - set(architecture.optional)
+    unexpected = [name for name in others if not is_ignored(name, architecture)]
+    if unexpected:
         raise DataError(
-            f"the checkpoint holds {_listed(unexpected)}, which no network of this kind has; take one of the plain architecture"
+            f"the checkpoint holds {_listed(unexpected)}, which no network of this "
+            "kind has; take one of the plain architecture"
         )
 
 
-def _laid_out(
-    weight: Any, name: str, found: Mapping[str, Tensor], architecture: Architecture[Any]
+def _weight_values(
+    weight: Any,
+    name: str,
+    tensors: Mapping[str, Tensor],
+    architecture: CheckpointArchitecture[Any],
 ) -> np.ndarray:
-    """A tensor as its weight: linear layers are stored [out, in], some position tables
-    begin with rows that are never read.
+    """The values of a weight, float32, in the shape of the weight.
+
+    A checkpoint stores linear layers as [out, in]. Its position tables may begin with
+    rows that are never read.
     """
-    leaf, shape = weight.path.rsplit("/", 1)[1], tuple(weight.shape)
-    expected, skipped = shape, 0
+    leaf = weight.path.rsplit("/", 1)[1]
+    shape = tuple(weight.shape)
+    skipped = architecture.first_position if leaf == "positions" else 0
     if leaf == "kernel":
         expected = shape[::-1]
     elif leaf == "positions":
-        skipped = architecture.first_position
         expected = (shape[0] + skipped, shape[1])
     elif name in architecture.optional:
         expected = (1, *shape)
-    numbers = _numbers(name, found[name], expected)
+    else:
+        expected = shape
+    values = _values(name, tensors[name], expected)
     if name in architecture.added:
         other = architecture.added[name]
-        numbers = (
-            numbers
-            + _numbers(other, found[other], (found[other].shape[0], *expected[1:]))[0]
-        )
-    return numbers.T if leaf == "kernel" else numbers[skipped:].reshape(shape)
+        rows = tensors[other].shape[0]
+        values = values + _values(other, tensors[other], (rows, *expected[1:]))[0]
+    return values.T if leaf == "kernel" else values[skipped:].reshape(shape)
 
 
-def _numbers(name: str, tensor: Tensor, expected: tuple[int, ...]) -> np.ndarray:
-    """A tensor's values, float32, if it has the shape that is expected."""
+def _values(name: str, tensor: Tensor, expected: tuple[int, ...]) -> np.ndarray:
+    """The values of a tensor, float32, if it has the expected shape."""
     if tensor.shape != expected:
         raise DataError(
-            f"{name} has the shape {list(tensor.shape)}, and config.json asks for {list(expected)}; download both again"
+            f"{name} has the shape {list(tensor.shape)}, and config.json asks for "
+            f"{list(expected)}; download both again"
         )
     try:
         return tensor.numbers()
     except ValueError as error:
         raise DataError(
-            f"{name}: {error}, and only floating-point weights of 16, 32 or 64 bits are read; take the checkpoint in one"
+            f"{name}: {error}, and only floating-point weights of 16, 32 or 64 bits "
+            "are read; take the checkpoint in one"
         ) from error
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Some names and how many more there are."""
+    """At most five of the names, and the number of the others."""
     ordered = sorted(names)
-    shown = ", ".join(ordered[:5])
-    return f"{shown} and {len(ordered) - 5} more" if len(ordered) > 5 else shown
+    text = ", ".join(ordered[:5])
+    return f"{text} and {len(ordered) - 5} more" if len(ordered) > 5 else text
