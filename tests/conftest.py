@@ -1,4 +1,4 @@
-"""Real and tiny things that several tests share."""
+"""Fixtures that several test files share."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import summarize_runs
 from command_line import precis, write_jsonl
+from small_checkpoint import KINDS, write_checkpoint
 
 from precis.model import files
+from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
 from precis.model.records.dataset import (
     DATASET_FILE,
     SUCCESS_FILE,
@@ -33,10 +35,16 @@ MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
 def write_records(
     folder: Path, examples: dict[str, list[list[Example]]], tokenizer: Tokenizer
 ) -> str:
-    """Writes a folder of records as `precis prepare` would; `examples` holds the shards
-    of each split.
+    """Writes a folder of records as `precis prepare` would.
+
+    Args:
+      folder: where to.
+      examples: the shards of each split.
+      tokenizer: the tokenizer of the examples.
     """
-    splits, sources, targets = {}, Counter(), Counter()
+    splits = {}
+    sources: Counter[int] = Counter()
+    targets: Counter[int] = Counter()
     for split, parts in examples.items():
         shards = []
         for index, part in enumerate(parts):
@@ -82,8 +90,10 @@ def write_records(
 
 @pytest.fixture(scope="session")
 def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A folder of records: 60 train documents in 3 shards of different size, 12
-    validation documents in 1; sources of 20 to 192 tokens.
+    """A folder of records.
+
+    It holds 60 training documents in 3 shards of different size and 12 validation
+    documents in 1 shard. Sources have 20 to 192 tokens.
     """
     documents = [document(len(hand_written()) + index) for index in range(72)]
     articles, highlights = (
@@ -91,8 +101,8 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
         for texts in zip(*((d.article, d.highlights) for d in documents), strict=True)
     )
     tokenizer = Tokenizer(learn(count_words([*articles, *highlights]), size=600))
-    # Articles of the built-in corpus are of much the same length; cut differently, they
-    # fill several length buckets.
+    # Articles of the built-in corpus are of similar length. Cut at different lengths,
+    # they fill several length buckets.
     lengths = [20 + 43 * index % 173 for index in range(72)]
     examples = [
         Example(
@@ -122,7 +132,7 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def copy_records(records_folder: str) -> Callable[[Path], str]:
-    """A function that copies the records to a folder where they may be damaged."""
+    """A function that copies the records to a folder, where a test may damage them."""
 
     def copy(folder: Path) -> str:
         import shutil
@@ -132,17 +142,34 @@ def copy_records(records_folder: str) -> Callable[[Path], str]:
     return copy
 
 
-# What the tests of `precis summarize` share; `summarize_runs` says what is in the
-# corpus.
+@pytest.fixture(scope="session")
+def checkpoint_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A tiny checkpoint of each kind of `small_checkpoint`."""
+    return {
+        kind: write_checkpoint(tmp_path_factory.mktemp(kind), kind=kind)
+        for kind in KINDS
+    }
+
+
+@pytest.fixture(scope="session")
+def checkpoints(checkpoint_folders: dict[str, str]) -> dict[str, Checkpoint]:
+    """The networks of `checkpoint_folders`."""
+    return {
+        kind: load_checkpoint(folder) for kind, folder in checkpoint_folders.items()
+    }
+
+
+# The fixtures below are for the tests of `precis summarize`. `summarize_runs` describes
+# the corpus.
 @pytest.fixture
 def one_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows say when the run began."""
+    """Sets the time at which runs begin."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The `--corpus` of lines of every kind."""
+    """The `--corpus` with lines of every kind of `summarize_runs`."""
     return write_jsonl(
         tmp_path_factory.mktemp("corpus") / "news.jsonl",
         [line for line, _ in summarize_runs.LINES],
@@ -157,7 +184,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network that has learned nothing."""
+    """The bundle of an untrained network."""
     folder = tmp_path_factory.mktemp("bundle")
     summarize_runs.save_network(folder, tokenizer)
     return folder
@@ -165,7 +192,7 @@ def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def flags(corpus: str, bundle: Path) -> dict[str, Any]:
-    """The flags of the run `undisturbed`, in which no document is its own summary."""
+    """The flags of the run `undisturbed`, in which no document counts as too short."""
     sizes = {"task_bytes": 4_000, "window_documents": 5, "min_source_words": 0}
     return {"corpus": corpus, "bundle": bundle, "beam_width": 3, "n_best": 2, **sizes}
 

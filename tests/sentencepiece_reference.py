@@ -1,15 +1,17 @@
-"""What transformers makes of models of SentencePiece, for
-`test_sentencepiece_parity.py`.
+"""SentencePiece models and the token ids that transformers gives with them.
 
-It is a program of its own: PyTorch and TensorFlow cannot be loaded into one process
-    everywhere.
+`test_sentencepiece_parity.py` runs this program in a process of its own, because
+PyTorch and TensorFlow cannot be loaded into one process everywhere:
 
     python tests/sentencepiece_reference.py FOLDER
 
-trains a model for each of `MODELS` on the sentences of FOLDER/training.json and writes
-it as FOLDER/NAME/spiece.model; beside it, by model_type, the ids and the decoded ids of
-FOLDER/texts.json in `t5.json` and `pegasus.json`, and in `own.json` the ids that
-SentencePiece itself gives, without special tokens.
+It trains a model for each of `MODELS` on FOLDER/training.json and encodes
+FOLDER/texts.json. It writes these files:
+
+    FOLDER/NAME/spiece.model    the model
+    FOLDER/NAME/t5.json         token ids and decoded ids, as T5
+    FOLDER/NAME/pegasus.json    the same as PEGASUS
+    FOLDER/NAME/own.json        token ids of SentencePiece, without special tokens
 """
 
 import json
@@ -17,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# How they are trained, and how many pieces they have; what is not given is as in the
+# The training settings of each model. Settings that are not given here are those of the
 # models of T5 and PEGASUS.
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {"vocab_size": 1200},
@@ -30,7 +32,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "identity": {"vocab_size": 900, "normalization_rule_name": "identity"},
     "bytes": {"vocab_size": 700, "byte_fallback": True},
 }
-# What tokenizer_config.json says, where there is one.
+# tokenizer_config.json of a model, where there is one.
 SETTINGS: dict[str, dict[str, Any]] = {"identity": {"extra_ids": 7, "offset": 20}}
 
 
@@ -41,9 +43,7 @@ def write_reference(
     texts: list[str],
     extra: dict[str, Any],
 ) -> None:
-    """Trains a model and writes what transformers and SentencePiece make of the texts
-    with it.
-    """
+    """Trains a model and writes the results of transformers and SentencePiece."""
     import sentencepiece
     from transformers import PegasusTokenizerFast, T5TokenizerFast
 

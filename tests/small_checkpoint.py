@@ -1,5 +1,6 @@
-"""Tiny checkpoints that write summaries in the layout of Hugging Face, by hand: names
-and shapes as transformers writes them.
+"""Tiny encoder-decoder checkpoints in the layout of Hugging Face, written by hand.
+
+Names and shapes of tensors are those that transformers writes.
 """
 
 import json
@@ -46,7 +47,7 @@ _T5: dict[str, Any] = {
     "dropout_rate": 0.2,
     **_IDS,
 }
-# One of each kind: `flan` is a T5 with a gate and an output layer of its own.
+# config.json of each kind. `flan` is a T5 with a gate and a separate output layer.
 KINDS: dict[str, dict[str, Any]] = {
     "bart": SETTINGS,
     "pegasus": {
@@ -68,7 +69,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": False,
     },
 }
-# As in facebook/bart-large-cnn, at the size of this network.
+# The settings of facebook/bart-large-cnn, at the size of this network.
 GENERATION: dict[str, Any] = {
     "num_beams": 3,
     "max_length": 11,
@@ -91,7 +92,7 @@ TEXTS = [
 
 
 def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
-    """Every tensor of a network, each with other numbers."""
+    """The tensors of a network, with different random numbers in each."""
     rng = np.random.default_rng(seed)
     shapes = (
         _t5_shapes(KINDS[kind]) if kind in ("t5", "flan", "mt5") else _bart_shapes(kind)
@@ -99,23 +100,19 @@ def tensors(kind: str = "bart", seed: int = 1) -> dict[str, np.ndarray]:
     made = {
         name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()
     }
-    for (
-        name,
-        tensor,
-        # norms near the identity and a loud cross-attention: what is written depends on
-        # what is read
-    ) in made.items():
+    for name, tensor in made.items():
+        # Norms near the identity.
         if "norm" in name:
             tensor *= 0.1
             tensor += name.endswith("weight")
+        # A strong cross-attention, so that the output depends on the source.
         if name.endswith(("encoder_attn.out_proj.weight", "EncDecAttention.o.weight")):
             tensor *= 5
-        if name.endswith("Attention.q.weight"):  # the scores of T5 are not scaled
+        if name.endswith("Attention.q.weight"):  # The scores of T5 are not scaled.
             tensor *= 0.3
     if "final_logits_bias" in made:
-        made["final_logits_bias"][0, 98:] -= (
-            20  # the tokens before are single letters of ASCII
-        )
+        # The tokens before 98 are single ASCII letters.
+        made["final_logits_bias"][0, 98:] -= 20
     return made
 
 
@@ -152,11 +149,9 @@ def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
 
 
 def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    heads, inner, width = (
-        settings["num_heads"],
-        settings["num_heads"] * settings["d_kv"],
-        settings["d_ff"],
-    )
+    heads = settings["num_heads"]
+    inner = heads * settings["d_kv"]
+    width = settings["d_ff"]
     is_gated = settings["feed_forward_proj"].startswith("gated")
     shapes: dict[str, tuple[int, ...]] = {"shared.weight": (VOCABULARY, WIDTH)}
     if not settings.get("tie_word_embeddings", True):
@@ -194,6 +189,19 @@ def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def changed_tensors(**changes: np.ndarray | None) -> dict[str, np.ndarray]:
+    """The tensors of a BART with some replaced, or left out where they are None.
+
+    `__` in the name of an argument stands for a dot.
+    """
+    replaced = {name.replace("__", "."): tensor for name, tensor in changes.items()}
+    return {
+        name: tensor
+        for name, tensor in {**tensors(), **replaced}.items()
+        if tensor is not None
+    }
+
+
 def write_checkpoint(
     folder: Path,
     weights: dict[str, np.ndarray] | None = None,
@@ -202,7 +210,7 @@ def write_checkpoint(
     settings: dict[str, Any] | None = None,
     generation: dict[str, Any] | None = GENERATION,
 ) -> str:
-    """Writes a checkpoint without a tokenizer; `settings` replace those of config.json."""
+    """Writes a checkpoint without a tokenizer; `settings` change its config.json."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({**KINDS[kind], **(settings or {})}))
     if generation is not None:
@@ -221,8 +229,11 @@ def write_checkpoint(
 
 
 def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
-    """Trains a byte-level BPE and writes it as tokenizer.json, or as vocab.json and
-    merges.txt.
+    """Trains a byte-level BPE and writes it in one of two forms.
+
+    Args:
+      folder: the checkpoint.
+      as_definition: write tokenizer.json instead of vocab.json and merges.txt.
     """
     from tokenizers import ByteLevelBPETokenizer
     from tokenizers.processors import RobertaProcessing
@@ -241,9 +252,8 @@ def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
         tokenizer._tokenizer.post_processor = RobertaProcessing(
             ("</s>", 2), ("<s>", 0), add_prefix_space=False
         )
-        tokenizer.enable_truncation(
-            6
-        )  # as some definitions bring it; the network's length is what counts
+        # Some definitions state a length, which must have no effect.
+        tokenizer.enable_truncation(6)
         tokenizer.save(str(folder / "tokenizer.json"))
     else:
         tokenizer.save_model(str(folder))

@@ -1,5 +1,6 @@
-"""Tiny encoders of the BERT type in the layout of Hugging Face, written by hand: names
-and shapes as transformers writes them.
+"""Tiny encoders of the BERT type in the layout of Hugging Face, written by hand.
+
+Names and shapes of tensors are those that transformers writes.
 """
 
 import json
@@ -10,49 +11,13 @@ import numpy as np
 import safetensors.numpy
 
 WIDTH, INNER, LAYERS, POSITIONS = 8, 20, 2, 24
-# The pieces of a small uncased WordPiece vocabulary, special tokens at the usual names
-# and at ids that say nothing.
-PIECES = [
-    *("[PAD]", "the", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
-    *(
-        "rain",
-        "fell",
-        "##s",
-        "##ing",
-        "fall",
-        "on",
-        "mon",
-        "##day",
-        "cafe",
-        "##e",
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
-    ),
-    *(
-        ".",
-        ",",
-        "!",
-        "'",
-        "-",
-        "in",
-        "town",
-        "old",
-        "it",
-        "was",
-        "cold",
-        "nobody",
-        "came",
-        "東",
-        "京",
-        "1",
-        "##2",
-        "##a",
-    ),
-]
+# The pieces of a small uncased WordPiece vocabulary. Special tokens have their usual
+# names and arbitrary ids.
+PIECES = """
+[PAD] the [UNK] [CLS] [SEP] [MASK]
+rain fell ##s ##ing fall on mon ##day cafe ##e a b c d e f
+. , ! ' - in town old it was cold nobody came 東 京 1 ##2 ##a
+""".split()
 VOCABULARY = len(PIECES) + 2  # tables are often padded
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -92,8 +57,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_norm_eps": 0.5,  # not a setting of DistilBERT
     },
 }
-# The linear layers and the norms of a layer, by name: (what goes in, what comes out); a
-# norm is None.
+# The linear layers of a layer, name -> (inputs, outputs), and its norms, name -> None.
 _BERT_LAYER: dict[str, tuple[int, int] | None] = {
     "attention.self.query": (WIDTH, WIDTH),
     "attention.self.key": (WIDTH, WIDTH),
@@ -117,7 +81,7 @@ _DISTILBERT_LAYER: dict[str, tuple[int, int] | None] = {
 
 
 def tensors(kind: str = "bert", seed: int = 3) -> dict[str, np.ndarray]:
-    """Every tensor of an encoder, each with other numbers, without a prefix."""
+    """The tensors of an encoder, without a prefix, with different random numbers."""
     rng = np.random.default_rng(seed)
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (VOCABULARY, WIDTH),
@@ -161,7 +125,7 @@ def write_encoder(
     weights: dict[str, np.ndarray] | None = None,
     settings: dict[str, Any] | None = None,
 ) -> str:
-    """Writes a checkpoint without a tokenizer; `settings` replace those of config.json."""
+    """Writes a checkpoint without a tokenizer; `settings` change its config.json."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(
         json.dumps({**SETTINGS[kind], **(settings or {})})
@@ -173,9 +137,7 @@ def write_encoder(
 
 
 def write_pieces(folder: Path, settings: dict[str, Any] | None = None) -> str:
-    """Writes the vocabulary as vocab.txt, and settings, if any, as
-    tokenizer_config.json.
-    """
+    """Writes vocab.txt and, with `settings`, tokenizer_config.json."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text(
         "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"

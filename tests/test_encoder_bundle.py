@@ -1,6 +1,4 @@
-"""Bundles of encoders: what is saved comes back, and the encoder of a network that
-writes is one too.
-"""
+"""Bundles of encoders, and the encoder of an encoder-decoder."""
 
 import dataclasses
 import json
@@ -51,21 +49,21 @@ def bundle(tmp_path) -> Path:
 
 
 def test_an_encoder_comes_back(bundle):
-    before, found = (
+    saved, loaded = (
         load_encoder(str(bundle.parent / "checkpoint")),
         load_encoder_bundle(str(bundle)),
     )
     assert (
-        found.encoder.config == before.config
-        and found.model_id
+        loaded.encoder.config == saved.config
+        and loaded.model_id
         == json.loads((bundle / "manifest.json").read_text())["model_id"]
     )
     np.testing.assert_array_equal(
-        np.asarray(found.encoder(IDS)), np.asarray(before(IDS))
+        np.asarray(loaded.encoder(IDS)), np.asarray(saved(IDS))
     )
     assert isinstance(
-        found.tokenizer, ImportedTokenizer
-    ) and found.tokenizer.around == (
+        loaded.tokenizer, ImportedTokenizer
+    ) and loaded.tokenizer.around == (
         (3,),
         (4,),
     )
@@ -73,7 +71,7 @@ def test_an_encoder_comes_back(bundle):
     assert config == {
         "format_version": 1,
         "kind": "encoder",
-        "encoder": dataclasses.asdict(before.config),
+        "encoder": dataclasses.asdict(saved.config),
     }
     names = {
         str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()
@@ -86,7 +84,7 @@ def test_an_encoder_comes_back(bundle):
     }
 
 
-def test_it_computes_in_the_precision_asked_for(bundle):
+def test_an_encoder_computes_in_the_given_precision(bundle):
     encoder = load_encoder_bundle(str(bundle), precision="mixed_bfloat16").encoder
     assert (
         encoder.encoder[1].feed_forward.inner.compute_dtype == "bfloat16"
@@ -94,7 +92,7 @@ def test_it_computes_in_the_precision_asked_for(bundle):
     )
 
 
-def test_the_encoder_of_a_network_that_writes(records_folder, tmp_path):
+def test_the_encoder_of_an_encoder_decoder_is_loaded(records_folder, tmp_path):
     tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
     network = make_network(
         vocabulary_size=tokenizer.vocabulary_size, pad_id=0, pointer=True
@@ -102,19 +100,19 @@ def test_the_encoder_of_a_network_that_writes(records_folder, tmp_path):
     model_id = save_bundle(
         str(tmp_path / "b"), network=network, tokenizer=tokenizer, provenance={}
     )
-    found = load_encoder_bundle(str(tmp_path / "b"))
+    loaded = load_encoder_bundle(str(tmp_path / "b"))
     assert (
-        found.model_id == model_id
-        and isinstance(found.tokenizer, Tokenizer)
-        and found.encoder.config == network.config.encoder
+        loaded.model_id == model_id
+        and isinstance(loaded.tokenizer, Tokenizer)
+        and loaded.encoder.config == network.config.encoder
     )
     np.testing.assert_array_equal(
-        np.asarray(found.encoder(IDS)), np.asarray(network.encode(IDS).states)
+        np.asarray(loaded.encoder(IDS)), np.asarray(network.encode(IDS).states)
     )
 
 
-def test_an_encoder_that_no_network_is_made_for(bundle):
-    """Its shape and its weights, under the names that they have in a bundle."""
+def test_an_encoder_is_opened_without_building_it(bundle):
+    """The result has the configuration and the weights by their paths in the bundle."""
     opened, loaded = open_encoder(str(bundle)), load_encoder_bundle(str(bundle))
     assert (opened.config, opened.model_id) == (loaded.encoder.config, loaded.model_id)
     assert opened.weights.keys() == {weight.path for weight in loaded.encoder.weights}
@@ -124,7 +122,7 @@ def test_an_encoder_that_no_network_is_made_for(bundle):
 
 
 @pytest.mark.parametrize("variant", ["t5", "vocabularies"])
-def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_source(
+def test_an_encoder_comes_with_the_tokenizer_of_sources(
     variant, records_folder, tmp_path
 ):
     target = Tokenizer.load(f"{records_folder}/tokenizer")
@@ -136,11 +134,11 @@ def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_s
         source_tokenizer=source,
         provenance={},
     )
-    found = load_encoder_bundle(str(tmp_path))
-    assert found.tokenizer.fingerprint == source.fingerprint != target.fingerprint
+    loaded = load_encoder_bundle(str(tmp_path))
+    assert loaded.tokenizer.fingerprint == source.fingerprint != target.fingerprint
     ids = IDS % 13
     np.testing.assert_array_equal(
-        np.asarray(found.encoder(ids)), np.asarray(network.encode(ids).states)
+        np.asarray(loaded.encoder(ids)), np.asarray(network.encode(ids).states)
     )
 
 
@@ -148,7 +146,7 @@ def test_the_encoder_of_a_network_with_two_vocabularies_comes_with_that_of_the_s
     ("variant", "architecture"),
     [("decoder_only", "decoder_only"), ("gru", "recurrent")],
 )
-def test_a_network_without_an_encoder_of_its_own_is_refused(
+def test_a_network_without_a_separate_encoder_is_refused(
     variant, architecture, records_folder, tmp_path
 ):
     tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
@@ -160,7 +158,10 @@ def test_a_network_without_an_encoder_of_its_own_is_refused(
     )
     with pytest.raises(
         UsageError,
-        match=f"b: a network of the architecture {architecture} has no encoder to take; name another bundle",
+        match=(
+            f"b: a network of the architecture {architecture} has no encoder to take; "
+            f"name another bundle"
+        ),
     ):
         load_encoder_bundle(str(tmp_path / "b"))
 
@@ -171,7 +172,10 @@ def test_a_bundle_without_an_encoder_is_refused(tmp_path):
     )
     with pytest.raises(
         UsageError,
-        match="kind extractive, and encoder or abstractive is asked for here; `precis summarize --extractive_b",
+        match=(
+            "kind extractive, and encoder or abstractive is asked for here; "
+            "`precis summarize --extractive_b"
+        ),
     ):
         load_encoder_bundle(str(tmp_path / "b"))
 
@@ -181,6 +185,8 @@ def test_changed_weights_are_refused(bundle):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(
         DataError,
-        match="weights.safetensors: missing, or its checksum differs from manifest.json's",
+        match=(
+            "weights.safetensors: missing, or its checksum differs from manifest.json's"
+        ),
     ):
         load_encoder_bundle(str(bundle))

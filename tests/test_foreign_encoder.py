@@ -1,6 +1,4 @@
-"""Encoders of the BERT type: every tensor in its place, every setting in its field,
-what is refused, and real pre-trained weights.
-"""
+"""Encoders of the BERT type: tensors, settings, refusals, and pre-trained weights."""
 
 import json
 from pathlib import Path
@@ -27,7 +25,7 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 TYPES = "embeddings.token_type_embeddings.weight"
-# What the numpy forward pass takes, by model_type.
+# The arguments of the forward pass in numpy, by model_type.
 FORWARD: dict[str, dict[str, Any]] = {
     "bert": {"heads": 2, "activation": "gelu", "epsilon": 1e-12},
     "roberta": {"heads": 2, "activation": "gelu", "epsilon": 1e-5, "first_position": 2},
@@ -48,13 +46,13 @@ def test_every_hidden_state_is_that_of_the_published_formulas(kind, tmp_path):
     pad = encoder.config.pad_id
     assert pad == (kind == "roberta")
     ids = np.where(IDS == 0, pad, IDS)
-    found = states_of(encoder, ids)
+    states = states_of(encoder, ids)
     for row in range(2):
         length = np.count_nonzero(ids[row] != pad)
         expected = hidden_states(tensors(kind), ids[row, :length], **FORWARD[kind])
-        assert len(found) == len(expected) == 3 and length == (6, 4)[row]
-        for ours, theirs in zip(found, expected, strict=True):
-            np.testing.assert_allclose(ours[row, :length], theirs, atol=2e-6)
+        assert len(states) == len(expected) == 3 and length == (6, 4)[row]
+        for state, expected_state in zip(states, expected, strict=True):
+            np.testing.assert_allclose(state[row, :length], expected_state, atol=2e-6)
 
 
 def test_the_encoder_has_the_shape_of_config_json(tmp_path):
@@ -94,7 +92,7 @@ def test_the_encoder_has_the_shape_of_config_json(tmp_path):
     )
 
 
-def test_what_config_json_leaves_out_is_as_transformers_has_it(tmp_path):
+def test_missing_fields_have_the_defaults_of_transformers(tmp_path):
     named = (
         "hidden_act",
         "layer_norm_eps",
@@ -115,19 +113,20 @@ def test_what_config_json_leaves_out_is_as_transformers_has_it(tmp_path):
     )
 
 
-def test_the_token_type_of_the_first_text_is_in_the_positions(tmp_path):
+def test_the_token_type_of_the_first_text_is_added_to_the_positions(tmp_path):
     stored = tensors()
-    found = weights_of(write_encoder(tmp_path))
-    assert found.keys() >= {
+    imported = weights_of(write_encoder(tmp_path))
+    assert imported.keys() >= {
         "embedding/table",
         "source_input/norm/gamma",
         "encoder_1/feed_forward_residual/norm/beta",
     }
     assert (
-        not any("type" in path for path in found) and np.abs(stored[TYPES]).min() > 1e-3
+        not any("type" in path for path in imported)
+        and np.abs(stored[TYPES]).min() > 1e-3
     )
     np.testing.assert_array_equal(
-        found["source_input/positions"],
+        imported["source_input/positions"],
         stored["embeddings.position_embeddings.weight"] + stored[TYPES][0],
     )
 
@@ -201,7 +200,10 @@ def changed(**replaced: np.ndarray | None) -> dict[str, np.ndarray]:
             changed(
                 embeddings__position_embeddings__weight=np.zeros((23, 8), "float32")
             ),
-            r"embeddings.position_embeddings.weight has the shape \[23, 8\], and config.json asks for \[24, 8\]",
+            (
+                r"embeddings.position_embeddings.weight has the shape \[23, 8\], "
+                r"and config.json asks for \[24, 8\]"
+            ),
         ),
     ],
 )
@@ -221,17 +223,26 @@ def test_tensors_that_do_not_fit_are_named(weights, message, tmp_path):
         (
             "bert",
             {"is_decoder": True},
-            "is_decoder is true, and only an encoder can be imported; take a checkpoint of one",
+            (
+                "is_decoder is true, and only an encoder can be imported; "
+                "take a checkpoint of one"
+            ),
         ),
         (
             "bert",
             {"hidden_act": "quick_gelu"},
-            "config.json: hidden_act 'quick_gelu' is not one of gelu, .*; it cannot be imported",
+            (
+                "config.json: hidden_act 'quick_gelu' is not one of gelu, .*; "
+                "it cannot be imported"
+            ),
         ),
         (
             "bert",
             {"num_attention_heads": 3},
-            "the width must be a multiple of the number of heads, but 8 is not one of 3",
+            (
+                "the width must be a multiple of the number of heads, "
+                "but 8 is not one of 3"
+            ),
         ),
         (
             "roberta",
@@ -241,11 +252,14 @@ def test_tensors_that_do_not_fit_are_named(weights, message, tmp_path):
         (
             "distilbert",
             {"activation": "mish"},
-            "config.json: activation 'mish' is not one of gelu, .*; it cannot be imported",
+            (
+                "config.json: activation 'mish' is not one of gelu, .*; "
+                "it cannot be imported"
+            ),
         ),
     ],
 )
-def test_configurations_that_cannot_be_are_refused(kind, settings, message, tmp_path):
+def test_unsupported_configurations_are_refused(kind, settings, message, tmp_path):
     with pytest.raises(DataError, match=rf"{tmp_path}: .*{message}"):
         load_encoder(write_encoder(tmp_path, kind, settings=settings))
 
@@ -261,15 +275,21 @@ def test_a_missing_field_is_named(tmp_path):
         load_encoder(str(tmp_path))
 
 
-def test_an_encoder_is_no_network_that_writes_and_the_other_way_round(tmp_path):
+def test_encoders_and_encoder_decoders_are_not_confused(tmp_path):
     with pytest.raises(
         UsageError,
-        match="model_type is 'bert', and what can be imported is bart, mt5, pegasus, t5; take such",
+        match=(
+            "model_type is 'bert', and what can be imported is bart, mt5, pegasus, t5; "
+            "take such"
+        ),
     ):
         load_checkpoint(write_encoder(tmp_path))
     with pytest.raises(
         UsageError,
-        match="model_type is 'bart', and what can be imported is bert, distilbert, roberta; take such",
+        match=(
+            "model_type is 'bart', and what can be imported is bert, distilbert, "
+            "roberta; take such"
+        ),
     ):
         load_encoder(write_encoder(tmp_path, settings={"model_type": "bart"}))
 
@@ -291,11 +311,13 @@ def test_real_pre_trained_weights_give_the_states_of_the_published_formulas():
     for row, text in enumerate(ids):
         batch[row, : len(text)] = text
     stored = safetensors.numpy.load_file(f"{folder}/model.safetensors")
-    found = states_of(encoder, batch)
+    states = states_of(encoder, batch)
     for row, text in enumerate(ids):
         expected = hidden_states(
             stored, text, heads=12, activation="gelu", epsilon=1e-12
         )
-        assert len(expected) == len(found) == 7
-        for ours, theirs in zip(found, expected, strict=True):
-            np.testing.assert_allclose(ours[row, : len(text)], theirs, atol=1e-5)
+        assert len(expected) == len(states) == 7
+        for state, expected_state in zip(states, expected, strict=True):
+            np.testing.assert_allclose(
+                state[row, : len(text)], expected_state, atol=1e-5
+            )

@@ -1,6 +1,4 @@
-"""Imported tokenizers: special tokens around a text stay when it is cut, and what is
-saved comes back.
-"""
+"""Imported tokenizers: special tokens, cutting, decoding, saving and refusals."""
 
 import json
 
@@ -25,7 +23,7 @@ def tokenizer(folder) -> ImportedTokenizer:
     return read_tokenizer(folder, SETTINGS)
 
 
-def test_a_text_stands_between_its_special_tokens(tokenizer):
+def test_a_text_is_encoded_between_special_tokens(tokenizer):
     encoded = tokenizer.encode([*TEXTS, ""])
     assert all(
         ids.dtype == "int32"
@@ -56,14 +54,14 @@ def test_a_cut_text_keeps_its_end(tokenizer, limit):
     assert tokenizer.cut(ids, len(ids)) is ids
 
 
-def test_a_text_of_a_tokenizer_of_our_own_is_cut_at_its_end(tmp_path):
-    own = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    assert own.cut(own.encode(["a b b"])[0], 2).tolist() == [4, 5]
-    own.save(str(tmp_path))
+def test_a_wordpiece_text_is_cut_at_its_end(tmp_path):
+    wordpiece = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+    assert wordpiece.cut(wordpiece.encode(["a b b"])[0], 2).tolist() == [4, 5]
+    wordpiece.save(str(tmp_path))
     assert isinstance(load_tokenizer(str(tmp_path)), Tokenizer)
 
 
-def test_nothing_stands_behind_a_text_where_the_definition_puts_nothing(folder):
+def test_a_definition_without_special_tokens_adds_none(folder):
     definition = json.loads(open(f"{folder}/tokenizer.json").read())
     plain = ImportedTokenizer(json.dumps({**definition, "post_processor": None}))
     (ids,) = plain.encode(["Rain fell on Monday"])
@@ -82,10 +80,10 @@ def test_a_text_without_its_special_tokens(tokenizer):
     )
 
 
-def test_a_tokenizer_of_our_own_puts_nothing_around_a_text():
-    own = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    assert own.around == ((), ()) and [
-        ids.tolist() for ids in own.encode_bare(["a b", "b"])
+def test_wordpiece_adds_no_special_tokens():
+    wordpiece = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+    assert wordpiece.around == ((), ()) and [
+        ids.tolist() for ids in wordpiece.encode_bare(["a b", "b"])
     ] == [[4, 5], [5]]
 
 
@@ -160,7 +158,7 @@ def test_a_word_of_more_than_a_hundred_letters_is_unknown(tmp_path):
     ]
 
 
-def test_word_pieces_are_put_together_again(tmp_path):
+def test_word_pieces_are_joined_in_decoding(tmp_path):
     tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
     assert tokenizer.decode(
         tokenizer.encode(["Rain fell on Monday, it was cold."])
@@ -234,7 +232,10 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
     with pytest.raises(
         UsageError,
-        match=r"there is no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor vocab.txt nor spiece.model; download",
+        match=(
+            r"there is no tokenizer, neither tokenizer.json nor vocab.json and "
+            r"merges.txt nor vocab.txt nor spiece.model; download"
+        ),
     ):
         read_tokenizer(str(tmp_path), SETTINGS)
 
@@ -244,16 +245,25 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     [
         (
             {"tokenizer.json": "{}"},
-            r"tokenizer.json: the tokenizers library cannot read this tokenizer \(.*\); restore the file",
+            (
+                r"tokenizer.json: the tokenizers library cannot read this tokenizer "
+                r"\(.*\); restore the file"
+            ),
         ),
         ({"vocab.json": "{", "merges.txt": ""}, "vocab.json: "),
         (
             {"vocab.json": '{"a": 0}', "merges.txt": "x y"},
-            r"vocab.json: no vocabulary for the merges of merges.txt \(.*\); download both",
+            (
+                r"vocab.json: no vocabulary for the merges of merges.txt \(.*\); "
+                r"download both"
+            ),
         ),
         (
             {"vocab.txt": "[UNK]\n[CLS]\na\n"},
-            r"vocab.txt: it does not hold \[SEP\], the sep_token of tokenizer_config.json; download both",
+            (
+                r"vocab.txt: it does not hold \[SEP\], the sep_token of "
+                r"tokenizer_config.json; download both"
+            ),
         ),
         ({"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"}, r"vocab.txt: "),
         (
@@ -272,7 +282,10 @@ def test_a_damaged_tokenizer_is_refused(files, message, tmp_path):
 def test_the_tokenizer_of_another_network_is_refused(folder, tokenizer):
     with pytest.raises(
         DataError,
-        match=rf"tokenizer.json: {tokenizer.vocabulary_size} tokens, and the network knows 100; take the network's",
+        match=(
+            rf"tokenizer.json: {tokenizer.vocabulary_size} tokens, "
+            rf"and the network knows 100; take the network's"
+        ),
     ):
         read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})
 

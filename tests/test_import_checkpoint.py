@@ -1,5 +1,6 @@
-"""`precis import`: a checkpoint becomes a bundle that `precis summarize` uses as the
-checkpoint asks, unless a flag says otherwise.
+"""`precis import` of networks, and `precis summarize` with the imported bundles.
+
+A bundle is searched with the settings of its checkpoint, which flags override.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, error_lines, exit_code, precis, write_jsonl
+from command_line import contents, error_lines, precis, write_jsonl
 from small_checkpoint import (
     POSITIONS,
     SETTINGS,
@@ -18,13 +19,11 @@ from small_checkpoint import (
     write_checkpoint,
     write_tokenizer,
 )
-from small_encoder_checkpoint import write_encoder, write_pieces
 
-from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
-from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.converters.checkpoint import load_checkpoint
 from precis.model.bundle.manifest import read_manifest
 from precis.model.bundle.network_bundle import load_bundle, read_decoding
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
@@ -33,7 +32,7 @@ from precis.pipelines.import_checkpoint import import_checkpoint
 from precis.pipelines.options import SummarizeOptions
 from precis.pipelines.summarize import _model_ids
 
-LONG = " ".join(TEXTS)  # more than the network reads
+LONG = " ".join(TEXTS)  # longer than the network's source length
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     }
 
 
-def test_the_manifest_says_what_was_imported(checkpoint, bundle):
+def test_the_manifest_names_the_imported_files(checkpoint, bundle):
     names = [
         "config.json",
         "generation_config.json",
@@ -112,7 +111,9 @@ def test_the_manifest_says_what_was_imported(checkpoint, bundle):
     }
 
 
-def test_the_command_says_what_it_wrote(checkpoint, bundle, tmp_path, capsys):
+def test_the_command_prints_the_model_id_and_the_folder(
+    checkpoint, bundle, tmp_path, capsys
+):
     assert precis("import", output=tmp_path / "b") == 2
     assert main(["import", str(checkpoint), "--output", str(tmp_path / "b")]) == 0
     model_id = read_manifest(str(bundle))["model_id"]
@@ -122,7 +123,7 @@ def test_the_command_says_what_it_wrote(checkpoint, bundle, tmp_path, capsys):
     )  # the same checkpoint gives the same bytes
 
 
-def test_an_imported_bundle_is_searched_as_its_checkpoint_asks(
+def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
     checkpoint, bundle, corpus, tmp_path
 ):
     rows, manifest = run(tmp_path / "run", corpus=corpus, bundle=bundle)
@@ -134,15 +135,15 @@ def test_an_imported_bundle_is_searched_as_its_checkpoint_asks(
     limit = imported.network.config.max_source_tokens
     assert [len(source) > limit for source in sources] == [False, False, False, True]
     cut = [*sources[:3], np.array([*sources[3][: limit - 1], 2], "int32")]
-    found = Searcher(
+    results = Searcher(
         imported.network, config=imported.decoding, special=imported.special
     ).search(cut)
-    assert len({tuple(ranked[0].tokens) for ranked in found}) == 4
+    assert len({tuple(ranked[0].tokens) for ranked in results}) == 4
     assert [row["abstractive_summary"].split() for row in rows] == [
-        tokenizer.decode([ranked[0].tokens])[0].split() for ranked in found
+        tokenizer.decode([ranked[0].tokens])[0].split() for ranked in results
     ]
     assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
-        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in found
+        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in results
     ]
     assert [row["document_id"] for row in rows] == ["d0", "d1", "d2", "d3"] and [
         row["truncated"] for row in rows
@@ -158,7 +159,7 @@ def test_an_imported_bundle_is_searched_as_its_checkpoint_asks(
     assert {row["model_id"] for row in rows} == {read_manifest(str(bundle))["model_id"]}
 
 
-def test_a_flag_comes_before_the_setting_of_the_bundle(bundle, corpus, tmp_path):
+def test_a_flag_overrides_the_setting_of_the_bundle(bundle, corpus, tmp_path):
     rows, manifest = run(
         tmp_path / "run", corpus=corpus, bundle=bundle, n_best=2, max_summary_tokens=6
     )
@@ -171,9 +172,9 @@ def test_a_flag_comes_before_the_setting_of_the_bundle(bundle, corpus, tmp_path)
         != decode_id(bundle, SearchConfig(n_best=2, max_summary_tokens=6))
     )
     assert asked.beam_width == 3 and max(len(row["abstractive"]) for row in rows) == 2
-    own, _ = run(tmp_path / "own", corpus=corpus, bundle=bundle)
-    assert [row["abstractive_summary"] for row in rows] != [
-        row["abstractive_summary"] for row in own
+    rows_without_flags, _ = run(tmp_path / "own", corpus=corpus, bundle=bundle)
+    assert [row["abstractive_summary"] for row in rows_without_flags] != [
+        row["abstractive_summary"] for row in rows
     ]
 
 
@@ -212,76 +213,18 @@ def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(
     write_tokenizer(tmp_path / "c", as_definition=False)
     with pytest.raises(
         DataError,
-        match="lacks decoder.layers.0.fc1.bias, encoder.layers.0.fc1.bias, encoder.layers.1.fc1.bias, which",
+        match=(
+            "lacks decoder.layers.0.fc1.bias, encoder.layers.0.fc1.bias, "
+            "encoder.layers.1.fc1.bias, which"
+        ),
     ):
         import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
 
 @pytest.fixture(scope="module")
-def encoder_checkpoint(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("encoder")
-    write_encoder(folder, "distilbert")
-    write_pieces(folder, {"do_lower_case": True})
-    return folder
-
-
-def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, tmp_path, capsys):
-    assert (
-        main(["import", str(encoder_checkpoint), "--output", str(tmp_path / "b")]) == 0
-    )
-    found = load_encoder_bundle(str(tmp_path / "b"))
-    assert (
-        capsys.readouterr().out == f"model {found.model_id}\nwrote {tmp_path / 'b'}\n"
-    )
-    ids = found.tokenizer.encode(["Rain fell on Monday.", "It was cold."])
-    assert [len(row) for row in ids] == [8, 6]
-    for row in ids:
-        np.testing.assert_array_equal(
-            found.encoder(row[None]), load_encoder(str(encoder_checkpoint))(row[None])
-        )
-    names = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
-    assert read_manifest(str(tmp_path / "b"))["provenance"] == {
-        "model_type": "distilbert",
-        "checkpoint": str(encoder_checkpoint),
-        "checkpoint_sha256": {
-            name: hashlib.sha256((encoder_checkpoint / name).read_bytes()).hexdigest()
-            for name in names
-        },
-    }
-
-
-@pytest.mark.parametrize("command", ["summarize", "export"])
-def test_an_encoder_writes_no_summaries(command, encoder_checkpoint, tmp_path, capsys):
-    bundle = str(tmp_path / "b")
-    import_checkpoint(checkpoint=encoder_checkpoint, output=bundle)
-    named = (
-        ["--corpus", "sample:20", "--bundle", bundle]
-        if command == "summarize"
-        else [bundle]
-    )
-    assert exit_code(command, *named, "--output", str(tmp_path / "run")) == 2
-    line = error_lines(capsys.readouterr().err, command)[0]
-    assert (
-        "b: this bundle is of the kind encoder, and abstractive is asked for here; `precis train --task extractive"
-        in line
-    )
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_checkpoint_of_another_architecture_is_refused(tmp_path):
-    write_encoder(tmp_path, settings={"model_type": "mpnet"})
-    known = "bart, mt5, pegasus, t5, bert, distilbert, roberta"
-    with pytest.raises(
-        UsageError,
-        match=f"model_type is 'mpnet', and what can be imported is {known}; take such",
-    ):
-        import_checkpoint(checkpoint=tmp_path, output=tmp_path / "b")
-
-
-@pytest.fixture(scope="module")
 def t5_checkpoint(tmp_path_factory) -> Path:
-    """A T5 that wants a prefix and, for summaries, another search than in general."""
+    """A T5 with a task prefix and search settings for summaries."""
     folder = tmp_path_factory.mktemp("t5")
     task = {"prefix": "summarize: ", "num_beams": 2, "max_length": 9}
     write_checkpoint(
@@ -291,23 +234,12 @@ def t5_checkpoint(tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_t5_is_summarized_with_its_prefix_and_the_length_asked_for(
+def test_a_t5_summarizes_with_its_prefix_and_the_given_length(
     t5_checkpoint, corpus, tmp_path
 ):
     bundle = tmp_path / "b"
-    assert (
-        main(
-            [
-                "import",
-                str(t5_checkpoint),
-                "--output",
-                str(bundle),
-                "--max_source_tokens",
-                "60",
-            ]
-        )
-        == 0
-    )
+    flags = ["--output", str(bundle), "--max_source_tokens", "60"]
+    assert main(["import", str(t5_checkpoint), *flags]) == 0
     imported, network = (
         load_checkpoint(str(t5_checkpoint), max_source_tokens=60),
         load_bundle(str(bundle)).network,
@@ -330,56 +262,26 @@ def test_a_t5_is_summarized_with_its_prefix_and_the_length_asked_for(
     searcher = Searcher(
         imported.network, config=imported.decoding, special=imported.special
     )
-    found = searcher.search([tokenizer.cut(source, 60) for source in sources])
+    results = searcher.search([tokenizer.cut(source, 60) for source in sources])
     assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
-        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in found
+        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in results
     ]
 
 
-def test_a_source_length_that_cannot_be_is_refused(
+def test_an_impossible_source_length_is_refused(
     checkpoint, t5_checkpoint, tmp_path, capsys
 ):
+    output = str(tmp_path / "b")
+    too_many = ["--output", output, "--max_source_tokens", "41"]
+    assert main(["import", str(checkpoint), *too_many]) == 2
     assert (
-        main(
-            [
-                "import",
-                str(checkpoint),
-                "--output",
-                str(tmp_path / "b"),
-                "--max_source_tokens",
-                "41",
-            ]
-        )
-        == 2
-    )
+        "--max_source_tokens is 41, and this checkpoint has learned 40 positions; "
+        "ask for no more"
+    ) in error_lines(capsys.readouterr().err, "import")[0]
+    negative = ["--output", output, "--max_source_tokens", "-1"]
+    assert main(["import", str(t5_checkpoint), *negative]) == 2
     assert (
-        "--max_source_tokens is 41, and this checkpoint has learned 40 positions; ask for no more"
-        in error_lines(capsys.readouterr().err, "import")[0]
-    )
-    assert (
-        main(
-            [
-                "import",
-                str(t5_checkpoint),
-                "--output",
-                str(tmp_path / "b"),
-                "--max_source_tokens",
-                "-1",
-            ]
-        )
-        == 2
-    )
-    assert (
-        "--max_source_tokens must not be negative, but is -1; 0 takes the checkpoint's limit"
-        in error_lines(capsys.readouterr().err, "import")[0]
-    )
+        "--max_source_tokens must not be negative, but is -1; "
+        "0 takes the checkpoint's limit"
+    ) in error_lines(capsys.readouterr().err, "import")[0]
     assert not (tmp_path / "b").exists()
-
-
-def test_an_encoder_reads_as_many_tokens_as_are_asked_for(encoder_checkpoint, tmp_path):
-    import_checkpoint(
-        checkpoint=encoder_checkpoint, output=tmp_path / "b", max_source_tokens=9
-    )
-    assert (
-        load_encoder_bundle(str(tmp_path / "b")).encoder.config.max_source_tokens == 9
-    )

@@ -1,8 +1,7 @@
-"""Parity with transformers: random checkpoints give the same states and logits here,
-and the same tokens for the same settings.
+"""Random checkpoints give the same states, logits and summaries as in transformers.
 
-`import_reference.py` makes the checkpoints and what is expected of them, in a process
-of its own.
+`import_reference.py` makes the checkpoints and the expected results, in a process of
+its own.
 """
 
 import importlib.util
@@ -14,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from import_reference import CHECKPOINTS, CUT, DOCUMENTS, TEXTS
+from import_cases import CHECKPOINTS
+from import_reference import CUT, DOCUMENTS, TEXTS
 from small_checkpoint import SETTINGS
 
 from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
@@ -30,14 +30,17 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),
-        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+        reason=(
+            f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is "
+            f"missing and runs this"
+        ),
     ),
 ]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """All checkpoints, each with what transformers makes of it."""
+    """All checkpoints with the results of transformers."""
     folder = tmp_path_factory.mktemp("checkpoints")
     program = [sys.executable, Path(__file__).with_name("import_reference.py"), folder]
     offline = {
@@ -53,7 +56,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def load(folder):
-    """A function that imports a checkpoint, once each."""
+    """A function that imports a checkpoint and keeps it."""
     loaded: dict[str, Checkpoint] = {}
 
     def load(name: str) -> Checkpoint:
@@ -117,7 +120,7 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
     rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
     sources = [row[row != special.pad_id] for row in rows]
     searcher = Searcher(network, config=decoding, special=special)
-    found = searcher.search(sources)
+    results = searcher.search(sources)
     expected = [
         [_ended(one, special.end_id) for one in ranked]
         for ranked in np.reshape(run["sequences"], (DOCUMENTS, decoding.n_best, -1))
@@ -125,7 +128,7 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
     assert len({tuple(one) for ranked in expected for one in ranked}) > DOCUMENTS // 4
     differ = [
         number
-        for number, ranked in enumerate(found)
+        for number, ranked in enumerate(results)
         if [one.tokens for one in ranked] != expected[number]
     ]
     print(f"{name} {index}: {DOCUMENTS - len(differ)} documents of {DOCUMENTS} equal")
@@ -138,7 +141,7 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
         scores = np.reshape(run["scores"], (DOCUMENTS, decoding.n_best))
         equal = [number for number in range(DOCUMENTS) if number not in differ]
         np.testing.assert_allclose(
-            [[one.score for one in found[number]] for number in equal],
+            [[hypothesis.score for hypothesis in results[number]] for number in equal],
             scores[equal],
             rtol=1e-4,
         )
@@ -153,7 +156,7 @@ def test_a_prefix_is_read_from_the_configuration(load):
     assert set(prefixes.values()) == {"", "summarize: "}
 
 
-def test_texts_are_cut_into_the_tokens_of_transformers(folder):
+def test_token_ids_are_those_of_transformers(folder):
     expected = json.loads((folder / "tokenizer" / "ids.json").read_text())
     tokenizer = read_tokenizer(str(folder / "tokenizer"), SETTINGS)
     ids = tokenizer.encode(TEXTS)
@@ -167,7 +170,7 @@ def test_texts_are_cut_into_the_tokens_of_transformers(folder):
 
 
 def _ended(tokens: np.ndarray, end: int) -> list[int]:
-    """A sequence up to its end token: what fills the rest is no matter of the search."""
+    """A sequence up to its end token, without the padding behind it."""
     (places,) = np.nonzero(tokens == end)
     return tokens[: places[0] + 1].tolist() if len(places) else tokens.tolist()
 
@@ -178,10 +181,13 @@ def _is_tie(
     source: np.ndarray,
     expected: list[list[int]],
 ) -> bool:
-    """Whether hypotheses are equal to the precision of float32: with weights moved by
-    millionths, the search finds what is expected.
+    """Whether hypotheses are equal to the precision of float32.
+
+    They are if the search returns the expected hypotheses after a relative change of
+    the weights by millionths.
     """
-    weights, rng = network.get_weights(), np.random.default_rng(0)
+    weights = network.get_weights()
+    rng = np.random.default_rng(0)
     try:
         for _ in range(20):
             network.set_weights(
@@ -191,7 +197,8 @@ def _is_tie(
                     for weight in weights
                 ]
             )
-            if [one.tokens for one in searcher.search([source])[0]] == expected:
+            (hypotheses,) = searcher.search([source])
+            if [hypothesis.tokens for hypothesis in hypotheses] == expected:
                 return True
         return False
     finally:

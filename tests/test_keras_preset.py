@@ -30,7 +30,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("keras_hub") is None,
-        reason="needs keras-hub; `make test-parity` installs what is missing and runs this",
+        reason=(
+            "needs keras-hub; `make test-parity` installs what is missing and runs this"
+        ),
     ),
 ]
 SENTENCES, VOCABULARY, POSITIONS = 400, 700, 24
@@ -93,7 +95,7 @@ def scrambled(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):
-    """A function that makes and saves a preset, once each: the backbone and the folder."""
+    """A function that returns a backbone and the folder of its preset, made once."""
     made: dict[str, tuple[Any, str]] = {}
 
     def preset(name: str) -> tuple[Any, str]:
@@ -186,15 +188,14 @@ def texts() -> list[str]:
     documents = itertools.chain(
         hand_written(), (document(first + index) for index in range(200))
     )
-    found = dict.fromkeys(
+    sentences = dict.fromkeys(
         normalise(sentence.text)
-        for one in documents
-        for sentence in Article.from_text(one.article).sentences
+        for sample in documents
+        for sentence in Article.from_text(sample.article).sentences
     )
-    chosen = [
-        "Straße ﬁne ™ ² ΣΑΣ É café NAÏVE İstanbul 1,000.5% $5 “Quote”—it’s",
-        *found,
-    ][:SENTENCES]
+    letters = "Straße ﬁne ™ ² ΣΑΣ É café NAÏVE İstanbul"
+    marks = "1,000.5% $5 “Quote”—it’s"
+    chosen = [f"{letters} {marks}", *sentences][:SENTENCES]
     assert len(chosen) == SENTENCES
     return chosen
 
@@ -287,24 +288,22 @@ def test_sentences_are_cut_into_the_tokens_of_keras_hub(name, preset, texts, tmp
     # What runs while a network is trained: outside of tf.data, keras-hub 0.32 cuts
     # digits as Llama 3 does, which BART and RoBERTa do not.
     rows = tf.data.Dataset.from_tensor_slices(texts).map(made.tokenize)
-    expected, found = (
+    expected, encoded = (
         [row.numpy().tolist() for row in rows],
         [ids.tolist() for ids in tokenizer.encode_bare(texts)],
     )
-    differ = [place for place in range(SENTENCES) if found[place] != expected[place]]
-    if (
-        name == "t5"
-        # of two ways to cut "aaa" into "a" and "aa", which are as likely, either library
-        # takes its own
-    ):
-        assert len(differ) < 5 and all(
-            sorted(found[place]) == sorted(expected[place]) for place in differ
+    differ = [index for index in range(SENTENCES) if encoded[index] != expected[index]]
+    if name == "t5":
+        # The two cuts of "aaa" into "a" and "aa" are equally likely, and the libraries
+        # choose differently.
+        assert len(differ) < 5
+        assert all(
+            sorted(encoded[index]) == sorted(expected[index]) for index in differ
         )
     else:
         assert not differ
-    assert (
-        len({tuple(ids) for ids in found}) > SENTENCES - 5 and max(map(len, found)) > 30
-    )
+    assert len({tuple(ids) for ids in encoded}) > SENTENCES - 5
+    assert max(map(len, encoded)) > 30
     special = [getattr(made, f"{side}_token_id") for side in ("start", "end")]
     assert tokenizer.around == (
         ((), (made.end_token_id,)) if name == "t5" else ((special[0],), (special[1],))

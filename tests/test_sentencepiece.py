@@ -1,6 +1,4 @@
-"""Models of SentencePiece, written here byte by byte: which ids a text has, by hand,
-and what is refused.
-"""
+"""SentencePiece models, written byte by byte: token ids by hand, and refusals."""
 
 import json
 import struct
@@ -59,7 +57,7 @@ TRAINER = field(3, 1) + field(40, IDS["<unk>"])
 
 
 def spiece(pieces=PIECES, *, trainer=TRAINER, normalizer=b"") -> bytes:
-    """A model; a piece of the type 1 says no type, as it is the default."""
+    """The bytes of a model. Type 1 is the default of a piece and is left out."""
     content = b""
     for text, score, kind in pieces:
         content += field(
@@ -73,8 +71,9 @@ def spiece(pieces=PIECES, *, trainer=TRAINER, normalizer=b"") -> bytes:
 
 
 def small_a() -> bytes:
-    """What makes an `a` of an `A`: a trie of one letter, as a double array, and the
-    texts that its leaves stand for.
+    """A character map that replaces `A` by `a`.
+
+    It is a trie of one letter, as a double array, and the texts of its leaves.
     """
     array = [0] * 512
     array[0] = 0x100 << 10  # where the children of the root begin
@@ -87,13 +86,13 @@ def small_a() -> bytes:
 
 
 def ids(model_type: str, text: str, settings=None, **model) -> list[int]:
-    (found,) = ImportedTokenizer(
+    (token_ids,) = ImportedTokenizer(
         sentencepiece_definition(spiece(**model), model_type, settings or {})
     ).encode([text])
-    return found.tolist()
+    return token_ids.tolist()
 
 
-# "▁rain s" costs 4, "▁ra ins" 2.5; with a stop behind them no other way is shorter.
+# "▁rain s" costs 4 and "▁ra ins" 2.5. With a full stop no other cut costs less.
 @pytest.mark.parametrize(
     ("text", "pieces"),
     [
@@ -129,7 +128,7 @@ def test_the_pieces_of_pegasus_by_hand(text, pieces):
     assert ids("pegasus", text) == [*(IDS[piece] + 103 for piece in pieces.split()), 1]
 
 
-def test_tokens_that_only_training_uses():
+def test_tokens_that_only_training_needs():
     last = len(PIECES) + 99
     assert ids("t5", "<extra_id_0><extra_id_99> rain") == [
         last,
@@ -151,7 +150,7 @@ def test_tokens_that_only_training_uses():
     ]
 
 
-def test_special_tokens_that_the_model_takes_for_pieces():
+def test_special_tokens_that_are_pieces_of_the_model():
     pieces = [(text, score, 1) for text, score, _ in PIECES]
     assert ids("t5", "</s>s<pad>s", pieces=pieces) == [
         1,
@@ -165,14 +164,15 @@ def test_special_tokens_that_the_model_takes_for_pieces():
 
 
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
-def test_characters_that_become_others(model_type):
+def test_characters_are_mapped(model_type):
     plain = ids(model_type, "AA rain")
     mapped = ids(
         model_type, "AA rain", normalizer=field(1, b"small") + field(2, small_a())
     )
     shift = 103 * (model_type == "pegasus")
     assert plain == [*(IDS[piece] + shift for piece in ("▁", "<unk>", "▁rain")), 1]
-    assert mapped == [*(IDS[piece] + shift for piece in ("▁", "a", "a", "▁rain")), 1]
+    pieces = ("▁", "a", "a", "▁rain")
+    assert mapped == [*(IDS[piece] + shift for piece in pieces), 1]
 
 
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
@@ -188,7 +188,7 @@ def test_texts_come_back(model_type):
     )
 
 
-def test_fields_that_are_not_read_are_passed_over():
+def test_unknown_fields_are_skipped():
     others = (
         field(900, 1 << 40)
         + b"\x91\x01"
@@ -220,7 +220,10 @@ DAMAGED = r"damaged, or no model of SentencePiece \(.*\); download it again"
         (spiece()[:-4], DAMAGED),
         (
             b"\xff" * 12,
-            r"damaged, or no model of SentencePiece \(.*no number at byte 10.*\); download",
+            (
+                r"damaged, or no model of SentencePiece \(.*no number at byte 10.*\); "
+                r"download"
+            ),
         ),
         (field(1, field(2, 3)), DAMAGED),
         (field(1, field(1, b"\xff") + b"\x15" + bytes(4)), DAMAGED),
@@ -230,15 +233,24 @@ DAMAGED = r"damaged, or no model of SentencePiece \(.*\); download it again"
         (field(1, b"\x0b"), DAMAGED),  # of a wire type that is not used any more
         (
             spiece(trainer=field(3, 2)),
-            "its model_type is 2, and only Unigram, 1, is read; take the checkpoint's tokenizer.json",
+            (
+                "its model_type is 2, and only Unigram, 1, is read; "
+                "take the checkpoint's tokenizer.json"
+            ),
         ),
         (
             b"",
-            "it does not hold <pad>, which T5 and PEGASUS have; take the checkpoint's own",
+            (
+                "it does not hold <pad>, which T5 and PEGASUS have; "
+                "take the checkpoint's own"
+            ),
         ),
         (
             spiece(PIECES[:1] + PIECES[2:]),
-            "it does not hold </s>, which T5 and PEGASUS have; take the checkpoint's own",
+            (
+                "it does not hold </s>, which T5 and PEGASUS have; "
+                "take the checkpoint's own"
+            ),
         ),
         (
             spiece(trainer=field(40, 99)),
@@ -260,7 +272,10 @@ def test_a_model_of_another_architecture_is_refused(tmp_path):
     (tmp_path / "spiece.model").write_bytes(spiece())
     with pytest.raises(
         DataError,
-        match=r"spiece.model: such a model is read for t5, mt5, pegasus, not for bert; save the tokenizer as",
+        match=(
+            r"spiece.model: such a model is read for t5, mt5, pegasus, not for bert; "
+            r"save the tokenizer as"
+        ),
     ):
         read_tokenizer(str(tmp_path), {"model_type": "bert", "vocab_size": 200})
 

@@ -1,8 +1,8 @@
-"""Parity with transformers: a checkpoint of T5 or PEGASUS that has a model of
-SentencePiece alone is cut into the same ids.
+"""Token ids of SentencePiece models are those of transformers.
 
-`sentencepiece_reference.py` trains the models and says what is expected, in a process
-of its own.
+The checkpoints are those of T5 and PEGASUS with spiece.model alone.
+`sentencepiece_reference.py` trains the models and makes the expected results, in a
+process of its own.
 """
 
 import importlib.util
@@ -30,11 +30,14 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),
-        reason=f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is missing and runs this",
+        reason=(
+            f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is "
+            f"missing and runs this"
+        ),
     ),
 ]
 SENTENCES, SPOILT = 600, 400
-# What the built-in corpus has too little of.
+# Texts of kinds that are rare in the built-in corpus.
 ODD = [
     *(
         "",
@@ -101,9 +104,7 @@ def corpus() -> list[str]:
 
 @pytest.fixture(scope="module")
 def texts(corpus) -> list[str]:
-    """Sentences as they are, odd ones, and sentences into which odd characters and runs
-    of spaces were put.
-    """
+    """Unusual texts, sentences, and sentences with unusual characters and spaces."""
     rng = random.Random(5)
     characters = [*dict.fromkeys("".join(ODD)), "  ", "   ", " \n", "<n>"]
 
@@ -122,7 +123,7 @@ def texts(corpus) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(corpus, texts, tmp_path_factory) -> Path:
-    """All models, each with what is made of the texts with it."""
+    """All models with the results of transformers and SentencePiece."""
     folder = tmp_path_factory.mktemp("models")
     (folder / "training.json").write_text(json.dumps(corpus))
     (folder / "texts.json").write_text(json.dumps(texts))
@@ -144,38 +145,37 @@ def folder(corpus, texts, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("model_type", ["t5", "pegasus"])
 @pytest.mark.parametrize("name", MODELS)
-def test_texts_are_cut_into_the_ids_of_transformers(name, model_type, folder, texts):
+def test_token_ids_are_those_of_transformers(name, model_type, folder, texts):
     expected = json.loads((folder / name / f"{model_type}.json").read_text())
     tokenizer = read_tokenizer(
         str(folder / name), {"model_type": model_type, "vocab_size": 2000}
     )
-    found = tokenizer.encode(texts)
-    assert len(found) == len(expected["ids"]) == len(ODD) + SENTENCES + SPOILT
+    encoded = tokenizer.encode(texts)
+    assert len(encoded) == len(expected["ids"]) == len(ODD) + SENTENCES + SPOILT
     differ = [
         text
-        for text, ids, theirs in zip(texts, found, expected["ids"], strict=True)
-        if ids.tolist() != theirs
+        for text, ids, expected_ids in zip(texts, encoded, expected["ids"], strict=True)
+        if ids.tolist() != expected_ids
     ]
     assert not differ
-    assert tokenizer.decode(found) == expected["decoded"]
+    assert tokenizer.decode(encoded) == expected["decoded"]
     extra = SETTINGS.get(name, {"extra_ids": 100, "offset": 103})[
         "extra_ids" if model_type == "t5" else "offset"
     ]
     assert tokenizer.vocabulary_size == MODELS[name]["vocab_size"] + extra
 
 
-@pytest.mark.parametrize(
-    "name", ["plain", "case_folded"]
-)  # the others have tokens that SentencePiece has not, or spaces that stay
-def test_sentences_are_cut_as_sentencepiece_itself_cuts_them(name, folder, texts):
-    own = json.loads((folder / name / "own.json").read_text())[
+# The other models have tokens that SentencePiece lacks, or keep spaces.
+@pytest.mark.parametrize("name", ["plain", "case_folded"])
+def test_pieces_are_those_of_sentencepiece(name, folder, texts):
+    expected = json.loads((folder / name / "own.json").read_text())[
         len(ODD) : len(ODD) + SENTENCES
     ]
     tokenizer = read_tokenizer(
         str(folder / name), {"model_type": "t5", "vocab_size": 2000}
     )
-    found = [
+    encoded = [
         ids[:-1].tolist()
         for ids in tokenizer.encode(texts[len(ODD) : len(ODD) + SENTENCES])
     ]
-    assert found == own and max(map(len, own)) > 40
+    assert encoded == expected and max(map(len, expected)) > 40

@@ -1,4 +1,4 @@
-"""The tokenizer: exact decoding, ids by hand, files, and every refusal."""
+"""The WordPiece tokenizer: exact decoding, ids by hand, files, and refusals."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from precis.model.tokenization.wordpiece import (
 CHARACTERS = [chr(code) for code in range(33, 127)] + list(
     "Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32"
 )
-PIECES = ["▁", "▁␤", "▁He", "▁paid", "▁one", "▁␤", "##xt", "▁ne", "▁co", "##op"]
+PIECES = "▁ ▁␤ ▁He ▁paid ▁one ▁␤ ##xt ▁ne ▁co ##op".split()
 VOCABULARY = [
     *RESERVED_TOKENS,
     *dict.fromkeys(
@@ -40,11 +40,11 @@ def pieces(tokenizer: Tokenizer, text: str) -> str:
     )
 
 
-def test_the_documented_example_is_cut_as_documented(tokenizer):
+def test_the_documented_example(tokenizer):
     assert pieces(tokenizer, "He paid $4.5m.") == "▁He ▁paid ▁ $ 4 . 5 ##m ."
 
 
-def test_a_line_break_is_a_piece_of_its_own(tokenizer):
+def test_a_line_break_is_a_separate_piece(tokenizer):
     assert pieces(tokenizer, "one\nnext") == "▁one ▁␤ ▁ne ##xt"
 
 
@@ -60,7 +60,10 @@ def test_the_longest_piece_wins(tokenizer):
         "one\nnext",
         "one\n\nnext",
         "\nbegins and ends with breaks\n",
-        "He said: \"No\" (twice) -- and it's co-op's #1, 50% [UNK] [START] ## ##x a##b.",
+        (
+            "He said: \"No\" (twice) -- and it's co-op's #1, "
+            "50% [UNK] [START] ## ##x a##b."
+        ),
         "“Àéßñ” — œ… costs €5–£6; 漢Ω жш 🙂🙂",
         "\u0e01\u0e32" * 3000,
         "e" * 70,
@@ -145,8 +148,10 @@ def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
 
 
 def test_the_graph_decodes_as_python_does(tokenizer):
-    """Rows of ids that no text encodes to: special tokens anywhere, spaces and line
-    breaks in a row, ids outside the vocabulary.
+    """The rows hold ids that no text gives.
+
+    There are special tokens at any position, repeated spaces and line breaks, and ids
+    outside the vocabulary.
     """
     draw, size = np.random.default_rng(5), len(VOCABULARY)
     likely = [
@@ -192,7 +197,8 @@ def test_a_word_with_an_unknown_character_is_unknown(tokenizer):
 
 
 def test_visible_spaces():
-    assert make_spaces_visible("a b\nc\n\nd") == "▁a ▁b ▁␤ ▁c ▁␤ ▁␤ ▁d"
+    visible = make_spaces_visible("a b\nc\n\nd")
+    assert visible == "▁a ▁b ▁␤ ▁c ▁␤ ▁␤ ▁d"
 
 
 def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
@@ -212,7 +218,7 @@ def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
     )
 
 
-def test_the_fingerprint_knows_vocabulary_and_case(tokenizer):
+def test_the_fingerprint_depends_on_vocabulary_and_case(tokenizer):
     others = [
         Tokenizer(VOCABULARY, lower_case=True),
         Tokenizer(VOCABULARY[:-1]),
@@ -231,8 +237,11 @@ def test_decoding_needs_no_tensorflow(tokenizer, tmp_path):
     tokenizer.save(str(tmp_path))
     rows = pickle.dumps([row.tolist() for row in tokenizer.encode(["He paid"])]).hex()
     program = (
-        "import pickle, sys; from precis.model.tokenization.wordpiece import Tokenizer; "
-        f"t = Tokenizer.load({str(tmp_path)!r}); print(t.decode(pickle.loads(bytes.fromhex({rows!r}))), 'tensorflow' in sys.modules)"
+        "import pickle, sys; from precis.model.tokenization.wordpiece import "
+        "Tokenizer; "
+        f"t = Tokenizer.load({str(tmp_path)!r}); "
+        f"print(t.decode(pickle.loads(bytes.fromhex({rows!r}))), "
+        f"'tensorflow' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -245,7 +254,10 @@ def test_decoding_needs_no_tensorflow(tokenizer, tmp_path):
     [
         (
             ["a", *RESERVED_TOKENS],
-            r"does not begin with \[PAD\] \[UNK\] \[START\] \[END\]; put the reserved tokens first",
+            (
+                r"does not begin with \[PAD\] \[UNK\] \[START\] \[END\]; "
+                r"put the reserved tokens first"
+            ),
         ),
         (RESERVED_TOKENS[:3], "does not begin with"),
         ([*RESERVED_TOKENS, "a", "b", "a"], "holds 'a' twice"),
@@ -263,7 +275,10 @@ def test_a_bad_vocabulary_is_refused(vocabulary, message):
     [
         (
             {"kind": "sentencepiece"},
-            r"tokenizer\.json: kind is 'sentencepiece' and must be 'wordpiece-visible-space'",
+            (
+                r"tokenizer\.json: kind is 'sentencepiece' and must be "
+                r"'wordpiece-visible-space'"
+            ),
         ),
         ({"format_version": 2}, r"tokenizer\.json: format_version is 2 and must be 1"),
         (

@@ -1,4 +1,4 @@
-"""The tokenizers of a folder: one or two, of either kind; what is saved comes back."""
+"""The tokenizers in a folder: one or two, of either kind."""
 
 import pytest
 from small_checkpoint import SETTINGS, write_tokenizer
@@ -17,7 +17,7 @@ from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.target import encode_targets
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
-OWN = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+WORDPIECE = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
 
 
 @pytest.fixture(scope="module")
@@ -39,41 +39,43 @@ def names(folder):
 
 
 def test_two_tokenizers_come_back(bert, tmp_path):
-    save_tokenizers(str(tmp_path), Tokenizers(source=bert, target=OWN))
+    save_tokenizers(str(tmp_path), Tokenizers(source=bert, target=WORDPIECE))
     assert names(tmp_path) == [
         "source_tokenizer/tokenizers.json",
         "tokenizer/tokenizer.json",
         "tokenizer/vocab.txt",
     ]
-    found = load_tokenizers(str(tmp_path))
-    assert isinstance(found.source, ImportedTokenizer) and isinstance(
-        found.target, Tokenizer
+    loaded = load_tokenizers(str(tmp_path))
+    assert isinstance(loaded.source, ImportedTokenizer) and isinstance(
+        loaded.target, Tokenizer
     )
-    assert (found.source.fingerprint, found.target.fingerprint) == (
+    assert (loaded.source.fingerprint, loaded.target.fingerprint) == (
         bert.fingerprint,
-        OWN.fingerprint,
+        WORDPIECE.fingerprint,
     )
 
 
-def test_one_tokenizer_is_for_both(bart, tmp_path):
+def test_one_tokenizer_for_source_and_target_comes_back(bart, tmp_path):
     save_tokenizers(str(tmp_path), Tokenizers(bart, bart))
     assert names(tmp_path) == ["tokenizer/tokenizers.json"]
-    found = load_tokenizers(str(tmp_path))
-    assert found.source is found.target and found.target.fingerprint == bart.fingerprint
+    loaded = load_tokenizers(str(tmp_path))
+    assert (
+        loaded.source is loaded.target and loaded.target.fingerprint == bart.fingerprint
+    )
 
 
 def test_a_folder_holds_a_tokenizer_of_either_kind_or_none(bart, tmp_path):
     assert not holds_tokenizer(str(tmp_path)) and not holds_tokenizer(
         str(tmp_path / "absent")
     )
-    OWN.save(str(tmp_path / "own"))
+    WORDPIECE.save(str(tmp_path / "own"))
     bart.save(str(tmp_path / "bart"))
     assert holds_tokenizer(str(tmp_path / "own")) and holds_tokenizer(
         str(tmp_path / "bart")
     )
 
 
-def test_targets_have_no_special_tokens_behind_them(bart, bert):
+def test_targets_have_no_special_tokens_at_their_end(bart, bert):
     texts = ["Rain fell.", "Nobody came, it was cold."]
     for tokenizer, before, behind in ((bart, [0], [2]), (bert, [3], [4])):
         targets, whole = encode_targets(tokenizer, texts), tokenizer.encode(texts)
@@ -82,16 +84,19 @@ def test_targets_have_no_special_tokens_behind_them(bart, bert):
             ids.dtype == "int32" and ids[0] == before[0] and ids[-1] != behind[0]
             for ids in targets
         )
-    assert [ids.tolist() for ids in encode_targets(OWN, ["a b", "b"])] == [
+    assert [ids.tolist() for ids in encode_targets(WORDPIECE, ["a b", "b"])] == [
         [4, 5],
         [5],
     ]  # nothing to leave out
 
 
-def test_the_tokenizer_of_another_project_has_to_be_imported(tmp_path):
+def test_the_tokenizer_of_another_project_must_be_imported(tmp_path):
     write_tokenizer(tmp_path, as_definition=True)
     with pytest.raises(
         DataError,
-        match=r"tokenizer.json: kind is None and must be 'wordpiece-visible-space'; import a checkpoint with `precis",
+        match=(
+            r"tokenizer.json: kind is None and must be 'wordpiece-visible-space'; "
+            r"import a checkpoint with `precis"
+        ),
     ):
         load_tokenizer(str(tmp_path))

@@ -1,6 +1,4 @@
-"""Counting words as tensorflow-text cuts them, and learning vocabularies that leave
-nothing unreadable.
-"""
+"""Counting words as tensorflow-text cuts them, and learning vocabularies."""
 
 import random
 import subprocess
@@ -55,14 +53,14 @@ def test_words_by_hand():
 
 
 def awkward_text() -> str:
-    """Every ASCII character beside every kind of neighbour, and marks, symbols and
-    scripts that news holds.
-    """
+    """Random text of ASCII characters and the marks, symbols and scripts of news."""
     chance = random.Random(3)
     characters = [
         *ASCII,
         *"  \n",
-        *"“”‘’–—…€£°é×½©™漢字\u3400\ufa0e\U00020000\U0002a700\U0002f800かなΩжش\u0e01한🙂\u0301",
+        *"“”‘’–—…€£°é×½©™漢字",
+        *"\u3400\ufa0e\U00020000\U0002a700\U0002f800",
+        *"かなΩжش\u0e01한🙂\u0301",
     ]
     return (
         " ".join("".join(chance.choices(characters, k=40)) for _ in range(400))
@@ -71,8 +69,8 @@ def awkward_text() -> str:
 
 
 def test_words_are_those_of_tensorflow_text():
-    """The independent route: with no pieces but "x", each word of the real tokenizer is
-    one unknown token with its offsets.
+    """An independent route: with the one piece "x", the tokenizer of tensorflow-text
+    returns each word as one unknown token with offsets.
     """
     text = " ".join(awkward_text().split())
     visible = make_spaces_visible(text).encode()
@@ -90,7 +88,7 @@ def test_words_are_those_of_tensorflow_text():
     assert count_words([text]) == expected
 
 
-def test_counting_apart_and_merging_is_counting_together(counts):
+def test_merged_counts_are_the_counts_of_all_texts(counts):
     parts = [count_words([text]) for text in TEXTS]
     assert merge_counts(reversed(parts)) == counts
     assert parts[0] == count_words(TEXTS[:1])  # Merging changes none of its parts.
@@ -114,10 +112,11 @@ def test_characters_go_from_frequent_to_rare_and_ties_by_code():
     in_order = ["э", "##э", "ы", "##ы", "ь", "##ь", "я", "##я"]
     for words in (counts, dict(reversed(counts.items()))):
         vocabulary = learn(words, size=200)
-        assert vocabulary[162:] == [*in_order, "▁x", "▁э", "▁ы", "▁ь", "▁я"]
+        learned = ["▁x", "▁э", "▁ы", "▁ь", "▁я"]
+        assert vocabulary[162:] == [*in_order, *learned]
 
 
-def test_the_vocabulary_begins_with_what_every_text_needs(counts):
+def test_the_vocabulary_begins_with_reserved_tokens_and_ascii(counts):
     vocabulary = learn(counts, size=400, reserved=[*RESERVED_TOKENS, "[MASK]"])
     assert vocabulary[:7] == [*RESERVED_TOKENS, "[MASK]", "▁", "▁␤"]
     going_on = [f"##{character}" for character in ASCII if character.isalnum()]
@@ -127,13 +126,13 @@ def test_the_vocabulary_begins_with_what_every_text_needs(counts):
     assert len(set(vocabulary)) == len(vocabulary)
 
 
-def test_pieces_stand_at_least_twice_and_are_sought_below_frequent_characters():
+def test_pieces_occur_at_least_twice_and_may_be_rarer_than_characters():
     letters = {letter: 3 for letter in ASCII if letter.isalpha()}
     vocabulary = learn({**letters, "▁twice": 2, "▁once": 1}, size=200)
     assert vocabulary[162:] == ["▁twice"]
 
 
-def test_a_frequent_line_break_is_no_second_piece():
+def test_a_frequent_line_break_is_one_piece():
     vocabulary = learn(count_words(["a\nb\nc\nd"] * 9), size=300)
     assert vocabulary.count("▁␤") == 1
 
@@ -167,7 +166,7 @@ def test_ordinary_text_is_never_unknown(counts):
     tokenizer = Tokenizer(learn(counts, size=200))
     texts = [
         f"{ASCII} {ASCII[::-1]}\nzebra QUIZ",
-        " ".join(f"{one}{ASCII}" for one in ASCII),
+        " ".join(f"{character}{ASCII}" for character in ASCII),
     ]
     encoded = tokenizer.encode(texts)
     assert all(tokenizer.unknown_id not in tokens for tokens in encoded)
@@ -201,10 +200,13 @@ def test_a_lower_case_vocabulary_has_no_capitals():
 
 
 def test_too_small_a_size_is_refused(counts):
-    # 4 reserved, "▁" and "▁␤", 94 characters, 62 of them again as the inside of words.
+    # 4 reserved tokens, ▁ and ▁␤, 94 characters, 62 of them also within words.
     with pytest.raises(
         UsageError,
-        match="a vocabulary of 161 pieces cannot hold the reserved tokens and ASCII; ask for at least 162",
+        match=(
+            "a vocabulary of 161 pieces cannot hold the reserved tokens and ASCII; "
+            "ask for at least 162"
+        ),
     ):
         learn(counts, size=161)
     assert len(learn(counts, size=162)) == 162
@@ -216,7 +218,10 @@ def test_too_small_a_size_is_refused(counts):
 def test_wrong_reserved_tokens_are_refused(counts, reserved):
     with pytest.raises(
         UsageError,
-        match=r"reserved tokens must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they are \[",
+        match=(
+            r"reserved tokens must begin with \[PAD\] \[UNK\] \[START\] \[END\] and "
+            r"differ; they are \["
+        ),
     ):
         learn(counts, size=300, reserved=reserved)
 
@@ -230,7 +235,10 @@ def test_no_words_are_refused(nothing):
 
 
 def test_counting_needs_no_tensorflow():
-    program = "import sys; from precis.model.tokenization.vocabulary import count_words; count_words(['a b']); print('tensorflow' in sys.modules)"
+    program = (
+        "import sys; from precis.model.tokenization.vocabulary import count_words; "
+        "count_words(['a b']); print('tensorflow' in sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -239,7 +247,7 @@ def test_counting_needs_no_tensorflow():
     )
 
 
-def test_counts_cut_in_parts_teach_the_same(monkeypatch):
+def test_counts_reduced_in_parts_give_the_same_vocabulary(monkeypatch):
     monkeypatch.setattr("precis.model.tokenization.vocabulary._MAX_WORDS", 3)
     counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
     assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}

@@ -89,8 +89,9 @@ class ImportedTokenizer:
         return "ByteLevel" in json.dumps(decoder)
 
     def piece(self, token: int) -> str:
-        """The readable text of a token, with ▁ for a space; "" where no token has the
-        id.
+        """The readable text of a token, with ▁ for a space.
+
+        It is empty where no token has the id.
         """
         piece = self._tokenizer.id_to_token(token) or ""
         if not self._is_byte_level:

@@ -43,13 +43,14 @@ def sized_config(settings: Mapping[str, Any], **kind: Any) -> TransformerConfig:
         "norm_epsilon": 1e-5,
         **kind,
     }
-    encoder, decoder = (
-        {
-            "feed_forward": settings[f"{side}_ffn_dim"],
-            "heads": settings[f"{side}_attention_heads"],
-        }
-        for side in ("encoder", "decoder")
-    )
+    encoder = {
+        "feed_forward": settings["encoder_ffn_dim"],
+        "heads": settings["encoder_attention_heads"],
+    }
+    decoder = {
+        "feed_forward": settings["decoder_ffn_dim"],
+        "heads": settings["decoder_attention_heads"],
+    }
     return TransformerConfig(
         **stack,
         **encoder,

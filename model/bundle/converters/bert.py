@@ -1,10 +1,10 @@
-"""BERT-type encoders: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and
-DistilBERT (Sanh et al. 2019).
+"""Encoders of the BERT type.
 
-Post-norm Transformers with learned positions and a norm after the embeddings. BERT and
-RoBERTa add a vector to every token that says to which of two texts it belongs. Here a
-row is always one text, so the converter adds the vector of the first text to the
-position table.
+These are BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et
+al. 2019): post-norm Transformers with learned positions and a norm after the
+embeddings. BERT and RoBERTa add a vector to every token that says to which of two texts
+it belongs. Here a row is always one text, so the converter adds the vector of the first
+text to the position table.
 """
 
 from collections.abc import Mapping

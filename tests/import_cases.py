@@ -1,0 +1,210 @@
+"""The random checkpoints of `import_reference.py` and how each is searched."""
+
+from import_case import OPEN, Case, sizes
+from import_cases_bart import BART_CASES
+
+# The generation settings of google/pegasus-cnn_dailymail and, for summaries, of
+# google-t5/t5-base, at the size of these networks.
+PEGASUS = {
+    "num_beams": 8,
+    "max_length": 24,
+    "min_length": 8,
+    "length_penalty": 0.8,
+    "forced_eos_token_id": 1,
+}
+
+
+T5 = {
+    "num_beams": 4,
+    "max_length": 24,
+    "min_length": 7,
+    "length_penalty": 2.0,
+    "early_stopping": True,
+    "no_repeat_ngram_size": 3,
+}
+
+
+GREEDY = {"num_beams": 1, "max_length": 26, "no_repeat_ngram_size": 2, **OPEN}
+
+
+BEAM = {
+    "num_beams": 4,
+    "max_length": 18,
+    "length_penalty": 2.0,
+    "no_repeat_ngram_size": 3,
+    "forced_eos_token_id": 1,
+    "early_stopping": False,
+}
+
+
+N_BEST = {
+    "num_beams": 4,
+    "max_length": 16,
+    "length_penalty": 0.5,
+    "min_length": 8,
+    "num_return_sequences": 3,
+    "early_stopping": "never",
+    **OPEN,
+}
+
+
+LONG = {
+    "num_beams": 2,
+    "max_length": 34,
+    "length_penalty": 1.0,
+    "early_stopping": True,
+    "num_return_sequences": 2,
+    **OPEN,
+}
+
+
+T5_SHAPE = {
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_heads": 4,
+    "num_layers": 2,
+    "num_decoder_layers": 2,
+}
+
+
+# Few buckets and a short longest distance: the sources reach beyond it, and every
+# bucket is met.
+NEAR = {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12}
+
+
+TASK = {
+    "task_specific_params": {
+        "summarization": {"prefix": "summarize: ", **T5, "num_beams": 3},
+        "translation": {"prefix": "no: "},
+    }
+}
+
+
+CHECKPOINTS: dict[str, Case] = {
+    **BART_CASES,
+    "pegasus": Case(
+        kind="pegasus",
+        shape={
+            **sizes((2, 64, 4), (2, 64, 4)),
+            "activation_function": "relu",
+            "scale_embedding": True,
+        },
+        generation=PEGASUS,
+        end=8.0,
+        runs=({}, GREEDY, BEAM, N_BEST),
+    ),
+    "pegasus_lopsided": Case(
+        kind="pegasus",
+        shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "gelu_new"},
+        generation=PEGASUS,
+        end=12.0,
+        runs=({**GREEDY, "min_length": 9}, LONG),
+    ),
+    "pegasus_untied": Case(
+        kind="pegasus",
+        shape={**sizes((1, 40, 8), (2, 56, 4)), "scale_embedding": True},
+        generation=PEGASUS,
+        is_untied=True,
+        end=8.0,
+        runs=({}, {**BEAM, "early_stopping": True, "length_penalty": -1.0}),
+    ),
+    "t5": Case(
+        kind="t5",
+        shape={**T5_SHAPE, **NEAR},
+        generation=T5,
+        runs=({}, GREEDY, BEAM, N_BEST),
+        target_tokens=30,
+    ),
+    # The heads together are wider than the network, and the sides differ.
+    "t5_wide": Case(
+        kind="t5",
+        shape={
+            **T5_SHAPE,
+            **{
+                "d_kv": 12,
+                "num_heads": 5,
+                "num_layers": 3,
+                "num_decoder_layers": 1,
+                "layer_norm_epsilon": 1e-3,
+            },
+            **{
+                "relative_attention_num_buckets": 16,
+                "relative_attention_max_distance": 20,
+            },
+        },
+        generation=T5,
+        target_tokens=30,
+        runs=({}, LONG),
+        files=TASK,
+    ),
+    # The buckets as published: the last ones of both sides are met.
+    "t5_buckets": Case(
+        kind="t5",
+        shape=T5_SHAPE,
+        generation=T5,
+        source_tokens=160,
+        target_tokens=150,
+        runs=(
+            {**GREEDY, "repetition_penalty": 1.3},
+            {**LONG, "max_length": 140, "min_length": 134, "no_repeat_ngram_size": 2},
+        ),
+    ),
+    # As the published files are: config.json says that the output is not tied, and
+    # nothing of scaling.
+    "flan": Case(
+        kind="t5",
+        shape={
+            **T5_SHAPE,
+            **NEAR,
+            "d_kv": 6,
+            "num_heads": 3,
+            "num_decoder_layers": 1,
+            "feed_forward_proj": "gated-gelu",
+        },
+        generation=T5,
+        is_untied=True,
+        target_tokens=30,
+        runs=({}, GREEDY, BEAM, N_BEST),
+        files={"tie_word_embeddings": False, "scale_decoder_outputs": None, **TASK},
+    ),
+    # As transformers writes it today: config.json says that the output is tied and not
+    # scaled.
+    "flan_silu": Case(
+        kind="t5",
+        shape={
+            **T5_SHAPE,
+            **NEAR,
+            "num_layers": 3,
+            "feed_forward_proj": "gated-silu",
+            "tie_word_embeddings": False,
+        },
+        generation=T5,
+        is_untied=True,
+        bfloat16=True,
+        runs=({}, {**BEAM, "early_stopping": "never"}),
+    ),
+    "flan_tied": Case(
+        kind="t5",
+        shape={
+            **T5_SHAPE,
+            **NEAR,
+            "d_kv": 16,
+            "num_heads": 2,
+            "feed_forward_proj": "gelu",
+            "tie_word_embeddings": False,
+        },
+        generation=T5,
+        runs=(
+            {**BEAM, "early_stopping": True, "min_length": 9},
+            {**N_BEST, "early_stopping": False, "length_penalty": -1.0},
+        ),
+    ),
+    "mt5": Case(
+        kind="mt5",
+        shape={**T5_SHAPE, **NEAR, "d_kv": 4},
+        generation=T5,
+        is_untied=True,
+        runs=({}, N_BEST),
+    ),
+}

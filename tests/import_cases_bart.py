@@ -1,0 +1,198 @@
+"""The random BART checkpoints of `import_cases`."""
+
+from import_case import OPEN, Case, sizes
+
+# The generation settings of facebook/bart-large-cnn, at the size of these networks.
+BART = {
+    "num_beams": 4,
+    "max_length": 22,
+    "min_length": 6,
+    "length_penalty": 2.0,
+    "early_stopping": True,
+    "no_repeat_ngram_size": 3,
+    "forced_bos_token_id": 0,
+    "forced_eos_token_id": 2,
+}
+
+BART_CASES: dict[str, Case] = {
+    "bart": Case(
+        kind="bart",
+        shape=sizes((2, 64, 4), (2, 64, 4)),
+        generation=BART,
+        runs=(
+            {},
+            {"num_beams": 1, "max_length": 16, **OPEN},
+            {
+                "num_beams": 1,
+                "max_length": 18,
+                "min_length": 9,
+                "no_repeat_ngram_size": 2,
+            },
+            {
+                "num_beams": 1,
+                "max_length": 18,
+                "no_repeat_ngram_size": 0,
+                "repetition_penalty": 1.3,
+                **OPEN,
+            },
+            {"num_beams": 2, "max_length": 12, "no_repeat_ngram_size": 0, **OPEN},
+            {
+                "num_beams": 4,
+                "max_length": 15,
+                "length_penalty": 0.5,
+                "num_return_sequences": 4,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 15,
+                "length_penalty": 2.0,
+                "early_stopping": False,
+                "num_return_sequences": 2,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 15,
+                "length_penalty": -1.0,
+                "early_stopping": "never",
+                "num_return_sequences": 2,
+                **OPEN,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 34,
+                "length_penalty": 1.0,
+                "early_stopping": "never",
+                "no_repeat_ngram_size": 3,
+                **OPEN,
+            },
+        ),
+    ),
+    "bart_lopsided": Case(
+        kind="bart",
+        shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "relu"},
+        generation=BART,
+        end=1.0,
+        runs=(
+            {},
+            {
+                "num_beams": 2,
+                "max_length": 14,
+                "length_penalty": 2.0,
+                "early_stopping": "never",
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 14,
+                "min_length": 8,
+                "length_penalty": 1.0,
+                "early_stopping": True,
+                "num_return_sequences": 3,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 16,
+                "repetition_penalty": 1.3,
+                "no_repeat_ngram_size": 0,
+                "num_return_sequences": 5,
+                **OPEN,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 16,
+                "repetition_penalty": 0.8,
+                "min_length": 10,
+                "length_penalty": 0.0,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 12,
+                "suppress_tokens": [5, 9, 11, 30, 31, 32, 60],
+                "num_return_sequences": 4,
+                **OPEN,
+            },
+        ),
+    ),
+    "bart_untied": Case(
+        kind="bart",
+        shape=sizes((1, 40, 4), (2, 56, 2)),
+        generation=BART,
+        is_untied=True,
+        runs=(
+            {},
+            {
+                "num_beams": 1,
+                "max_length": 20,
+                "repetition_penalty": 1.3,
+                "suppress_tokens": [4, 8, 15, 16, 23, 42],
+            },
+            {
+                "num_beams": 4,
+                "max_new_tokens": 13,
+                "min_new_tokens": 6,
+                "no_repeat_ngram_size": 3,
+                "early_stopping": False,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "forced_bos_token_id": None,
+                "max_length": 14,
+                "length_penalty": -1.0,
+                "early_stopping": False,
+                **OPEN,
+            },
+            {
+                "num_beams": 5,
+                "forced_bos_token_id": 7,
+                "forced_eos_token_id": 2,
+                "max_length": 14,
+                "early_stopping": True,
+            },
+        ),
+    ),
+    "bart_scaled": Case(
+        kind="bart",
+        shape={**sizes((1, 64, 8), (3, 32, 4)), "scale_embedding": True},
+        generation=BART,
+        runs=(
+            {},
+            {
+                "num_beams": 2,
+                "max_length": 20,
+                "length_penalty": 0.5,
+                "early_stopping": True,
+                "num_return_sequences": 2,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 20,
+                "length_penalty": 2.0,
+                "min_length": 12,
+                "no_repeat_ngram_size": 2,
+                "repetition_penalty": 1.3,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 31,
+                "length_penalty": -1.0,
+                "early_stopping": True,
+                "num_return_sequences": 5,
+                **OPEN,
+            },
+        ),
+    ),
+    "bart_half": Case(
+        kind="bart",
+        shape=sizes((2, 64, 4), (1, 64, 4)),
+        generation=BART,
+        bfloat16=True,
+        runs=(
+            {},
+            {"num_beams": 4, "max_length": 12, "num_return_sequences": 4, **OPEN},
+        ),
+    ),
+}
