@@ -74,7 +74,8 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
         (b"8,a,b\n", None),
         (b'9,"never closed,b\n10,a,b\n', "invalid_csv"),
     ]
-    content, offsets = b"\xef\xbb\xbfid,article,highlights\n", []
+    content = b"\xef\xbb\xbfid,article,highlights\n"
+    offsets = []
     for row, reason in rows:
         if reason:
             offsets.append(len(content))

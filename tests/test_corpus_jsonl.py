@@ -103,7 +103,8 @@ def test_bad_lines_are_unreadable_and_the_other_lines_are_read(tmp_path):
         (b'{"article": "\\ud800"}', "invalid_json"),
         (b"[" * 100_000, "invalid_json"),
     ]
-    content, offsets = b'{"article": "first"}\n', []
+    content = b'{"article": "first"}\n'
+    offsets = []
     for line, _ in bad:
         offsets.append(len(content))
         content += line + b"\n \n"

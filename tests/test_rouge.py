@@ -104,7 +104,8 @@ def test_articles_score_as_in_rouge_score_with_all_summaries_of_one_reference():
 
 @pytest.mark.parametrize("part", ["fmeasure", "precision", "recall"])
 def test_scores_gives_the_part_and_the_measures_that_are_asked_for(part):
-    references, summaries = ["the cat sat on the mat", "a"], ["the cat\nsat", "b"]
+    references = ["the cat sat on the mat", "a"]
+    summaries = ["the cat\nsat", "b"]
     scorer = rouge_scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
     expected = [
         scorer.score(reference, summary)

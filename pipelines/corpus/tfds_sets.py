@@ -59,14 +59,8 @@ def list_tasks(
             f"{builder.data_dir} is kept as {builder.info.file_format.value}; "
             "prepare it again with file_format='tfrecord'"
         )
-    only_split = split or named_split
-    if only_split and only_split not in builder.info.splits:
-        raise UsageError(
-            f"tfds:{name} has no split {only_split!r}; "
-            f"it has {', '.join(builder.info.splits)}"
-        )
     tasks: list[Task] = []
-    for split_name in [only_split] if only_split else list(builder.info.splits):
+    for split_name in _split_names(builder, name, split or named_split):
         info = builder.info.splits[split_name]
         for shard, records in zip(info.filenames, info.shard_lengths, strict=True):
             path = files.join(str(builder.data_dir), shard)
@@ -80,6 +74,18 @@ def list_tasks(
                 )
             )
     return tasks
+
+
+def _split_names(builder: Any, name: str, only_split: str) -> list[str]:
+    """The splits of a data set, or only the split that is named."""
+    names = list(builder.info.splits)
+    if not only_split:
+        return names
+    if only_split not in names:
+        raise UsageError(
+            f"tfds:{name} has no split {only_split!r}; it has {', '.join(names)}"
+        )
+    return [only_split]
 
 
 def _shard_tasks(
