@@ -48,20 +48,20 @@ def rouge(sentences, reference):
 
 def plain_search(texts, reference, count):
     grams = [ngrams(text) for text in texts]
-    taken = []
+    oracle = []
     best = Fraction(0)
-    while len(taken) < count:
+    while len(oracle) < count:
         values = {
-            place: rouge([grams[i] for i in (*taken, place)], reference)
+            place: rouge([grams[i] for i in (*oracle, place)], reference)
             for place in range(len(texts))
-            if place not in taken
+            if place not in oracle
         }
         place = max(values, key=lambda place: (values[place], -place), default=None)
         if place is None or values[place] <= best:
             break
-        taken.append(place)
+        oracle.append(place)
         best = values[place]
-    return taken, best
+    return oracle, best
 
 
 def story(index):
@@ -91,15 +91,15 @@ def test_a_word_counts_as_often_as_the_reference_has_it():
 
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_the_oracle_is_that_of_a_plain_search_over_fractions(count):
-    taken = 0
+    total = 0
     for index in range(0, 360, 12):
         texts, reference = story(index)
         picks = oracle_sentences(texts, reference, count)
         expected, best = plain_search(texts, reference, count)
         assert [pick.place for pick in picks] == expected
         assert sum(pick.gain for pick in picks) == pytest.approx(float(best))
-        taken += len(picks)
-    assert taken >= 30 * min(count, 2)
+        total += len(picks)
+    assert total >= 30 * min(count, 2)
 
 
 def test_the_search_stops_where_nothing_gains():

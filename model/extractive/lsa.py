@@ -38,8 +38,8 @@ def lsa(sentences: Sequence[str]) -> np.ndarray:
             squares, vectors = _topics(terms.products(values))
         else:
             squares, vectors = _topics_by_iteration(terms.matrix(values))
-        kept = squares >= _MIN_SINGULAR_SHARE**2 * squares.max()
-        return np.sqrt(vectors[:, kept] ** 2 @ squares[kept])
+        is_main = squares >= _MIN_SINGULAR_SHARE**2 * squares.max()
+        return np.sqrt(vectors[:, is_main] ** 2 @ squares[is_main])
 
 
 def _topics(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -101,24 +101,24 @@ def oracle_sentences(
     totals = np.array([[counts.total] for counts in by_size], np.float64)  # [2, 1]
     hits = np.zeros((2, 1))  # n-grams that the taken sentences share with the reference
     length = np.zeros((2, 1))  # n-grams of the taken sentences
-    taken: list[OracleSentence] = []
+    oracle: list[OracleSentence] = []
     best = 0.0
     is_open = np.ones(len(sentences), bool)
-    while len(taken) < max_sentences and is_open.any():
+    while len(oracle) < max_sentences and is_open.any():
         gains = np.stack([counts.gains(len(sentences)) for counts in by_size])
         f1 = 2 * (hits + gains) / (length + lengths + totals)  # [2, N]
         values = np.where(is_open, f1.sum(axis=0), -1.0)  # [N]
         place = int(np.argmax(values > values.max() - _MIN_GAIN))
         if values[place] < best + _MIN_GAIN:
             break
-        taken.append(OracleSentence(place, float(values[place] - best)))
+        oracle.append(OracleSentence(place, float(values[place] - best)))
         best = values[place]
         for counts in by_size:
             counts.take(place)
         hits = hits + gains[:, [place]]
         length = length + lengths[:, [place]]
         is_open[place] = False
-    return taken
+    return oracle
 
 
 def _pairs(tokens: Sequence[str]) -> list[tuple[str, str]]:

@@ -154,9 +154,11 @@ class Terms:
         rows, terms, _ = self.cells
         is_shared = self.sentence_frequencies > 1
         columns = np.cumsum(is_shared) - 1
-        kept = is_shared[terms]
+        is_shared_cell = is_shared[terms]
         shared = np.zeros((self.sentences, int(np.count_nonzero(is_shared))))
-        shared[rows[kept], columns[terms[kept]]] = values[kept]
+        shared_rows = rows[is_shared_cell]
+        shared_columns = columns[terms[is_shared_cell]]
+        shared[shared_rows, shared_columns] = values[is_shared_cell]
         step = max(1, SINGLE_THREAD_MULTIPLICATIONS // max(self.sentences, 1) ** 2)
         products = shared[:, :step] @ shared[:, :step].T
         for first in range(step, shared.shape[1], step):

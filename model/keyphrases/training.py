@@ -139,11 +139,11 @@ def _examples(
         keyphrases = named_phrases(highlights, set(names))
         is_keyphrase = np.array([name in keyphrases for name in names], bool)
         negatives = np.flatnonzero(~is_keyphrase)
-        kept = generator.choice(
+        sampled = generator.choice(
             negatives, min(NEGATIVES, len(negatives)), replace=False
         )
-        negative_weight = len(negatives) / max(len(kept), 1)
-        rows = np.concatenate([np.flatnonzero(is_keyphrase), kept])
+        negative_weight = len(negatives) / max(len(sampled), 1)
+        rows = np.concatenate([np.flatnonzero(is_keyphrase), sampled])
         features.append(candidate_features(candidates, frequencies)[rows])
         labels.append(is_keyphrase[rows])
         weights.append(np.where(is_keyphrase[rows], 1.0, negative_weight))
