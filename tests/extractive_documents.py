@@ -6,8 +6,8 @@ import numpy as np
 
 from precis.model.text.article import Article
 
-# Written for these tests. Content words by stem: marta 3; bridge, flood, village, repair
-# 2 each; eighteen others 1 each.
+# Written for these tests. Content words by stem: marta 3; bridge, flood, village and
+# repair 2 each; eighteen others 1 each.
 PARAGRAPH = (
     "Marta measured the cracked bridge before the flooding reached its wooden legs. "
     "The villages paid for repairs after an earlier flood. "
