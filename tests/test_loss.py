@@ -13,8 +13,8 @@ from precis.model.training.loss import masked_sum, smoothed_cross_entropy
 
 VOCABULARY, PAD, MASKED = 7, 0, -1e9
 TARGETS = np.array([[3, 1, 4, 2], [2, 2, PAD, PAD], [PAD, PAD, PAD, PAD]], "int32")
-# Token 3 stands at several positions, and so does 2; 4 stands at none of the first
-# document, whose 1 stands at one.
+# The tokens 3 and 2 stand at several positions. In the first document, 4 stands at no
+# position and 1 at one.
 SOURCE = np.array(
     [[3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]], "int32"
 )
@@ -26,8 +26,8 @@ def softmax(scores):
 
 
 def make_parts(*, pointer: bool, seed: int = 3) -> dict[str, np.ndarray]:
-    """Logits [B, T, V], and with a pointer what p_gen and the copy distribution are
-    made of: gate [B, T, 1] and scores [B, T, S].
+    """Logits [B, T, V], and with a pointer the logits of p_gen, gate [B, T, 1], and of
+    the copy distribution, scores [B, T, S].
     """
     chance = np.random.default_rng(seed)
     parts = {"logits": chance.normal(scale=2.0, size=(*TARGETS.shape, VOCABULARY))}
@@ -41,8 +41,8 @@ def make_parts(*, pointer: bool, seed: int = 3) -> dict[str, np.ndarray]:
 
 
 def by_hand(parts, *, smoothing: float) -> tuple[float, int, int]:
-    """Cross entropy with the smoothed target distribution q, -sum over V of q log p,
-    one token at a time, of the mixture as a whole.
+    """Cross entropy with the smoothed target distribution q, -sum over V of q log p, of
+    the whole mixture, one token at a time.
     """
     probabilities = softmax(parts["logits"])
     if "gate" in parts:
@@ -119,9 +119,9 @@ def differences(
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
 def test_sums_and_gradients_by_hand(smoothing, pointer):
     parts = make_parts(pointer=pointer)
-    parts["logits"][0, 0, 3] = parts["logits"][1, 1, 2] = (
-        6.0  # so that some tokens are right
-    )
+    # So that some tokens are right.
+    parts["logits"][0, 0, 3] = 6.0
+    parts["logits"][1, 1, 2] = 6.0
     loss, correct, tokens = by_hand(parts, smoothing=smoothing)
     assert tokens == 6 and 2 <= correct < 6
     sums, gradients = sums_and_gradients(parts, smoothing=smoothing)
@@ -135,22 +135,20 @@ def test_sums_and_gradients_by_hand(smoothing, pointer):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_most_likely_token_is_that_of_the_mixture(seed):
-    """Wherever the generator and the copies disagree, and whichever of them is
-    believed.
-    """
-    parts, gates = make_parts(pointer=True, seed=seed), (-3.0, 0.0, 3.0)
-    found, generated = [], []
-    for gate in gates:
+    """The generator and the copies disagree, and p_gen is low, even and high."""
+    parts = make_parts(pointer=True, seed=seed)
+    of_mixture, of_generator = [], []
+    for gate in (-3.0, 0.0, 3.0):
         parts["gate"] = np.full_like(parts["gate"], gate)
-        found.append(sums_and_gradients(parts, smoothing=0.1)[0][1])
-        assert found[-1] == by_hand(parts, smoothing=0.1)[1]
-        generated.append(by_hand({"logits": parts["logits"]}, smoothing=0.1)[1])
-    assert found != generated
+        of_mixture.append(sums_and_gradients(parts, smoothing=0.1)[0][1])
+        assert of_mixture[-1] == by_hand(parts, smoothing=0.1)[1]
+        of_generator.append(by_hand({"logits": parts["logits"]}, smoothing=0.1)[1])
+    assert of_mixture != of_generator
 
 
 def test_equal_logits_are_no_success():
-    """The first of equally likely tokens is the most likely one, so a network that says
-    nothing is not always right.
+    """The first of equally likely tokens counts as the most likely, so a network with
+    equal logits is not always right.
     """
     parts = make_parts(pointer=False)
     parts["logits"][:] = 0.0
@@ -158,7 +156,7 @@ def test_equal_logits_are_no_success():
 
 
 @pytest.mark.parametrize("gate", [-200.0, 200.0])
-def test_what_has_no_probability_left_stays_finite(gate):
+def test_tokens_without_probability_have_a_finite_loss(gate):
     """p_gen is 0 or 1 in float32, and so is the probability of most tokens."""
     parts = make_parts(pointer=True)
     parts["gate"][:] = gate
@@ -169,11 +167,11 @@ def test_what_has_no_probability_left_stays_finite(gate):
     )
 
 
-def test_a_copied_token_without_probability_costs_what_the_floor_says():
+def test_a_copied_token_without_probability_costs_the_floor():
     parts = make_parts(pointer=True)
     parts["gate"][:] = 200.0
     parts["logits"][:] = 0.0
-    parts["logits"][..., 6] = 300.0  # all that is generated
+    parts["logits"][..., 6] = 300.0  # no other token is generated
     sums, gradients = sums_and_gradients(parts, smoothing=0.0)
     assert sums[0] == pytest.approx(6 * -np.log(1e-30), rel=1e-6)
     assert not any(gradient.any() for gradient in gradients.values())
@@ -196,14 +194,10 @@ def test_padding_contributes_nothing(pointer):
 
 def test_the_padding_id_is_the_given_one():
     logits = tf.constant(make_parts(pointer=False)["logits"], tf.float32)
-    assert (
-        float(
-            smoothed_cross_entropy(
-                Prediction(logits, None, None), TARGETS, pad_id=2, smoothing=0.1
-            ).tokens
-        )
-        == 9.0
+    sums = smoothed_cross_entropy(
+        Prediction(logits, None, None), TARGETS, pad_id=2, smoothing=0.1
     )
+    assert float(sums.tokens) == 9.0
 
 
 def test_a_masked_sum_leaves_padding_out():

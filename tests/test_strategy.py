@@ -1,6 +1,4 @@
-"""Where a training runs: the strategies that a machine without accelerators has, and
-the refusals of the others.
-"""
+"""Strategies on a machine without accelerators, and the refusals of the others."""
 
 import json
 import socket
@@ -21,7 +19,7 @@ def no_cluster(monkeypatch):
 
 @pytest.mark.skipif(
     bool(tf.config.list_physical_devices("GPU")),
-    reason="says what happens without a GPU",
+    reason="needs a machine without a GPU",
 )
 def test_strategies_without_accelerators():
     for name, kind in (
@@ -56,7 +54,8 @@ def test_multiworker_without_a_cluster_is_refused(monkeypatch, value):
         monkeypatch.setenv("TF_CONFIG", value)
     with pytest.raises(
         UsageError,
-        match="multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; set it to",
+        match="multiworker reads the cluster from TF_CONFIG, "
+        "which is not set or lacks a part; set it to",
     ):
         make_strategy("multiworker")
 
@@ -72,16 +71,16 @@ def test_multiworker_with_a_cluster_that_is_not_json_is_refused(monkeypatch):
 def test_tpu_without_one_is_refused():
     with pytest.raises(
         UsageError,
-        match=r"--strategy tpu: no TPU answers \(Please provide a TPU Name.*set TPU_NAME to its name or take",
+        match=r"--strategy tpu: no TPU answers \(Please provide a TPU Name.*"
+        "set TPU_NAME to its name or take",
     ):
         make_strategy("tpu")
 
 
 @pytest.mark.parametrize("name", ["tpu", "auto"])
 def test_a_tpu_that_does_not_answer_is_refused_soon(monkeypatch, name):
-    with (
-        socket.socket() as taken
-    ):  # bound but not listening, so that nobody else answers there
+    # The socket is bound but does not listen, so that no other process answers there.
+    with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("TPU_NAME", f"grpc://127.0.0.1:{taken.getsockname()[1]}")
         started = time.monotonic()
@@ -114,7 +113,9 @@ def test_one_process_of_a_cluster_is_the_chief(monkeypatch, cluster, task, expec
     )
 
     class Placed:
-        """What `is_chief` reads of a strategy; a real one waits for the other machines."""
+        """The part of a strategy that `is_chief` uses; a real strategy waits for the
+        other machines.
+        """
 
         cluster_resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 

@@ -1,4 +1,4 @@
-"""How networks are trained, as frozen configuration objects."""
+"""The settings of trainings, as frozen configuration objects."""
 
 import dataclasses
 
@@ -18,24 +18,29 @@ class TrainingConfig:
     )
     accumulate: int = flag(
         1,
-        "pieces that each batch is worked in, one after the other, to save memory; only dropout differs",
+        "pieces that each batch is worked in, one after the other, to save memory; "
+        "only dropout differs",
     )
     learning_rate: float = flag(
         0.0,
-        "the highest learning rate, reached at the end of the warm-up; 0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017), "
+        "the highest learning rate, reached at the end of the warm-up; "
+        "0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017), "
         "0.002 with --task extractive",
     )
     warmup_steps: int = flag(
         4_000,
-        "steps of linear warm-up; after them the rate falls with the inverse square root of the step",
+        "steps of linear warm-up; "
+        "after them the rate falls with the inverse square root of the step",
     )
     epochs: int = flag(
         0,
-        "passes through the records, instead of a number of steps, each with a checkpoint at its end; 0 counts steps",
+        "passes through the records, instead of a number of steps, "
+        "each with a checkpoint at its end; 0 counts steps",
     )
     encoder_learning_rate: float = flag(
         0.0,
-        "the highest learning rate of the encoder, where it is to be another (Liu and Lapata 2019); 0 is that of the rest",
+        "the highest learning rate of the encoder, "
+        "where it is to be another (Liu and Lapata 2019); 0 is that of the rest",
     )
     encoder_warmup_steps: int = flag(
         0, "steps of the encoder's warm-up; 0 is that of the rest"
@@ -69,7 +74,8 @@ class TrainingConfig:
     keep_checkpoints: int = flag(3, "checkpoints kept, besides the best")
     average_checkpoints: int = flag(
         0,
-        "the bundle holds the mean of the last so many checkpoints (Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off",
+        "the bundle holds the mean of the last so many checkpoints "
+        "(Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off",
     )
     patience: int = flag(
         0, "end when so many validations in a row found no better ROUGE-2; 0 goes on"
@@ -97,47 +103,57 @@ class TrainingConfig:
                     f"--{name} must be at least 1, not {getattr(self, name)}"
                 )
         for name in (
-            *(
-                "epochs",
-                "learning_rate",
-                "encoder_learning_rate",
-                "encoder_warmup_steps",
-                "coverage_weight",
-            ),
-            *("clip_norm", "average_checkpoints", "patience", "validation_steps"),
+            "epochs",
+            "learning_rate",
+            "encoder_learning_rate",
+            "encoder_warmup_steps",
+            "coverage_weight",
+            "clip_norm",
+            "average_checkpoints",
+            "patience",
+            "validation_steps",
         ):
             if getattr(self, name) < 0:
                 raise UsageError(
                     f"--{name} must not be negative, but is {getattr(self, name)}"
                 )
         for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES)):
-            if getattr(self, name) not in choices:
+            value = getattr(self, name)
+            if value not in choices:
                 raise UsageError(
-                    f"--{name} is one of {', '.join(choices)}, not {getattr(self, name)!r}"
+                    f"--{name} is one of {', '.join(choices)}, not {value!r}"
                 )
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        """Refuses settings that contradict each other."""
         if self.average_checkpoints > self.keep_checkpoints:
             raise UsageError(
-                f"--average_checkpoints {self.average_checkpoints} needs as many; set --keep_checkpoints {self.average_checkpoints}"
+                f"--average_checkpoints {self.average_checkpoints} needs as many; "
+                f"set --keep_checkpoints {self.average_checkpoints}"
             )
         if self.patience and not self.validation_steps:
             raise UsageError(
-                "--patience counts validations, and --validation_steps 0 makes none; set it to a number of steps"
+                "--patience counts validations, and --validation_steps 0 makes none; "
+                "set it to a number of steps"
             )
-        if self.freeze_encoder and (
-            self.encoder_learning_rate or self.encoder_warmup_steps
-        ):
+        has_encoder_rate = self.encoder_learning_rate or self.encoder_warmup_steps
+        if self.freeze_encoder and has_encoder_rate:
             raise UsageError(
-                "--freeze_encoder leaves the encoder as it is, so it has no rate and no warm-up of its own; leave one of them out"
+                "--freeze_encoder leaves the encoder as it is, so it has no rate and "
+                "no warm-up of its own; leave one of them out"
             )
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(
-                f"--label_smoothing is a share from 0 to below 1, not {self.label_smoothing}"
+                "--label_smoothing is a share from 0 to below 1, "
+                f"not {self.label_smoothing}"
             )
         if self.validation_steps and (
             self.validation_documents < 1 or self.validation_beam_width < 1
         ):
             raise UsageError(
-                "validation needs --validation_documents and --validation_beam_width of at least 1; --validation_steps 0 turns it off"
+                "validation needs --validation_documents and --validation_beam_width "
+                "of at least 1; --validation_steps 0 turns it off"
             )
 
 
@@ -147,7 +163,8 @@ class ExtractiveTraining:
 
     encoder: str = flag(
         "",
-        "bundle whose encoder reads the sentences, of `precis import` or `precis train`; without one features alone decide",
+        "bundle whose encoder reads the sentences, of `precis import` or "
+        "`precis train`; without one features alone decide",
     )
     vector_precision: str = flag(
         "mixed_bfloat16", "number format of that encoder's layers", choices=PRECISIONS
@@ -155,7 +172,8 @@ class ExtractiveTraining:
     epochs: int = flag(6, "passes through the records")
     window_sentences: int = flag(
         48,
-        "sentences of an article that are read together; training reads the first so many, a longer article is scored in windows",
+        "sentences of an article that are read together; training reads the first so "
+        "many, a longer article is scored in windows",
     )
     batch_documents: int = flag(64, "articles of one step")
     learning_rate: float = flag(
@@ -177,5 +195,6 @@ class ExtractiveTraining:
             )
         if self.vector_precision not in PRECISIONS:
             raise UsageError(
-                f"--vector_precision is one of {', '.join(PRECISIONS)}, not {self.vector_precision!r}"
+                f"--vector_precision is one of {', '.join(PRECISIONS)}, "
+                f"not {self.vector_precision!r}"
             )

@@ -1,4 +1,9 @@
-"""What training makes small and what it reports."""
+"""The loss that training minimises, and the sums that it reports.
+
+A pointer-generator's distribution is a mixture of the vocabulary and the source. The
+loss is computed from the parts of the mixture, without a distribution over the
+vocabulary in memory.
+"""
 
 from typing import Any, NamedTuple
 
@@ -11,8 +16,14 @@ from precis.model.network.prediction import Prediction
 
 
 class Sums(NamedTuple):
-    """Sums over the tokens of a batch that are no padding, float32 scalars: add them up
-    over batches, then divide by `tokens`.
+    """Sums over the target tokens of a batch, without padding; float32 scalars.
+
+    Their totals over batches, divided by `tokens`, are means.
+
+    Attributes:
+      loss: of the smoothed loss.
+      correct: the tokens to which the network gave the highest probability.
+      tokens: the number of tokens.
     """
 
     loss: Any
@@ -20,12 +31,11 @@ class Sums(NamedTuple):
     tokens: Any
 
 
-class Scores(NamedTuple):
-    """What the loss needs of the distributions over the vocabulary, without the
-    distributions.
+class TokenScores(NamedTuple):
+    """The parts of the distributions over the vocabulary that the loss needs.
 
     Attributes:
-      right: float32 [B, T], log-probability of the right token.
+      right: float32 [B, T], log-probability of the target token.
       mean: float32 [B, T], mean log-probability of all V tokens.
       likeliest: int32 [B, T], the most likely token.
     """
@@ -40,13 +50,15 @@ def smoothed_cross_entropy(
 ) -> Sums:
     """Masked, label-smoothed cross entropy (Szegedy et al. 2016, section 7).
 
-    The target distribution is (1 - e) at the right token plus e / V everywhere, so the
-    loss of a token is -(1 - e) log p(right) - e mean over V of log p.
+    The target distribution is (1 - e) at the target token plus e / V everywhere, so the
+    loss of a token is
+
+        -(1 - e) log p(target) - e mean over V of log p
 
     Args:
-      prediction: of B targets.
+      prediction: for the B targets.
       targets: int32 [B, T]; padding does not count.
-      pad_id: the padding id.
+      pad_id: the padding id of targets.
       smoothing: e, a share from 0 to below 1.
     """
     if prediction.reading is None:
@@ -62,75 +74,74 @@ def smoothed_cross_entropy(
 
 
 def masked_sum(values: Any, targets: Any, *, pad_id: int) -> Any:
-    """The sum of values [B, T] over the targets that are no padding, float32."""
+    """The sum of values, float32 [B, T], over the targets that are not padding: a
+    float32 scalar.
+    """
     return ops.sum(values * ops.cast(ops.not_equal(targets, pad_id), "float32"))
 
 
-def _generated_scores(logits: Any, targets: Any) -> Scores:
-    """Of logits [B, T, V] and targets [B, T]."""
+def _generated_scores(logits: Any, targets: Any) -> TokenScores:
+    """The scores without a pointer, of logits [B, T, V] and targets [B, T]."""
     read = _read_logits(logits, ops.cast(targets, "int32"), None)
-    return Scores(read.right[..., 0], read.mean[..., 0], read.likeliest)
+    return TokenScores(read.right[..., 0], read.mean[..., 0], read.likeliest)
 
 
-def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> Scores:
-    """Of the mixture that `pointer.mix` describes.
+def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> TokenScores:
+    """The scores of the mixture that `pointer.mix` describes.
 
-    The mixture differs from p_gen P_vocab only at the tokens of the source, so that is
-    where log P is worked out:
+    The mixture P differs from p_gen P_vocab only at the tokens of the source, so log P
+    is computed for those alone:
 
-        mean over V of log P = log p_gen + mean over V of log P_vocab + 1/V sum over the
-        source's tokens of log P - log(p_gen P_vocab)
+        mean over V of log P
+            = log p_gen + mean over V of log P_vocab
+              + 1/V sum over the source's tokens of (log P - log(p_gen P_vocab))
 
     Args:
       logits: float32 [B, T, V] of the generator.
-      reading: what the pointer read.
+      reading: the output of the pointer.
       targets: [B, T].
     """
-    source, targets = ops.cast(reading.source, "int32"), ops.cast(targets, "int32")
+    source = ops.cast(reading.source, "int32")  # [B, S]
+    targets = ops.cast(targets, "int32")  # [B, T]
     read = _read_logits(logits, targets, source)
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
     is_right = ops.equal(targets[..., None], source[:, None])  # [B, T, S]
-    # A token has the mass of all positions that hold it, and is counted at the first of
+    # A token has the mass of all positions that hold it, and counts at the first of
     # them.
-    is_first = ops.equal(
-        ops.argmax(is_same, axis=-1), ops.arange(ops.shape(source)[1], dtype="int32")
-    )  # [B, S]
+    positions = ops.arange(ops.shape(source)[1], dtype="int32")
+    is_first = ops.equal(ops.argmax(is_same, axis=-1), positions)  # [B, S]
     mass = (1.0 - reading.generate) * reading.copy  # [B, T, S]
-    log_generate = ops.log(
-        ops.maximum(reading.generate, LOWEST_PROBABILITY)
-    )  # [B, T, 1]
+    generate = ops.maximum(reading.generate, LOWEST_PROBABILITY)
+    log_generate = ops.log(generate)  # [B, T, 1]
 
     def mixed(generated: Any, copied: Any) -> Any:
         return ops.log(ops.maximum(ops.exp(generated) + copied, LOWEST_PROBABILITY))
 
     generated = log_generate + read.source  # [B, T, S]
-    of_source = mixed(generated, ops.matmul(mass, ops.cast(is_same, "float32")))
-    right = mixed(
-        log_generate + read.right,
-        ops.sum(ops.where(is_right, mass, 0.0), axis=-1, keepdims=True),
-    )
-    more = ops.sum(
-        ops.where(is_first[:, None], of_source - generated, 0.0), axis=-1, keepdims=True
-    )
-    mean = log_generate + read.mean + more / logits.shape[-1]
+    source_logs = mixed(generated, ops.matmul(mass, ops.cast(is_same, "float32")))
+    right_mass = ops.sum(ops.where(is_right, mass, 0.0), axis=-1, keepdims=True)
+    right = mixed(log_generate + read.right, right_mass)  # [B, T, 1]
+    gain = ops.where(is_first[:, None], source_logs - generated, 0.0)  # [B, T, S]
+    mean_gain = ops.sum(gain, axis=-1, keepdims=True) / logits.shape[-1]
+    mean = log_generate + read.mean + mean_gain  # [B, T, 1]
 
-    is_copied = ops.max(of_source, axis=-1) > (log_generate + read.largest)[..., 0]
-    copied_token = ops.take_along_axis(
-        source, ops.argmax(of_source, axis=-1), axis=1
-    )  # [B, T]
-    return Scores(
+    most_generated = (log_generate + read.largest)[..., 0]  # [B, T]
+    is_copied = ops.max(source_logs, axis=-1) > most_generated
+    most_copied = ops.argmax(source_logs, axis=-1)
+    copied_token = ops.take_along_axis(source, most_copied, axis=1)  # [B, T]
+    return TokenScores(
         right[..., 0], mean[..., 0], ops.where(is_copied, copied_token, read.likeliest)
     )
 
 
-class LogitsRead(NamedTuple):
-    """What was read of logits [B, T, V]: log-probabilities, float32.
+class LogProbabilities(NamedTuple):
+    """Log-probabilities, float32, of some tokens under logits [B, T, V].
 
     Attributes:
-      right: of the right token, [B, T, 1].
+      right: of the target token, [B, T, 1].
       mean: of all tokens, [B, T, 1].
       largest: of the most likely token, [B, T, 1]; no gradient flows through it.
-      source: of the tokens of the source, [B, T, S]; None where none were asked for.
+      source: of the tokens of the source, [B, T, S]; None without a source.
       likeliest: int32 [B, T], the most likely token.
     """
 
@@ -141,24 +152,28 @@ class LogitsRead(NamedTuple):
     likeliest: Any
 
 
-def _read_logits(logits: Any, targets: Any, source: Any) -> LogitsRead:
-    """Reads logits [B, T, V] at targets, int32 [B, T], and at a source, int32 [B, S] or
-    None, in few passes over the vocabulary.
+def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
+    """Log-probabilities of the targets and of the tokens of a source, computed in few
+    passes over the vocabulary.
 
-    Backwards too: a gradient written down for each part would fill an array of [B, T,
-        V] for each, most of them with zeros.
+    The gradient takes few passes, too. Without a custom gradient, each part would fill
+    an array of [B, T, V], mostly with zeros.
+
+    Args:
+      logits: float32 [B, T, V].
+      targets: int32 [B, T].
+      source: int32 [B, S], or None.
     """
     targets = targets[..., None]
-    largest, likeliest = (
-        ops.stop_gradient(part) for part in ops.top_k(logits, 1)
-    )  # [B, T, 1]
+    top_values, top_tokens = ops.top_k(logits, 1)
+    largest = ops.stop_gradient(top_values)  # [B, T, 1]
+    likeliest = ops.stop_gradient(top_tokens)  # [B, T, 1]
 
     @ops.custom_gradient
     def read(logits: Any) -> tuple[Any, Any]:
         softmax = ops.softmax(logits, axis=-1)
-        best = ops.log(
-            ops.take_along_axis(softmax, likeliest, axis=-1)
-        )  # at least -log V, so no logarithm of zero
+        # The largest probability is at least 1/V, so this is no logarithm of zero.
+        best = ops.log(ops.take_along_axis(softmax, likeliest, axis=-1))
         norm = largest - best
         parts = [
             ops.take_along_axis(logits, targets, axis=-1) - norm,
@@ -172,29 +187,28 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogitsRead:
             parts.append(ops.take_along_axis(logits, tokens, axis=-1) - norm)
 
         def gradient(*upstream: Any) -> Any:
-            of_right, of_mean, _, *of_source = keras.tree.flatten(
-                upstream
-            )  # an argument for each, or on JAX one of all
-            of_norm = of_right + of_mean
-            if of_source:
-                of_norm = of_norm + ops.sum(of_source[0], axis=-1, keepdims=True)
-            of_logits = of_mean / logits.shape[-1] - softmax * of_norm
-            if of_source:
-                of_logits = of_logits + spread(of_source[0], source, logits.shape[-1])
+            # TensorFlow passes one argument for each part, JAX one tuple of all.
+            d_right, d_mean, _, *d_source = keras.tree.flatten(upstream)
+            d_norm = d_right + d_mean
+            if d_source:
+                d_norm = d_norm + ops.sum(d_source[0], axis=-1, keepdims=True)
+            d_logits = d_mean / logits.shape[-1] - softmax * d_norm
+            if d_source:
+                d_logits = d_logits + spread(d_source[0], source, logits.shape[-1])
             return ops.scatter_update(
-                of_logits,
+                d_logits,
                 places(targets),
-                ops.reshape(of_right, (-1,)),
+                ops.reshape(d_right, (-1,)),
                 reduction="add",
             )
 
         return tuple(parts), gradient
 
-    right, mean, best, *of_source = read(logits)
-    return LogitsRead(
-        right,
-        mean,
-        best,
-        of_source[0] if of_source else None,
-        ops.cast(likeliest[..., 0], "int32"),
+    right, mean, best, *source_logs = read(logits)
+    return LogProbabilities(
+        right=right,
+        mean=mean,
+        largest=best,
+        source=source_logs[0] if source_logs else None,
+        likeliest=ops.cast(likeliest[..., 0], "int32"),
     )

@@ -11,11 +11,11 @@ from keras import ops
 from precis.model.training.config import TrainingConfig
 from precis.model.training.schedule import WarmupInverseSquareRoot
 
-_SETTINGS = {
-    "beta_1": 0.9,
-    "beta_2": 0.98,
-    "epsilon": 1e-9,
-}  # Vaswani et al. 2017, section 5.3
+# Vaswani et al. 2017, section 5.3.
+_ADAM_SETTINGS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
+# The loss is a sum over some thousand tokens, so its scale starts at a thousandth of
+# the usual 2^15.
+_INITIAL_LOSS_SCALE = 2.0**5
 
 
 def make_optimizer(
@@ -26,40 +26,37 @@ def make_optimizer(
 
     Args:
       training: rates and warm-ups.
-      width: D, of which the rate depends that none is given for.
-      encoder: the weights that have the encoder's rate and warm-up, where these are
-          others.
+      width: D, on which the default learning rate depends.
+      encoder: the weights that have the encoder's rate and warm-up, where these differ
+          from the others'.
     """
     peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
     schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
-    adam: keras.optimizers.Optimizer = keras.optimizers.Adam(schedule, **_SETTINGS)
+    adam: keras.optimizers.Optimizer = keras.optimizers.Adam(schedule, **_ADAM_SETTINGS)
     if training.encoder_learning_rate or training.encoder_warmup_steps:
-        own = WarmupInverseSquareRoot(
+        encoder_schedule = WarmupInverseSquareRoot(
             peak=training.encoder_learning_rate or peak,
             warmup_steps=training.encoder_warmup_steps or training.warmup_steps,
         )
         adam = TwoRateAdam(
             schedule,
-            encoder_schedule=own,
+            encoder_schedule=encoder_schedule,
             encoder_paths=[weight.path for weight in encoder],
-            **_SETTINGS,
+            **_ADAM_SETTINGS,
         )
-    # The loss is a sum over some thousand tokens, so the scale starts at a thousandth
-    # of the usual 2^15.
-    return (
-        keras.optimizers.LossScaleOptimizer(adam, initial_scale=2.0**5)
-        if training.precision == "mixed_float16"
-        else adam
-    )
+    if training.precision == "mixed_float16":
+        return keras.optimizers.LossScaleOptimizer(
+            adam, initial_scale=_INITIAL_LOSS_SCALE
+        )
+    return adam
 
 
 class TwoRateAdam(keras.optimizers.Adam):
-    """Two Adams in one, for weights that are trained already and weights that are new
-    (Liu and Lapata 2019, section 3.3).
+    """Adam with two learning rates, for trained weights and for new weights (Liu and
+    Lapata 2019, section 3.3).
 
-    The moments of Adam belong to a single weight and its update is a multiple of the
-    learning rate, so a rate for each group is all that two optimizers with the same
-    betas would do.
+    Each weight has its own moments, and its update is a multiple of the learning rate,
+    so two rates give the same updates as two optimizers with the same betas.
     """
 
     def __init__(
@@ -71,25 +68,25 @@ class TwoRateAdam(keras.optimizers.Adam):
         **settings: Any,
     ) -> None:
         super().__init__(schedule, **settings)
-        self.encoder_schedule, self.encoder_paths = (
-            encoder_schedule,
-            frozenset(encoder_paths),
-        )
+        self.encoder_schedule = encoder_schedule
+        self.encoder_paths = frozenset(encoder_paths)
 
     def build(self, variables: Any) -> None:
-        """Makes the moments, and remembers which weights are the encoder's: a step on
-        TensorFlow does not see their paths.
+        """Makes the moments and finds the encoder's weights.
+
+        The weights are remembered by number, as a step on TensorFlow does not see their
+        paths.
         """
         super().build(variables)
-        self._of_encoder = frozenset(
-            self._get_variable_index(one)
-            for one in variables
-            if one.path in self.encoder_paths
+        self._encoder_numbers = frozenset(
+            self._get_variable_index(variable)
+            for variable in variables
+            if variable.path in self.encoder_paths
         )
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Updates one weight with the rate of its group."""
-        if self._get_variable_index(variable) in self._of_encoder:
+        if self._get_variable_index(variable) in self._encoder_numbers:
             learning_rate = ops.cast(
                 self.encoder_schedule(self.iterations), learning_rate.dtype
             )
@@ -97,9 +94,11 @@ class TwoRateAdam(keras.optimizers.Adam):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments of the constructor."""
-        own = {
+        config = super().get_config()
+        schedule = config.pop("learning_rate")
+        return {
+            **config,
+            "schedule": schedule,
             "encoder_schedule": self.encoder_schedule,
             "encoder_paths": sorted(self.encoder_paths),
         }
-        config = super().get_config()
-        return {**config, "schedule": config.pop("learning_rate"), **own}

@@ -11,14 +11,15 @@ class WarmupInverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     square root of the step.
 
     rate(step) = peak * min(step / warmup, sqrt(warmup / step)), steps counted from 1.
-    With peak = D^-0.5 warmup^-0.5 it is equation 3 of Vaswani et al. 2017.
+    With peak = D^-0.5 warmup^-0.5 this is equation 3 of Vaswani et al. 2017.
     """
 
     def __init__(self, *, peak: float, warmup_steps: int) -> None:
-        self.peak, self.warmup_steps = peak, warmup_steps
+        self.peak = peak
+        self.warmup_steps = warmup_steps
 
     def __call__(self, step: Any) -> Any:
-        """The rate of the step after `step` (0 at first), float32 scalar."""
+        """The rate of the next step when `step` steps are done, float32 scalar."""
         count = ops.cast(step, "float32") + 1.0
         warmup = float(self.warmup_steps)
         return self.peak * ops.minimum(count / warmup, ops.sqrt(warmup / count))

@@ -1,4 +1,4 @@
-"""The one place that knows which devices a training runs on."""
+"""The devices that a training runs on; no other file depends on their kind."""
 
 import json
 import os
@@ -21,13 +21,7 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
       UsageError: the devices or the cluster are not there.
     """
     if name == "auto":
-        name = (
-            "tpu"
-            if _has_tpu()
-            else "mirrored"
-            if len(tf.config.list_logical_devices("GPU")) > 1
-            else "one"
-        )
+        name = _best_strategy()
     if name == "tpu":
         return _tpu_strategy()
     if name == "multiworker":
@@ -40,8 +34,17 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(devices[0])
 
 
+def _best_strategy() -> str:
+    """The name of the strategy that uses the most capable devices of this machine."""
+    if _has_tpu():
+        return "tpu"
+    if len(tf.config.list_logical_devices("GPU")) > 1:
+        return "mirrored"
+    return "one"
+
+
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process is the one that writes checkpoints and logs."""
+    """Whether this process writes the checkpoints and logs of all processes."""
     resolver = strategy.cluster_resolver
     if resolver is None or not resolver.task_type:
         return True
@@ -53,7 +56,7 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 
 
 def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
-    """Whether every batch shape is compiled, so that there must be few of them."""
+    """Whether each shape of a batch is compiled, so that there must be few shapes."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
@@ -74,14 +77,18 @@ def _tpu_strategy() -> tf.distribute.Strategy:
     except (ValueError, OSError, tf.errors.OpError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(
-            f"--strategy tpu: no TPU answers ({first_line}); set TPU_NAME to its name or take --strategy auto"
+            f"--strategy tpu: no TPU answers ({first_line}); "
+            "set TPU_NAME to its name or take --strategy auto"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
 
 def _check_address(address: str) -> None:
-    """Raises OSError or ValueError where no machine answers: TensorFlow would try for
-    ever.
+    """Connects to an address once, as TensorFlow itself would try for ever.
+
+    Raises:
+      OSError: no machine answers.
+      ValueError: the address has no port.
     """
     if address.startswith("grpc://"):
         host, _, port = address.removeprefix("grpc://").rpartition(":")
@@ -93,19 +100,20 @@ def _cluster() -> dict:
 
 
 def _check_cluster() -> None:
+    """Refuses a TF_CONFIG without a cluster or a task.
+
+    Without a task, every process would take itself for the chief.
+    """
     try:
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
-        # Without a task every process would take itself for the chief.
-        if (
-            not isinstance(config, dict)
-            or not config.get("cluster")
-            or not config.get("task")
-        ):
-            raise UsageError(
-                "--strategy multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; "
-                'set it to {"cluster": ..., "task": ...}'
-            )
     except json.JSONDecodeError as error:
         raise UsageError(
             f"--strategy multiworker: TF_CONFIG is not JSON ({error})"
         ) from error
+    parts = ("cluster", "task")
+    if not isinstance(config, dict) or not all(config.get(part) for part in parts):
+        raise UsageError(
+            "--strategy multiworker reads the cluster from TF_CONFIG, "
+            "which is not set or lacks a part; "
+            'set it to {"cluster": ..., "task": ...}'
+        )
