@@ -1,41 +1,53 @@
-"""The whole state of a training in a folder, so that it can go on exactly where it
-stopped.
+"""Checkpoints: the whole state of a training in a folder, from which the training goes
+on exactly where it stopped.
 
-step-00000500/state.safetensors   every variable of the network (dropout seeds too) and of the optimizer
-step-00000500/state.json          position, best score, fingerprint, checksum; written last
+    step-00000500/state.safetensors   every variable of the network (also the dropout
+                                      seeds) and of the optimizer
+    step-00000500/state.json          position, best score, fingerprint, checksum;
+                                      written last
 """
 
 import dataclasses
 import glob
 import hashlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
+from tqdm import tqdm
 
 from precis.model import files
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 
-STATE_FILE, TENSORS_FILE = "state.json", "state.safetensors"
+STATE_FILE = "state.json"
+TENSORS_FILE = "state.safetensors"
 
 
 @dataclasses.dataclass(kw_only=True)
 class Position:
-    """How far a training has come."""
+    """How far a training has come.
 
-    step: int = 0  # optimizer steps done
-    epoch: int = 0  # passes through the records completed
-    batch: int = 0  # batches of the present pass that were used
-    validated_step: int = 0  # the step of the last validation, 0 before the first
-    best_step: int = 0  # the step of the best checkpoint, 0 before the first validation
-    best_score: float = (
-        -1.0
-    )  # its validation score, higher is better: ROUGE-2, or minus the loss
+    Attributes:
+      step: optimizer steps done.
+      epoch: passes through the records completed.
+      batch: batches of the present pass that were used.
+      validated_step: the step of the last validation, 0 before the first.
+      best_step: the step of the best checkpoint, 0 before the first validation.
+      best_score: its validation score, higher is better: ROUGE-2, or minus the loss.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    validated_step: int = 0
+    best_step: int = 0
+    best_score: float = -1.0
 
 
 def checkpoint_path(folder: str, step: int) -> str:
-    """Where the checkpoint of a step lies."""
+    """The folder of the checkpoint of a step."""
     return files.join(folder, f"step-{step:08d}")
 
 
@@ -72,7 +84,7 @@ def restore_checkpoint(
 
     Returns:
       The position, or None where the tensors are missing or do not match their
-      checksum: a disk that failed, best answered by an older checkpoint.
+      checksum; the variables then keep their values.
 
     Raises:
       UsageError: the checkpoint belongs to a training with other settings.
@@ -80,18 +92,17 @@ def restore_checkpoint(
     state = files.read_json(files.join(path, STATE_FILE))
     if state["fingerprint"] != fingerprint:
         raise UsageError(
-            f"{path}: this checkpoint belongs to a training with other records or settings; "
-            "take another --output, or remove that folder to start anew"
+            f"{path}: this checkpoint belongs to a training with other records or "
+            "settings; take another --output, or remove that folder to start anew"
         )
-    if not files.exists(
-        files.join(path, TENSORS_FILE)
-    ):  # killed while it was being removed
+    # A process that is killed while it removes a checkpoint leaves the state alone.
+    if not files.exists(files.join(path, TENSORS_FILE)):
         return None
     content = files.read_bytes(files.join(path, TENSORS_FILE))
     if hashlib.sha256(content).hexdigest() != state["sha256"]:
         return None
-    # By number: Keras counts the names of seeds and optimizers on over all networks of
-    # a process.
+    # Variables are matched by number: Keras numbers the names of seeds and optimizers
+    # through all networks of a process, so that the paths differ between two runs.
     tensors = {
         name.partition("/")[0]: tensor
         for name, tensor in safetensors.numpy.load(content).items()
@@ -99,6 +110,62 @@ def restore_checkpoint(
     for name, variable in _named(variables):
         variable.assign(tensors[name.partition("/")[0]])
     return Position(**state["position"])
+
+
+def restore_latest(
+    folder: str, *, variables: Sequence[Any], fingerprint: str
+) -> Position:
+    """Sets the variables to the values of the newest intact checkpoint in `folder`.
+
+    Each damaged checkpoint is named on stderr and passed over.
+
+    Returns:
+      The position of that checkpoint. Without an intact checkpoint, the position of a
+      training that has not begun; the variables then keep their values.
+
+    Raises:
+      UsageError: a checkpoint belongs to a training with other settings.
+    """
+    for path in reversed(list_checkpoints(folder)):
+        position = restore_checkpoint(
+            path, variables=variables, fingerprint=fingerprint
+        )
+        if position is not None:
+            return position
+        tqdm.write(
+            f"the checkpoint {path} is damaged; going back to the one before",
+            file=sys.stderr,
+        )
+    return Position()
+
+
+def restore_best(
+    folder: str, position: Position, *, variables: Sequence[Any], fingerprint: str
+) -> int:
+    """Sets the variables to the values of the best checkpoint.
+
+    Args:
+      folder: the checkpoints.
+      position: the present one, to which the variables belong.
+      variables: as in `restore_checkpoint`.
+      fingerprint: as in `restore_checkpoint`.
+
+    Returns:
+      The step of the best checkpoint, or the present step if none was validated.
+
+    Raises:
+      DataError: the best checkpoint is damaged.
+    """
+    step = position.best_step or position.step
+    if step == position.step:
+        return step
+    path = checkpoint_path(folder, step)
+    restored = restore_checkpoint(path, variables=variables, fingerprint=fingerprint)
+    if restored is None:
+        raise DataError(
+            f"{path}: the best checkpoint is damaged; train again with another --output"
+        )
+    return step
 
 
 def remove_old(folder: str, *, keep: int, best_step: int) -> None:
@@ -109,7 +176,10 @@ def remove_old(folder: str, *, keep: int, best_step: int) -> None:
 
 
 def _named(variables: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Names that are unique: dropout seeds share one path."""
+    """The variables under unique names, as dropout seeds share one path.
+
+    0012/transformer/dropout/seed_generator_state
+    """
     return [
         (f"{number:04d}/{variable.path}", variable)
         for number, variable in enumerate(variables)
