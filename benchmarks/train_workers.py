@@ -126,7 +126,8 @@ def precis_training(job: TrainJob) -> TrainingSetup:
         optimizer,
         make_strategy("one"),
         training=training,
-        pad_id=PAD,
+        source_pad_id=PAD,
+        target_pad_id=PAD,
         batch_spec=spec,
     )
     return TrainingSetup(network.count_params(), lambda: float(step(batch).loss))

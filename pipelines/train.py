@@ -1,10 +1,11 @@
-"""`precis train`: records -> bundle. Thin: the work is in `model`, and no part of it
-needs Beam.
+"""`precis train`: records -> bundle.
+
+This file reads the flags and chooses the trainer; the work is in `precis.model`, and no
+part of it needs Beam.
 """
 
 import itertools
 import tempfile
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from precis.model import files
@@ -16,16 +17,17 @@ from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.tokenization.folder import Tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.model.training.config import TrainingConfig
+from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.model.training.export import TrainResult
 from precis.model.training.initialization import (
-    Start,
-    start_from_bundle,
-    start_with_encoder,
+    InitialWeights,
+    weights_of_bundle,
+    weights_of_encoder,
     with_word_vectors,
 )
-from precis.model.training.input_batches import check_shards
-from precis.model.training.loop import TrainResult, train_network
-from precis.model.training.record_sets import open_records
+from precis.model.training.loop import train_network
+from precis.model.training.record_sets import RecordSets, open_records
+from precis.model.training.shards import check_shards
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
@@ -36,12 +38,13 @@ def train(**flags: Any) -> TrainResult:
     the same flags stopped.
 
     Args:
-      **flags: the fields of `TrainOptions`; for `task="abstractive"` of
-        `NetworkOptions` and `TrainingConfig`, for "extractive" of `ExtractiveTraining`.
+      **flags: the fields of `TrainOptions`; for `task="abstractive"` also those of
+        `NetworkOptions` and `TrainingConfig`, for "extractive" those of
+        `ExtractiveTraining`.
 
     Raises:
-      UsageError: flags that cannot be, records that are none or lack what the task
-          needs.
+      UsageError: flags that cannot be, a folder without records, or records that lack
+          something the task needs.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
@@ -49,33 +52,55 @@ def train(**flags: Any) -> TrainResult:
     task = flags.get("task", "abstractive")
     if task not in TRAIN:
         raise UsageError(f"--task is one of {', '.join(TRAIN)}, not {task!r}")
-    others = set(
-        itertools.chain.from_iterable(map(option_names, TRAIN.values()))
-    ) - set(option_names(TRAIN[task]))
-    for name in flags:
-        if name in others:
-            raise UsageError(f"--{name} means nothing to --task {task}; leave it out")
+    _refuse_flags_of_other_tasks(task, flags)
     options, *settings = read_flags(TRAIN[task], flags)
     if flags.get("init_from"):
-        for name in (
-            set(option_names((NetworkOptions,))) & flags.keys() - _WITH_INIT_FROM
-        ):
+        _refuse_shape_flags(flags)
+    _check_output(options)
+    if task == "extractive":
+        return _train_extractor(options, *settings)
+    if task == "keyphrases":
+        return _train_keyphrases(options)
+    return _train_network(options, *settings)
+
+
+def _refuse_flags_of_other_tasks(task: str, flags: dict[str, Any]) -> None:
+    every_flag = set(itertools.chain.from_iterable(map(option_names, TRAIN.values())))
+    other_flags = every_flag - set(option_names(TRAIN[task]))
+    for name in flags:
+        if name in other_flags:
+            raise UsageError(f"--{name} means nothing to --task {task}; leave it out")
+
+
+def _refuse_shape_flags(flags: dict[str, Any]) -> None:
+    """Refuses flags of the network's shape, which a bundle brings with --init_from."""
+    allowed = {
+        "init_from",
+        "recipe",
+        "mixture",
+        "coverage",
+        "dropout",
+        "max_source_tokens",
+        "max_target_tokens",
+    }
+    refused = set(option_names((NetworkOptions,))) - allowed
+    for name in flags:
+        if name in refused:
             raise UsageError(
                 f"--{name} is the bundle's own with --init_from; leave it out"
             )
-    _check_output(options)
-    return _TRAINERS[task](options, *settings)
 
 
 def _check_output(options: TrainOptions) -> None:
     """Refuses an output that holds a bundle of another kind, whose files would be mixed
-    with this one's.
+    with the new ones.
     """
     if files.exists(files.join(options.output, MANIFEST_FILE)):
         kind = read_manifest(options.output).get("kind", ABSTRACTIVE)
         if kind != options.task:
             raise UsageError(
-                f"{options.output} holds a bundle of the kind {kind}; name another --output, or remove that folder"
+                f"{options.output} holds a bundle of the kind {kind}; "
+                "name another --output, or remove that folder"
             )
 
 
@@ -83,95 +108,145 @@ def _train_network(
     options: TrainOptions, settings: NetworkOptions, training: TrainingConfig
 ) -> TrainResult:
     records = open_records(options.folders, settings.weights)
-    limits = {}
-    for name in ("max_source_tokens", "max_target_tokens"):
-        asked, prepared = getattr(settings, name), records.limit(name)
-        if asked > prepared:
-            raise UsageError(
-                f"--{name} {asked} is more than the {prepared} the records were cut at; prepare them with --{name} {asked}"
-            )
-        limits[name] = asked or prepared
-    network, start = _begin(records.tokenizers, settings, limits)
+    limits = _token_limits(records, settings)
+    if settings.init_from:
+        network, initial = _network_of_bundle(records.tokenizers, settings, limits)
+    elif settings.encoder:
+        network, initial = _network_on_encoder(records.tokenizers, settings, limits)
+    else:
+        network = _new_network(records.tokenizers, settings, limits)
+        initial = InitialWeights()
     if settings.word_vectors:
-        start = with_word_vectors(start, settings.word_vectors)
+        initial = with_word_vectors(initial, settings.word_vectors)
     return train_network(
-        records, options.output, network=network, training=training, start=start
+        records, options.output, network=network, training=training, initial=initial
     )
 
 
-def _begin(
-    tokenizers: Tokenizers, settings: NetworkOptions, limits: Mapping[str, Any]
-) -> tuple[NetworkConfig, Start]:
-    """The shape of the network and the weights it begins with."""
-    if settings.init_from:
-        changes = {"coverage": True} if settings.coverage else {}
-        return start_from_bundle(
-            settings.init_from,
-            tokenizers,
-            dropout=settings.dropout,
-            **limits,
-            **changes,
-        )
-    if not isinstance(tokenizers.target, Tokenizer):
-        raise UsageError(
-            "the records were cut by an imported network's tokenizer; train that network on, with --init_from its bundle"
-        )
-    vocabulary: dict[str, Any] = {
-        "vocabulary_size": tokenizers.target.vocabulary_size,
-        "pad_id": tokenizers.target.pad_id,
-    }
-    asked = {name: value for name in _SHAPE if (value := getattr(settings, name))}
-    # A switch that stands as it stood is not asked for: some networks do not have it.
-    asked |= {
-        name: value
-        for name, usual in _SWITCHES.items()
-        if (value := getattr(settings, name)) != usual
-    }
-    output = {name: getattr(settings, name) for name in ("tied_output", "dropout")}
-    if settings.encoder:
-        layers = asked.pop("decoder_layers", None)
-        for name in asked.keys() - {
-            "width",
-            "heads",
-            "feed_forward",
-            "convolutional_gate",
-        }:
+def _token_limits(records: RecordSets, settings: NetworkOptions) -> dict[str, Any]:
+    """The longest source and target: those of the flags, or by default the records'."""
+    limits = {}
+    for name in ("max_source_tokens", "max_target_tokens"):
+        chosen = getattr(settings, name)
+        prepared = records.limit(name)
+        if chosen > prepared:
             raise UsageError(
-                f"--{name} is the encoder's own with --encoder, or cannot be with two vocabularies; leave it out"
+                f"--{name} {chosen} is more than the {prepared} the records were cut "
+                f"at; prepare them with --{name} {chosen}"
             )
-        gate = (
-            {"convolutional_gate": True}
-            if asked.pop("convolutional_gate", False)
-            else {}
-        )
-        usual = named_network(
-            settings.network, **vocabulary, **asked, **output, **limits, pointer=False
-        )
-        return start_with_encoder(
-            settings.encoder,
-            tokenizers,
-            usual.decoder,
-            **limits,
-            decoder_layers=layers or usual.decoder_layers,
-            tied_output=settings.tied_output,
-            **gate,
-        )
+        limits[name] = chosen or prepared
+    return limits
+
+
+def _network_of_bundle(
+    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+) -> tuple[NetworkConfig, InitialWeights]:
+    """The network of a bundle and its weights (--init_from)."""
+    changes = {"coverage": True} if settings.coverage else {}
+    return weights_of_bundle(
+        settings.init_from, tokenizers, dropout=settings.dropout, **limits, **changes
+    )
+
+
+def _network_on_encoder(
+    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+) -> tuple[NetworkConfig, InitialWeights]:
+    """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
+    vocabulary = _vocabulary(tokenizers)
+    shape = _shape_flags(settings)
+    decoder_layers = shape.pop("decoder_layers", None)
+    decoder_flags = ("width", "heads", "feed_forward", "convolutional_gate")
+    for name in shape:
+        if name not in decoder_flags:
+            raise UsageError(
+                f"--{name} is the encoder's own with --encoder, or cannot be with two "
+                "vocabularies; leave it out"
+            )
+    gate = {}
+    if shape.pop("convolutional_gate", False):
+        gate["convolutional_gate"] = True
+    named = named_network(
+        settings.network,
+        tied_output=settings.tied_output,
+        dropout=settings.dropout,
+        pointer=False,
+        **vocabulary,
+        **shape,
+        **limits,
+    )
+    return weights_of_encoder(
+        settings.encoder,
+        tokenizers,
+        named.decoder,
+        decoder_layers=decoder_layers or named.decoder_layers,
+        tied_output=settings.tied_output,
+        **limits,
+        **gate,
+    )
+
+
+def _new_network(
+    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+) -> NetworkConfig:
+    """A new network of the named size, changed by the flags of its shape."""
+    vocabulary = _vocabulary(tokenizers)
     if tokenizers.source is not tokenizers.target:
         raise UsageError(
-            "the records' sources have a tokenizer of their own; train with --encoder, the bundle it came from"
+            "the records' sources have a tokenizer of their own; "
+            "train with --encoder, the bundle it came from"
         )
-    output["pointer"] = settings.pointer
     return named_network(
         settings.network,
         architecture=settings.architecture,
+        tied_output=settings.tied_output,
+        dropout=settings.dropout,
+        pointer=settings.pointer,
         **vocabulary,
-        **asked,
-        **output,
+        **_shape_flags(settings),
         **limits,
-    ), Start()
+    )
 
 
-def _train_extractor(options: TrainOptions, training: Any) -> TrainResult:
+def _vocabulary(tokenizers: Tokenizers) -> dict[str, Any]:
+    """The size of the targets' vocabulary and its padding id."""
+    if not isinstance(tokenizers.target, Tokenizer):
+        raise UsageError(
+            "the records were cut by an imported network's tokenizer; "
+            "train that network on, with --init_from its bundle"
+        )
+    return {
+        "vocabulary_size": tokenizers.target.vocabulary_size,
+        "pad_id": tokenizers.target.pad_id,
+    }
+
+
+def _shape_flags(settings: NetworkOptions) -> dict[str, Any]:
+    """The flags of the network's shape that were given.
+
+    A flag at its default is left out: the named size decides, and some networks do not
+    have the setting at all.
+    """
+    shape = {
+        "width": settings.width,
+        "heads": settings.heads,
+        "feed_forward": settings.feed_forward,
+        "encoder_layers": settings.encoder_layers,
+        "decoder_layers": settings.decoder_layers,
+        "layers": settings.layers,
+        "cell": settings.cell,
+        "attention": settings.attention,
+        "convolutional_gate": settings.convolutional_gate,
+        "coverage": settings.coverage,
+    }
+    given = {name: value for name, value in shape.items() if value}
+    if not settings.input_feeding:
+        given["input_feeding"] = False
+    return given
+
+
+def _train_extractor(
+    options: TrainOptions, training: ExtractiveTraining
+) -> TrainResult:
     from precis.model.training.extractor import train_extractor
 
     return train_extractor(options.records, options.output, training=training)
@@ -185,46 +260,11 @@ def _train_keyphrases(options: TrainOptions) -> TrainResult:
     with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
         shards = check_shards(options.records, info, "train", staging=staging)
         articles = (
-            (row.sentences, row.highlights)
+            (record.sentences, record.highlights)
             for path in shards
-            for row in read_labelled(path)
+            for record in read_labelled(path)
         )
         model = train_keyphrases(
             articles, provenance={"records_fingerprint": info.fingerprint}
         )
     return TrainResult(options.output, model.save(options.output), 0, {})
-
-
-# What says how wide or deep a network is, or of which kind; 0 and "" leave it to the
-# size.
-_SHAPE = (
-    "width",
-    "heads",
-    "feed_forward",
-    "encoder_layers",
-    "decoder_layers",
-    "layers",
-    "cell",
-    "attention",
-)
-_SWITCHES: Mapping[str, bool] = {
-    "input_feeding": True,
-    "convolutional_gate": False,
-    "coverage": False,
-}
-# What may be said of a network that is trained on.
-_WITH_INIT_FROM = {
-    "init_from",
-    "recipe",
-    "mixture",
-    "coverage",
-    "dropout",
-    "max_source_tokens",
-    "max_target_tokens",
-}
-
-_TRAINERS: Mapping[str, Callable[..., TrainResult]] = {
-    "abstractive": _train_network,
-    "extractive": _train_extractor,
-    "keyphrases": _train_keyphrases,
-}

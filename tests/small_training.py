@@ -1,19 +1,31 @@
-"""Trainings of seconds, in this process and as the command, and what they left behind."""
+"""Trainings of seconds, in this process and as the command, and what they wrote."""
 
 import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import safetensors.numpy
 
 from precis.model.network.config import TransformerConfig
+from precis.model.training.checkpoint import Position
 from precis.model.training.config import TrainingConfig
-from precis.model.training.initialization import Start
-from precis.model.training.loop import Interrupted, Trainer, TrainResult, train_network
+from precis.model.training.export import TrainResult
+from precis.model.training.initialization import InitialWeights
+from precis.model.training.loop import Interrupted, run_steps, train_network
 from precis.model.training.record_sets import open_records
+from precis.model.training.state import (
+    TrainingSetup,
+    TrainingState,
+    make_setup,
+    make_state,
+    restore_state,
+)
 from precis.model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parent.parent
@@ -51,18 +63,39 @@ def training_config(**changes) -> TrainingConfig:
     return TrainingConfig(**{**settings, **changes})
 
 
-def make_trainer(records, output, *, network=None, start=None, **changes) -> Trainer:
+class SmallTraining(NamedTuple):
+    """A training that is ready for its next step."""
+
+    setup: TrainingSetup
+    state: TrainingState
+
+    @property
+    def position(self) -> Position:
+        return self.state.position
+
+    def run(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        run_steps(self.setup, self.state, is_stopped)
+
+
+def prepare_training(
+    records, output, *, network=None, initial=None, **changes
+) -> SmallTraining:
+    """A training on local records as `train_network` prepares it: restored from its
+    last checkpoint, but without a step.
+    """
     network = network or network_config()
-    strategy = make_strategy("one")
-    settings = training_config(**changes)
-    return Trainer(
+    setup = make_setup(
         open_records([str(records)]),
         str(output),
         network=network,
-        training=settings,
-        strategy=strategy,
-        start=start or Start(),
+        training=training_config(**changes),
+        strategy=make_strategy("one"),
+        initial=initial or InitialWeights(),
+        staging="nothing is copied here",
     )
+    state = make_state(setup, network)
+    restore_state(setup, state)
+    return SmallTraining(setup, state)
 
 
 def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
@@ -74,22 +107,18 @@ def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
     )
 
 
-def stop_at(trainer: Trainer, step: int) -> None:
-    """Runs a trainer and tells it to stop after a step, as SIGTERM would."""
+def stop_at(training: SmallTraining, step: int) -> None:
+    """Runs a training and tells it to stop after a step, as SIGTERM would."""
     with pytest.raises(
         Interrupted,
         match=f"stopped by SIGTERM at step {step}; the same command goes on from there",
     ):
-        trainer.run(lambda: trainer.position.step == step)
+        training.run(lambda: training.position.step == step)
 
 
 def reports(output) -> list[dict]:
-    return [
-        json.loads(line)
-        for line in (Path(output) / "training" / "losses.jsonl")
-        .read_text()
-        .splitlines()
-    ]
+    lines = (Path(output) / "training" / "losses.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def losses(output, steps: int = 12) -> list[float]:
@@ -99,17 +128,32 @@ def losses(output, steps: int = 12) -> list[float]:
 
 
 def checkpoints(output) -> list[str]:
-    return sorted(
-        path.name for path in (Path(output) / "training" / "checkpoints").iterdir()
-    )
+    folder = Path(output) / "training" / "checkpoints"
+    return sorted(path.name for path in folder.iterdir())
+
+
+def checkpoint_weights(output, step: int) -> dict[str, list]:
+    """The values of the network's weights in a checkpoint, by path."""
+    folder = Path(output) / f"training/checkpoints/step-{step:08d}"
+    tensors = safetensors.numpy.load_file(folder / "state.safetensors")
+    return {
+        name.split("/", 1)[1]: value.tolist()
+        for name, value in tensors.items()
+        if name.split("/")[1] == "transformer"
+    }
+
+
+def bundle_weights(output) -> dict[str, list]:
+    tensors = safetensors.numpy.load_file(Path(output) / "weights.safetensors")
+    return {name: value.tolist() for name, value in tensors.items()}
 
 
 def assert_same_training(output, other) -> None:
-    """Every figure of every step and every weight, bit by bit."""
-    assert reports(output) == reports(other) and len(reports(output)) == 12
-    assert (Path(output) / "weights.safetensors").read_bytes() == (
-        Path(other) / "weights.safetensors"
-    ).read_bytes()
+    """Every byte of the reports and every weight."""
+    names = ("training/losses.jsonl", "weights.safetensors")
+    for name in names:
+        assert (Path(output) / name).read_bytes() == (Path(other) / name).read_bytes()
+    assert len(reports(output)) == 12
 
 
 def in_process(program: str, *arguments) -> subprocess.CompletedProcess:
@@ -136,28 +180,21 @@ def environment(**changes: str) -> dict[str, str]:
 
 def train_flags(records, output, **changes) -> list[str]:
     settings = {
+        "records": records,
+        "output": output,
         "network": "tiny",
         "steps": 12,
         "checkpoint_steps": 4,
         "batch_tokens": 1500,
         "warmup_steps": 10,
         "validation_steps": 0,
-    }
-    settings = {
-        "records": records,
-        "output": output,
-        **settings,
         "strategy": "one",
         **changes,
     }
-    return [
-        "train",
-        *(
-            part
-            for name, value in settings.items()
-            for part in (f"--{name}", str(value))
-        ),
-    ]
+    flags = ["train"]
+    for name, value in settings.items():
+        flags += [f"--{name}", str(value)]
+    return flags
 
 
 def start_command(flags, **variables: str) -> subprocess.Popen:

@@ -1,8 +1,9 @@
-"""Mixtures of record sets: the share of each, every document of a set equally often,
-and the batches of a single set as they were.
+"""Batches of mixtures of record sets: each set has its share, all documents of a set
+come equally often, and a single set has the batches that it has without a mixture.
 """
 
 import dataclasses
+import itertools
 from collections import Counter
 from pathlib import Path
 
@@ -15,18 +16,14 @@ from precis.model.errors import UsageError
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from precis.model.training.input_batches import (
-    Limits,
-    SpecialIds,
-    check_shards,
-    distributed_batches,
-    epoch_batches,
-)
-from precis.model.training.mixture import Part, check_mixture, epoch_span, turns
+from precis.model.training.batch_shapes import BatchLimits, SpecialIds
+from precis.model.training.input_batches import distributed_batches, epoch_batches
+from precis.model.training.mixture import Part, check_mixture, turns
+from precis.model.training.shards import check_shards
 from precis.model.training.strategy import make_strategy
 
-IDS = SpecialIds(pad=0, start=2, end=3)
-LIMITS = Limits(
+IDS = SpecialIds(target_pad=0, start=2, end=3, source_pad=0)
+LIMITS = BatchLimits(
     max_source_tokens=60,
     max_target_tokens=6,
     batch_tokens=1200,
@@ -37,8 +34,8 @@ LARGE, SMALL = 1000, 150
 
 
 def write_set(folder: Path, name: int, counts: list[int]) -> str:
-    """Records in shards of some sizes; a source says its set and its number, and has 3
-    to 52 tokens.
+    """Records in shards of the given sizes. A source has 3 to 52 tokens, of which the
+    first two are its set and its number.
     """
     numbers = iter(range(sum(counts)))
     rng = np.random.default_rng(name)
@@ -99,7 +96,7 @@ def batches_of(
 
 
 def documents_of(batches) -> list[tuple[int, int, int]]:
-    """Set, number and shard of every row that is no padding, in order."""
+    """Set, number and shard of every row that is not padding, in order."""
     rows = [
         (*source[:2].tolist(), int(shard))
         for batch in batches
@@ -116,99 +113,36 @@ def same(batches, others) -> bool:
     )
 
 
-def test_an_epoch_goes_on_where_the_one_before_stopped_by_hand():
-    parts = (Part(2, 6, 1), Part(1, 2, 1))
-    assert [epoch_span(parts, 0, epoch) for epoch in range(3)] == [
-        (0, 4),
-        (4, 8),
-        (8, 12),
-    ]
-    assert [epoch_span(parts, 1, epoch) for epoch in range(3)] == [
-        (0, 4),
-        (4, 8),
-        (8, 12),
-    ]
-    thirds = (Part(1, 5, 1), Part(1, 5, 2))  # 3 1/3 and 6 2/3 of ten
-    assert [epoch_span(thirds, 0, epoch) for epoch in range(4)] == [
-        (0, 3),
-        (3, 6),
-        (6, 10),
-        (10, 13),
-    ]
-    assert [epoch_span(thirds, 1, epoch) for epoch in range(4)] == [
-        (0, 6),
-        (6, 13),
-        (13, 20),
-        (20, 26),
-    ]
-
-
-def test_a_set_alone_is_read_once_an_epoch_whatever_its_weight():
-    for weight in (0.1, 0.7, 1 / 3, 3):
-        assert all(
-            epoch_span([Part(1, 7, weight)], 0, epoch) == (7 * epoch, 7 * epoch + 7)
-            for epoch in range(200)
-        )
-
-
-def test_whole_shares_are_exact():
-    parts = (Part(1, 40, 0.29), Part(1, 60, 0.71))
-    assert int(0.29 * 100) == 28  # in floating point
-    assert all(
-        epoch_span(parts, 0, epoch) == (29 * epoch, 29 * epoch + 29)
-        for epoch in range(200)
-    )
-
-
-def test_turns_are_evenly_spread_by_hand():
-    assert turns([4, 4]).tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
-    assert turns([6, 2]).tolist() == [
-        0,
-        0,
-        1,
-        0,
-        0,
-        0,
-        1,
-        0,
-    ]  # 1/12 3/12, 3/12, 5/12 7/12 9/12, 9/12, 11/12
-    assert turns([1, 3, 2]).tolist() == [1, 2, 0, 1, 2, 1]
-    assert turns([0, 2]).tolist() == [1, 1] and turns([3]).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize("weights", [(0.9, 0.3), (2, 5)])
 def test_documents_come_in_proportion_and_those_of_a_set_equally_often(shards, weights):
-    found = [
+    epochs = [
         documents_of(batches_of(shards, halves(weights), epoch=epoch))
         for epoch in range(4)
     ]
-    counts = [Counter(name for name, _, _ in epoch) for epoch in found]
+    counts = [Counter(name for name, _, _ in documents) for documents in epochs]
     for count in counts:
         assert abs(count[8] - (LARGE + SMALL) * weights[0] / sum(weights)) <= 1
         assert abs(count[9] - (LARGE + SMALL) * weights[1] / sum(weights)) <= 1
     for name, documents in ((8, LARGE), (9, SMALL)):
-        often = Counter(
-            number for epoch in found for own, number, _ in epoch if own == name
-        )
-        assert len(often) == min(documents, sum(count[name] for count in counts))
-        assert (
-            sum(often.values()) == sum(count[name] for count in counts)
-            and max(often.values()) - min(often.values()) <= 1
-        )
-        # Nothing comes again before all have come.
-        first = [number for own, number, _ in found[0] if own == name]
+        numbers = [
+            [number for set_name, number, _ in epoch if set_name == name]
+            for epoch in epochs
+        ]
+        often = Counter(itertools.chain(*numbers))
+        total = sum(count[name] for count in counts)
+        assert len(often) == min(documents, total)
+        assert sum(often.values()) == total
+        assert max(often.values()) - min(often.values()) <= 1
+        # No document comes again before all documents of its set have come.
+        first = numbers[0]
         assert len(set(first)) == min(len(first), documents)
 
 
 def test_sets_are_mixed_throughout_an_epoch(shards):
     # One bucket, so that rows come in the order of the stream.
     limits = LIMITS._replace(max_source_tokens=8)
-    names = [
-        name
-        for name, _, _ in documents_of(
-            batches_of(shards, halves((3, 1)), limits=limits)
-        )
-    ]
+    documents = documents_of(batches_of(shards, halves((3, 1)), limits=limits))
+    names = [name for name, _, _ in documents]
     shares = [
         names[start : start + 230].count(9) / 230 for start in range(0, 1150, 230)
     ]
@@ -326,43 +260,42 @@ def test_batches_hold_the_same_documents_whatever_the_pieces(shards):
 
 
 def test_a_set_that_is_read_very_often(shards):
-    """Its passes are one operation, however many they are."""
+    """The number of its passes does not change the number of operations."""
     mixture = [Part(4, LARGE, 1), Part(2, SMALL, 99)]
     rows = documents_of(batches_of(shards, mixture, epoch=100, shuffle_documents=50))
     often = Counter(number for name, number, _ in rows if name == 9)
-    assert (
-        len(often) == SMALL
-        and set(often.values()) == {7, 8}
-        and 1149 <= len(rows) <= 1151
-    )  # 1138 or 1139 of 150
+    # 1138 or 1139 documents of a set of 150.
+    assert len(often) == SMALL and set(often.values()) == {7, 8}
+    assert 1149 <= len(rows) <= 1151
 
 
 def test_sets_of_different_tokenizers_are_refused(folders):
     infos = [load_dataset(folder) for folder in folders]
     check_mixture(infos, folders)
     check_mixture(infos[:1], folders[:1])
-    other, own = (
-        dataclasses.replace(infos[1], tokenizer_fingerprint="ab" * 32),
-        infos[0].tokenizer_fingerprint,
-    )
-    refused = rf"^{folders[1]} and {folders[0]} cannot be mixed, as their token ids mean different things \(tokenizer abababababab and "
+    first, second = folders
+    other = dataclasses.replace(infos[1], tokenizer_fingerprint="ab" * 32)
+    fingerprint = infos[0].tokenizer_fingerprint[:12]
     with pytest.raises(
         UsageError,
-        match=rf"{refused}{own[:12]}\); prepare {folders[1]} again with --tokenizer {folders[0]}$",
+        match=rf"^{second} and {first} cannot be mixed, "
+        "as their token ids mean different things "
+        rf"\(tokenizer abababababab and {fingerprint}\); "
+        f"prepare {second} again with --tokenizer {first}$",
     ):
         check_mixture([infos[0], other], folders)
-    with pytest.raises(
-        UsageError, match=f"{folders[1]} and {folders[0]} cannot be mixed"
-    ):
-        check_mixture([infos[0], infos[0], other], [folders[0], "between", folders[1]])
+    with pytest.raises(UsageError, match=f"{second} and {first} cannot be mixed"):
+        check_mixture([infos[0], infos[0], other], [first, "between", second])
     two = dataclasses.replace(infos[1], source_tokenizer_fingerprint="cd" * 32)
     with pytest.raises(
         UsageError,
-        match=r"\(source_tokenizer cdcdcdcdcdcd and none\); prepare .* again without --source_tokenizer$",
+        match=r"\(source_tokenizer cdcdcdcdcdcd and none\); "
+        "prepare .* again without --source_tokenizer$",
     ):
         check_mixture([infos[0], two], folders)
     with pytest.raises(
         UsageError,
-        match=r"\(source_tokenizer none and cdcdcdcdcdcd\); prepare b again with --source_tokenizer a$",
+        match=r"\(source_tokenizer none and cdcdcdcdcdcd\); "
+        "prepare b again with --source_tokenizer a$",
     ):
         check_mixture([two, infos[0]], ["a", "b"])

@@ -1,5 +1,5 @@
-"""`precis train` as a command: ended from outside it goes on exactly, it needs no Beam,
-and its refusals have exit codes.
+"""`precis train` as a command: it goes on exactly after a signal, it needs no Beam, and
+its refusals have exit codes.
 """
 
 import signal
@@ -60,10 +60,8 @@ def test_a_command_that_was_ended_goes_on(
     if kind == signal.SIGTERM:
         assert process.returncode == 143
         last = int(checkpoints(tmp_path)[-1].removeprefix("step-"))
-        assert (
-            f"precis train: stopped by SIGTERM at step {last}; the same command goes on from there"
-            in said
-        )
+        message = f"precis train: stopped by SIGTERM at step {last}; "
+        assert message + "the same command goes on from there" in said
         assert len(losses(tmp_path, last)) == last >= 4
     else:
         assert process.returncode == -signal.SIGKILL
@@ -98,8 +96,8 @@ def test_flags_that_contradict_the_records_are_refused(
 ):
     assert main(train_flags(records_folder, tmp_path, max_source_tokens=193)) == 2
     assert (
-        "--max_source_tokens 193 is more than the 192 the records were cut at; prepare them with"
-        in capsys.readouterr().err
+        "--max_source_tokens 193 is more than the 192 the records were cut at; "
+        "prepare them with" in capsys.readouterr().err
     )
     with pytest.raises(
         UsageError,

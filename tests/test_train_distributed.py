@@ -36,9 +36,8 @@ def one_device(records_folder, tmp_path_factory) -> Path:
     return output
 
 
-@pytest.mark.parametrize(
-    "pieces", [3, 4]
-)  # six rows are cut evenly, and filled up with padding
+# Three pieces divide the six rows; for four, rows of padding are added.
+@pytest.mark.parametrize("pieces", [3, 4])
 def test_pieces_change_nothing(records_folder, one_device, tmp_path, pieces):
     run_to_end(
         records_folder,
@@ -54,17 +53,30 @@ def test_pieces_change_nothing(records_folder, one_device, tmp_path, pieces):
 TWO_DEVICES = """
 import sys
 import tensorflow as tf
-tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+(processor,) = tf.config.list_physical_devices("CPU")
+halves = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(processor, halves)
 sys.path.insert(0, "tests")
 from small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
 from precis.model.training.strategy import make_strategy
 records, output = sys.argv[1:]
 assert make_strategy("mirrored").num_replicas_in_sync == 2
-still = network_config(dropout=0.0, **ONE_BUCKET)
-run_to_end(records, output + "/two", network=still, batch_tokens=SIX_ROWS, strategy="mirrored")
-run_to_end(records, output + "/pieces", network=still, batch_tokens=SIX_ROWS, strategy="mirrored", accumulate=3, steps=3)
-settings = {"precision": "mixed_float16", "validation_steps": 3, "validation_documents": 2}
-run_to_end(records, output + "/dropout", strategy="mirrored", steps=3, **settings)
+without_dropout = {
+    "network": network_config(dropout=0.0, **ONE_BUCKET),
+    "batch_tokens": SIX_ROWS,
+    "strategy": "mirrored",
+}
+run_to_end(records, output + "/two", **without_dropout)
+run_to_end(records, output + "/pieces", **without_dropout, accumulate=3, steps=3)
+run_to_end(
+    records,
+    output + "/dropout",
+    strategy="mirrored",
+    steps=3,
+    precision="mixed_float16",
+    validation_steps=3,
+    validation_documents=2,
+)
 """
 
 
@@ -78,7 +90,7 @@ def test_two_devices_change_nothing(records_folder, one_device, tmp_path):
     assert [row["tokens"] for row in reports(tmp_path / "two")] == [
         row["tokens"] for row in reports(one_device)
     ]
-    # With dropout, loss scaling, uneven rests and a validation:
+    # With dropout, loss scaling, incomplete batches and a validation:
     assert np.isfinite(losses(tmp_path / "dropout", 3)).all()
     assert load_bundle(str(tmp_path / "dropout")).network.config == network_config()
 
@@ -122,9 +134,8 @@ def test_two_processes_change_nothing(records_folder, tmp_path):
         **flags,
     )
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-5)
-    assert (
-        "of step" in printed[0][0]
-        and load_bundle(str(tmp_path / "two")).model_id in printed[0][0]
-    )  # the chief wrote the bundle
+    # The chief wrote the bundle.
+    model_id = load_bundle(str(tmp_path / "two")).model_id
+    assert "of step" in printed[0][0] and model_id in printed[0][0]
     assert checkpoints(tmp_path / "two")[-1] == "step-00000012"
     assert len(list((tmp_path / "two/training/tensorboard").iterdir())) == 1

@@ -2,13 +2,15 @@
 learn.
 """
 
+import dataclasses
+
 import pytest
 from small_training import (
     VOCABULARY,
     assert_same_training,
     losses,
-    make_trainer,
     network_config,
+    prepare_training,
     run_to_end,
     stop_at,
 )
@@ -51,8 +53,10 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_stopped_training_ends_as_an_undisturbed_one(records_folder, tmp_path, name):
     run_to_end(records_folder, tmp_path / "one", network=NETWORKS[name])
-    trainer = make_trainer(records_folder, tmp_path / "two", network=NETWORKS[name])
-    stop_at(trainer, 6)
+    training = prepare_training(
+        records_folder, tmp_path / "two", network=NETWORKS[name]
+    )
+    stop_at(training, 6)
     run_to_end(records_folder, tmp_path / "two", network=NETWORKS[name])
     assert_same_training(tmp_path / "one", tmp_path / "two")
 
@@ -61,8 +65,6 @@ def test_a_stopped_training_ends_as_an_undisturbed_one(records_folder, tmp_path,
 @pytest.mark.parametrize("name", NETWORKS)
 def test_pieces_change_no_loss(records_folder, tmp_path, name):
     """Without dropout, whose masks differ."""
-    import dataclasses
-
     network = dataclasses.replace(NETWORKS[name], dropout=0.0)
     for pieces in (1, 3):
         run_to_end(
@@ -79,8 +81,8 @@ def test_pieces_change_no_loss(records_folder, tmp_path, name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_learns(records_folder, tmp_path, name):
-    """A pass is about ten steps, and its batches are of different length: only passes
-    can be compared.
+    """A pass is about ten steps of batches of different lengths, so that only whole
+    passes can be compared.
     """
     run_to_end(
         records_folder,
@@ -90,5 +92,5 @@ def test_every_network_learns(records_folder, tmp_path, name):
         learning_rate=0.01,
         warmup_steps=10,
     )
-    found = losses(tmp_path, 30)
-    assert sum(found[-10:]) < sum(found[:10]) - 2.5
+    steps = losses(tmp_path, 30)
+    assert sum(steps[-10:]) < sum(steps[:10]) - 2.5

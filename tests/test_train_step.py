@@ -1,4 +1,4 @@
-"""One step: the gradient of the mean loss, in however many pieces, clipped."""
+"""One step: the gradient of the mean loss, in any number of pieces, clipped."""
 
 import keras
 import numpy as np
@@ -7,35 +7,59 @@ import tensorflow as tf
 from small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
+from precis.model.network.config import StackConfig
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
 
 
-def sgd_step(*, clip_norm: float, accumulate: int = 1):
-    """All weights' change in a step of plain gradient descent, the mean loss's gradient
-    by an independent route, and the report.
-    """
-    network = build_network(network_config(dropout=0.0), seed=3)
+def make_batch(*, source_pad_id: int = 0) -> dict[str, tf.Tensor]:
+    """Four rows, of which one source and two targets are padded."""
     generator = np.random.default_rng(5)
-    source, target = (
-        generator.integers(4, VOCABULARY, (4, 20)),
-        generator.integers(4, VOCABULARY, (4, 9)),
-    )
-    source[1, 12:], target[1, 5:], target[2, 8:] = 0, 0, 0
-    batch = {
+    source = generator.integers(4, VOCABULARY, (4, 20))
+    target = generator.integers(4, VOCABULARY, (4, 9))
+    source[1, 12:] = source_pad_id
+    target[1, 5:] = 0
+    target[2, 8:] = 0
+    rows = {
         "source": source,
         "target": target[:, :-1],
         "expected": target[:, 1:],
         "shard": np.zeros(4),
     }
-    batch = {name: tf.constant(rows, tf.int32) for name, rows in batch.items()}
+    return {name: tf.constant(values, tf.int32) for name, values in rows.items()}
+
+
+def make_step(network, batch, *, source_pad_id: int = 0, **settings):
+    """A step of plain gradient descent with the learning rate 1."""
+    optimizer = keras.optimizers.SGD(1.0)
+    optimizer.build(network.trainable_variables)
+    spec = {
+        name: tf.TensorSpec([None, *rows.shape[1:]], tf.int32)
+        for name, rows in batch.items()
+    }
+    return make_train_step(
+        network,
+        optimizer,
+        make_strategy("one"),
+        training=training_config(**settings),
+        source_pad_id=source_pad_id,
+        target_pad_id=0,
+        batch_spec=spec,
+    )
+
+
+def sgd_step(*, clip_norm: float, accumulate: int = 1):
+    """The change of all weights in a step of plain gradient descent, the gradient of
+    the mean loss by an independent route, and the report.
+    """
+    network = build_network(network_config(dropout=0.0), seed=3)
+    batch = make_batch()
     with tf.GradientTape() as tape:
         log_probs = tf.nn.log_softmax(
             network(batch["source"], batch["target"], training=True)
         )
-        loss = -tf.gather(
-            log_probs, batch["expected"], batch_dims=2
-        ) * 0.8 - 0.2 * tf.reduce_mean(log_probs, -1)
+        right = tf.gather(log_probs, batch["expected"], batch_dims=2)
+        loss = -right * 0.8 - 0.2 * tf.reduce_mean(log_probs, -1)
         loss = tf.reduce_mean(tf.boolean_mask(loss, batch["expected"] != 0))
     gradients = [
         tf.convert_to_tensor(part).numpy()
@@ -44,29 +68,18 @@ def sgd_step(*, clip_norm: float, accumulate: int = 1):
         )
     ]
     before = network.get_weights()
-    optimizer = keras.optimizers.SGD(1.0)
-    optimizer.build(network.trainable_variables)
-    training = training_config(
-        label_smoothing=0.2, clip_norm=clip_norm, accumulate=accumulate
-    )
-    spec = {
-        name: tf.TensorSpec([None, *rows.shape[1:]], tf.int32)
-        for name, rows in batch.items()
-    }
-    step = make_train_step(
+    step = make_step(
         network,
-        optimizer,
-        make_strategy("one"),
-        training=training,
-        pad_id=0,
-        batch_spec=spec,
+        batch,
+        label_smoothing=0.2,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
     )
     report = {name: float(value) for name, value in step(batch)._asdict().items()}
     assert report["loss"] == pytest.approx(float(loss), rel=1e-5)
-    assert (
-        report["tokens"]
-        == (batch["source"].numpy() != 0).sum() + (batch["expected"].numpy() != 0).sum()
-    )
+    source_tokens = (batch["source"].numpy() != 0).sum()
+    target_tokens = (batch["expected"].numpy() != 0).sum()
+    assert report["tokens"] == source_tokens + target_tokens
     changes = [
         new - old for new, old in zip(network.get_weights(), before, strict=True)
     ]
@@ -88,10 +101,8 @@ def test_a_step_follows_the_gradient_of_the_mean_loss(accumulate):
 
 def test_a_gradient_over_the_clip_is_scaled_down_to_it():
     changes, gradients, report = sgd_step(clip_norm=0.25)
-    assert (
-        report["gradient_norm"] == pytest.approx(norm_of(gradients), rel=1e-4)
-        and report["gradient_norm"] > 0.5
-    )
+    assert report["gradient_norm"] == pytest.approx(norm_of(gradients), rel=1e-4)
+    assert report["gradient_norm"] > 0.5
     assert norm_of(changes) == pytest.approx(0.25, rel=1e-4)
     for change, gradient in zip(changes, gradients, strict=True):
         np.testing.assert_allclose(
@@ -99,3 +110,22 @@ def test_a_gradient_over_the_clip_is_scaled_down_to_it():
         )
     changes, gradients, _ = sgd_step(clip_norm=50.0)
     assert norm_of(changes) == pytest.approx(norm_of(gradients), rel=1e-4)
+
+
+def test_sources_and_targets_are_counted_without_their_own_padding():
+    """20 + 12 + 20 + 20 source tokens and 8 + 4 + 7 + 8 target tokens, one id of each
+    being the padding of the other.
+    """
+    decoder = StackConfig(
+        vocabulary_size=VOCABULARY, pad_id=0, width=16, heads=2, feed_forward=32
+    )
+    network = build_network(
+        network_config(
+            pad_id=9, decoder_stack=decoder, shared_embedding=False, pointer=False
+        )
+    )
+    batch = make_batch(source_pad_id=9)
+    batch["source"] = tf.tensor_scatter_nd_update(batch["source"], [[0, 3]], [0])
+    batch["expected"] = tf.tensor_scatter_nd_update(batch["expected"], [[0, 3]], [9])
+    step = make_step(network, batch, source_pad_id=9)
+    assert float(step(batch).tokens) == 72 + 27

@@ -1,32 +1,25 @@
-"""Batches: every record once, in an order fixed by seed and epoch, in the shapes asked
-for; damaged shards refused.
+"""Batches: every record once, in an order fixed by seed and epoch, and in the shapes of
+the limits.
 """
 
-import dataclasses
-import uuid
-from pathlib import Path
-
-import fsspec
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.errors import DataError, UsageError
 from precis.model.records.dataset import load_dataset
-from precis.model.training.input_batches import (
-    Limits,
+from precis.model.training.batch_shapes import (
+    BatchLimits,
     SpecialIds,
     bucket_rows,
-    check_shards,
-    distributed_batches,
-    epoch_batches,
     length_buckets,
 )
+from precis.model.training.input_batches import distributed_batches, epoch_batches
+from precis.model.training.shards import check_shards
 from precis.model.training.strategy import make_strategy
 
 STAGING = "nothing is copied here"
-IDS = SpecialIds(pad=0, start=2, end=3)
-LIMITS = Limits(
+IDS = SpecialIds(target_pad=0, start=2, end=3, source_pad=0)
+LIMITS = BatchLimits(
     max_source_tokens=192,
     max_target_tokens=48,
     batch_tokens=1500,
@@ -78,8 +71,9 @@ def batches_of(
 
 
 def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Source, target and shard number of each row that is no padding, in order; the
-    framing of the targets is checked and taken off.
+    """Source, target and shard number of each row that is not padding, in order.
+
+    The start and end tokens of the targets are checked and removed.
     """
     rows = []
     for batch in batches:
@@ -93,12 +87,15 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
             if shard == -1:
                 assert not source.any() and not target.any() and not expected.any()
                 continue
-            target, expected = target[target != IDS.pad], expected[expected != IDS.pad]
+            target, expected = (
+                target[target != IDS.target_pad],
+                expected[expected != IDS.target_pad],
+            )
             assert target[0] == IDS.start and expected[-1] == IDS.end
             assert target[1:].tolist() == expected[:-1].tolist()
             rows.append(
                 (
-                    tuple(source[source != IDS.pad].tolist()),
+                    tuple(source[source != IDS.target_pad].tolist()),
                     tuple(target[1:].tolist()),
                     int(shard),
                 )
@@ -172,7 +169,7 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
     heights: dict[int, list[int]] = {}
     for batch in batches_of(shards):
         height, width = batch["source"].shape
-        longest_target = int((batch["target"] != IDS.pad).sum(axis=1).max())
+        longest_target = int((batch["target"] != IDS.target_pad).sum(axis=1).max())
         assert (
             batch["target"].shape
             == batch["expected"].shape
@@ -180,15 +177,14 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
         )
         assert height * (width + batch["target"].shape[1]) <= LIMITS.batch_tokens
         shorter = max([bucket for bucket in buckets if bucket < width], default=0)
-        lengths = (batch["source"] != IDS.pad).sum(axis=1)
+        lengths = (batch["source"] != IDS.target_pad).sum(axis=1)
         assert width in buckets and ((lengths > shorter) & (lengths <= width)).all()
         heights.setdefault(width, []).append(height)
     assert len(heights) > 4
-    for bucket, found in heights.items():
+    for bucket, bucket_heights in heights.items():
         full = 1500 // (bucket + 49)
-        assert (
-            all(height == full for height in found[:-1]) and 1 <= found[-1] <= full
-        )  # only the last is a rest
+        *complete, last = bucket_heights
+        assert all(height == full for height in complete) and 1 <= last <= full
 
 
 def test_length_buckets():
@@ -203,9 +199,8 @@ def test_length_buckets():
     [(51, 1, 15), (51, 4, 15), (51, 16, 15), (5000, 1, 1), (5000, 3, 1)],
 )
 def test_rows_of_a_batch(bucket, pieces, rows):
-    assert (
-        bucket_rows(bucket, LIMITS._replace(pieces=pieces)) == rows
-    )  # 1500 // (51 + 48 + 1) = 15
+    # 1500 // (51 + 48 + 1) = 15
+    assert bucket_rows(bucket, LIMITS._replace(pieces=pieces)) == rows
 
 
 @pytest.mark.parametrize("pieces", [3, 8])
@@ -213,17 +208,8 @@ def test_batches_hold_the_same_documents_whatever_the_pieces(shards, pieces):
     def documents(limits):
         batches = batches_of(shards, limits=limits)
         assert all(batch["source"].shape[0] % limits.pieces == 0 for batch in batches)
-        return [
-            sorted(
-                map(
-                    tuple,
-                    np.asarray(batch["source"])[
-                        np.asarray(batch["shard"]) >= 0
-                    ].tolist(),
-                )
-            )
-            for batch in batches
-        ]
+        sources = [batch["source"][batch["shard"] >= 0].tolist() for batch in batches]
+        return [sorted(rows) for rows in sources]
 
     assert documents(LIMITS._replace(pieces=pieces)) == documents(LIMITS)
 
@@ -236,9 +222,9 @@ def test_fixed_shapes_are_one_shape_a_bucket(shards, records):
         shapes.setdefault(batch["source"].shape[1], set()).add(
             (batch["source"].shape[0], batch["target"].shape)
         )
-    for bucket, found in shapes.items():
+    for bucket, bucket_shapes in shapes.items():
         height = -(-(1500 // (bucket + 49)) // 2) * 2
-        assert found == {(height, (height, 49))}
+        assert bucket_shapes == {(height, (height, 49))}
 
 
 def test_long_sequences_are_cut(shards, records):
@@ -249,22 +235,18 @@ def test_long_sequences_are_cut(shards, records):
         (source[:24], target[:13], shard) for source, target, shard in records
     )
     assert {batch["source"].shape[1] for batch in batches} == {24}
-    assert {batch["target"].shape[1] for batch in batches} == {
-        14
-    }  # no wider than the network's positions
+    # No wider than the positions of the network.
+    assert {batch["target"].shape[1] for batch in batches} == {14}
 
 
 def test_special_tokens_that_end_a_source_stay_when_it_is_cut(shards, records):
-    found = rows_of(
-        batches_of(
-            shards, limits=LIMITS._replace(max_source_tokens=24, source_end_tokens=2)
-        )
-    )
-    assert sorted(found) == sorted(
+    limits = LIMITS._replace(max_source_tokens=24, source_end_tokens=2)
+    rows = rows_of(batches_of(shards, limits=limits))
+    assert sorted(rows) == sorted(
         (source if len(source) <= 24 else source[:22] + source[-2:], *rest)
         for source, *rest in records
     )
-    assert any(len(source) < 24 for source, _, _ in found)
+    assert any(len(source) < 24 for source, _, _ in rows)
 
 
 def test_sources_are_filled_up_with_an_id_of_their_own(shards, records):
@@ -286,64 +268,3 @@ def test_sources_are_filled_up_with_an_id_of_their_own(shards, records):
         )
         padding += int((other["shard"] == -1).sum())
     assert padding > 0  # whole rows are filled up too
-
-
-def test_an_unknown_split_is_refused(records_folder):
-    with pytest.raises(
-        UsageError,
-        match="there is no split 'test' in these records; they have train, validation",
-    ):
-        check_shards(
-            records_folder, load_dataset(records_folder), "test", staging=STAGING
-        )
-
-
-def test_a_split_without_records_is_refused(records_folder):
-    info = load_dataset(records_folder)
-    empty = dataclasses.replace(info, splits={**info.splits, "train": ()})
-    with pytest.raises(
-        DataError, match="the split 'train' holds no records; prepare a larger corpus"
-    ):
-        check_shards(records_folder, empty, "train", staging=STAGING)
-
-
-def test_a_missing_shard_is_refused(copy_records, tmp_path):
-    folder = copy_records(tmp_path / "records")
-    (Path(folder) / "train-00001-of-00003.tfrecord").unlink()
-    with pytest.raises(
-        DataError,
-        match=r"train-00001-of-00003.tfrecord: the shard is missing; run the same `precis prepare`",
-    ):
-        check_shards(folder, load_dataset(folder), "train", staging=STAGING)
-
-
-def test_a_damaged_shard_is_refused(copy_records, tmp_path):
-    folder = copy_records(tmp_path / "records")
-    shard = Path(folder) / "train-00002-of-00003.tfrecord"
-    content = bytearray(shard.read_bytes())
-    content[200] ^= 1
-    shard.write_bytes(content)
-    with pytest.raises(
-        DataError,
-        match=r"train-00002-of-00003.tfrecord: the checksum differs from dataset.json's",
-    ):
-        check_shards(folder, load_dataset(folder), "train", staging=STAGING)
-    assert check_shards(
-        folder, load_dataset(folder), "validation", staging=STAGING
-    ) == [f"{folder}/validation-00000-of-00001.tfrecord"]
-
-
-def test_shards_on_an_object_store_are_copied_here(records_folder, records, tmp_path):
-    folder = f"memory://bucket-{uuid.uuid4().hex}/records"
-    remote = fsspec.filesystem("memory")
-    remote.put(records_folder, folder, recursive=True)
-    staging = tmp_path / "one" / "of several"
-    paths = check_shards(folder, load_dataset(folder), "train", staging=str(staging))
-    assert len(paths) == 3 and all(Path(path).parent == staging for path in paths)
-    assert sorted(rows_of(batches_of(paths))) == sorted(records)
-    remote.pipe(f"{folder}/train-00000-of-00003.tfrecord", b"damaged")
-    with pytest.raises(
-        DataError,
-        match=rf"{folder}/train-00000-of-00003.tfrecord: the checksum differs",
-    ):
-        check_shards(folder, load_dataset(folder), "train", staging=str(tmp_path))

@@ -1,12 +1,12 @@
-"""Tests of where a training begins: a bundle's network, a trained encoder, word
-vectors; and which parts learn how fast.
+"""The first weights of a training: those of a bundle, a trained encoder, word vectors;
+and the learning rate of the encoder.
 """
 
 import dataclasses
 
 import numpy as np
 import pytest
-from small_training import make_trainer, network_config, run_to_end, training_config
+from small_training import network_config, prepare_training
 
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
@@ -15,11 +15,12 @@ from precis.model.network.build import build_encoder, build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
 from precis.model.tokenization.folder import Tokenizers, load_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.training.export import export_network
 from precis.model.training.initialization import (
-    Start,
+    InitialWeights,
     initialise,
-    start_from_bundle,
-    start_with_encoder,
+    weights_of_bundle,
+    weights_of_encoder,
     with_word_vectors,
 )
 from tests.plain_network import scramble
@@ -84,28 +85,27 @@ def encoder_bundle(tokenizers, tmp_path_factory) -> str:
 
 
 def test_a_network_begins_with_the_weights_of_its_bundle(trained, tokenizers):
-    config, start = start_from_bundle(
+    config, initial = weights_of_bundle(
         trained, tokenizers, dropout=0.3, max_source_tokens=40, max_target_tokens=48
     )
     assert config == network_config(
         positions="learned", dropout=0.3, max_source_tokens=40
     )
     network = build_network(config, seed=1)
-    assert initialise(network, start, tokenizers.source) == {
+    assert initialise(network, initial, tokenizers.source) == {
         "init_from": load_bundle(trained).model_id
     }
     before, after = values(load_bundle(trained).network), values(network)
     assert after["source_input/positions"].shape == (40, 16)
     before["source_input/positions"] = before["source_input/positions"][:40]
-    assert before.keys() == after.keys() and all(
-        (before[path] == after[path]).all() for path in before
-    )
+    assert before.keys() == after.keys()
+    assert all((before[path] == after[path]).all() for path in before)
 
 
 def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
-    config, start = start_from_bundle(trained, tokenizers, coverage=True)
+    config, initial = weights_of_bundle(trained, tokenizers, coverage=True)
     network = build_network(config)
-    initialise(network, start, tokenizers.source)
+    initialise(network, initial, tokenizers.source)
     (added,) = values(network).keys() - values(load_bundle(trained).network).keys()
     assert added == "pointer/coverage_weight" and values(network)[added] == 0.0
     source = np.array([[7, 8, 9]], "int32")
@@ -116,17 +116,21 @@ def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
 
 def test_another_vocabulary_is_refused(trained):
     other = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    words = r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' \(\w{12}, 6 pieces\); prepare the records with --tokenizer"
+    words = (
+        r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' "
+        r"\(\w{12}, 6 pieces\); prepare the records with --tokenizer"
+    )
     with pytest.raises(UsageError, match=words):
-        start_from_bundle(trained, Tokenizers(other, other))
+        weights_of_bundle(trained, Tokenizers(other, other))
 
 
 def test_more_positions_than_were_learned_are_refused(trained, tokenizers):
     with pytest.raises(
         UsageError,
-        match="--max_source_tokens 193 is more than the 192 positions that .* has learned; set it to 192",
+        match="--max_source_tokens 193 is more than the 192 positions "
+        "that .* has learned; set it to 192",
     ):
-        start_from_bundle(trained, tokenizers, max_source_tokens=193)
+        weights_of_bundle(trained, tokenizers, max_source_tokens=193)
 
 
 def test_coverage_needs_a_pointer(tokenizers, tmp_path):
@@ -138,34 +142,32 @@ def test_coverage_needs_a_pointer(tokenizers, tmp_path):
     )
     with pytest.raises(
         UsageError,
-        match="coverage is what the pointer has read so far, so it needs one; leave --no-pointer or --coverage out",
+        match="coverage is what the pointer has read so far, so it needs one; "
+        "leave --no-pointer or --coverage out",
     ):
-        start_from_bundle(str(tmp_path), tokenizers, coverage=True)
+        weights_of_bundle(str(tmp_path), tokenizers, coverage=True)
 
 
 def test_a_training_goes_on_from_a_bundle(
     records_folder, tokenizers, trained, tmp_path
 ):
-    config, start = start_from_bundle(trained, tokenizers)
-    trainer = make_trainer(
-        records_folder, tmp_path / "one", network=config, start=start, steps=2
+    config, initial = weights_of_bundle(trained, tokenizers)
+    training = prepare_training(
+        records_folder, tmp_path / "one", network=config, initial=initial, steps=2
     )
-    first = values(trainer.network)
-    assert (
-        first["embedding/table"]
-        == values(load_bundle(trained).network)["embedding/table"]
-    ).all()
-    trainer.run(lambda: False)
-    trainer.export()
+    table = values(training.state.network)["embedding/table"]
+    assert (table == values(load_bundle(trained).network)["embedding/table"]).all()
+    training.run()
+    export_network(training.setup, training.state)
     assert load_bundle(str(tmp_path / "one")).model_id != load_bundle(trained).model_id
     assert open_bundle(str(tmp_path / "one")).config == config
-    # Another beginning is another training.
-    other = dataclasses.replace(start, identity={"init_from": "0" * 16})
+    # A training that began with other weights is another training.
+    other = dataclasses.replace(initial, identity={"init_from": "0" * 16})
     with pytest.raises(
         UsageError, match="belongs to a training with other records or settings"
     ):
-        make_trainer(
-            records_folder, tmp_path / "one", network=config, start=other, steps=2
+        prepare_training(
+            records_folder, tmp_path / "one", network=config, initial=other, steps=2
         )
 
 
@@ -180,7 +182,7 @@ def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
         heads=2,
         feed_forward=10,
     )
-    config, start = start_with_encoder(
+    config, initial = weights_of_encoder(
         encoder_bundle,
         tokenizers,
         decoder,
@@ -200,15 +202,13 @@ def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
     )
     assert not config.pointer and not config.shared_embedding
     network = build_network(config)
-    assert initialise(network, start, tokenizers.source).keys() == {"encoder"}
-    own = values(network)
-    for path, value in start.weights.items():
-        assert (own[path] == value[: len(own[path])]).all(), path
-    assert (
-        own["source_input/positions"].shape == (50, 12)
-        and own["target_embedding/table"].shape[1] == 8
-    )
-    assert {path.split("/")[0] for path in start.weights} == {
+    assert initialise(network, initial, tokenizers.source).keys() == {"encoder"}
+    weights = values(network)
+    for path, value in initial.weights.items():
+        assert (weights[path] == value[: len(weights[path])]).all(), path
+    assert weights["source_input/positions"].shape == (50, 12)
+    assert weights["target_embedding/table"].shape[1] == 8
+    assert {path.split("/")[0] for path in initial.weights} == {
         "embedding",
         "source_input",
         "encoder_0",
@@ -220,7 +220,7 @@ def test_a_longer_source_than_the_encoder_reads_is_cut(encoder_bundle, tokenizer
     decoder = StackConfig(
         vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10
     )
-    config, _ = start_with_encoder(
+    config, _ = weights_of_encoder(
         encoder_bundle, tokenizers, decoder, max_source_tokens=500, decoder_layers=1
     )
     assert config.max_source_tokens == 64
@@ -232,13 +232,13 @@ def test_sources_of_another_tokenizer_are_refused(encoder_bundle, tokenizers):
         vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10
     )
     with pytest.raises(UsageError, match="prepare the records with --source_tokenizer"):
-        start_with_encoder(
+        weights_of_encoder(
             encoder_bundle, other, decoder, max_source_tokens=50, decoder_layers=1
         )
 
 
-def moved(before, after):
-    """How far each weight moved at most."""
+def largest_changes(before, after):
+    """The largest change in each weight, by path."""
     return {path: np.abs(after[path] - before[path]).max() for path in before}
 
 
@@ -254,8 +254,8 @@ def moved(before, after):
 def test_the_encoder_learns_at_its_own_rate(
     records_folder, tokenizers, encoder_bundle, tmp_path, rates
 ):
-    """The first step of Adam moves a weight by the rate, whatever its gradient: up to
-    epsilon.
+    """The first step of Adam changes a number by the learning rate, whatever its
+    gradient, up to epsilon.
     """
     decoder = StackConfig(
         vocabulary_size=tokenizers.target.vocabulary_size,
@@ -264,7 +264,7 @@ def test_the_encoder_learns_at_its_own_rate(
         heads=2,
         feed_forward=10,
     )
-    config, start = start_with_encoder(
+    config, initial = weights_of_encoder(
         encoder_bundle,
         tokenizers,
         decoder,
@@ -279,12 +279,13 @@ def test_the_encoder_learns_at_its_own_rate(
         "clip_norm": 0.0,
         **rates,
     }
-    trainer = make_trainer(
-        records_folder, tmp_path, network=config, start=start, **settings
+    training = prepare_training(
+        records_folder, tmp_path, network=config, initial=initial, **settings
     )
-    before = values(trainer.network)
-    trainer.run(lambda: False)
-    distance = moved(before, values(trainer.network))
+    network = training.state.network
+    before = values(network)
+    training.run()
+    distance = largest_changes(before, values(network))
     expected = {
         "encoder_learning_rate": 1e-5,
         "encoder_warmup_steps": 1e-5,
@@ -316,9 +317,10 @@ def test_a_network_without_an_encoder_has_none_to_freeze(
     )
     with pytest.raises(
         UsageError,
-        match="--freeze_encoder is about an encoder, and this network has none of its own; leave it out",
+        match="--freeze_encoder is about an encoder, and this network has none of its "
+        "own; leave it out",
     ):
-        make_trainer(records_folder, tmp_path, network=config, freeze_encoder=True)
+        prepare_training(records_folder, tmp_path, network=config, freeze_encoder=True)
 
 
 # --word_vectors
@@ -327,149 +329,37 @@ def test_a_network_without_an_encoder_has_none_to_freeze(
 def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
     words = [word for word in tokenizers.source.words if word]
     path = tmp_path / "vectors.txt"
-    path.write_text(
-        f"2 16\n{words[5]} {' '.join(map(str, range(16)))}\nnowhere {' '.join(['1'] * 16)}\n"
-    )
-    start = with_word_vectors(Start(), str(path))
+    vector = " ".join(map(str, range(16)))
+    other = " ".join(["1"] * 16)
+    path.write_text(f"2 16\n{words[5]} {vector}\nnowhere {other}\n")
+    initial = with_word_vectors(InitialWeights(), str(path))
     network = build_network(network_config())
     before = values(network)["embedding/table"]
-    facts = initialise(network, start, tokenizers.source)
+    facts = initialise(network, initial, tokenizers.source)
     after = values(network)["embedding/table"]
     (row,) = np.flatnonzero((before != after).any(axis=1))
     assert tokenizers.source.words[row] == words[5]
     np.testing.assert_allclose(after[row] / after[row, 1], range(16), rtol=1e-5)
     share = f"1 of {len(words)} words have a vector"
-    assert (
-        facts["word_vectors_found"].startswith(share)
-        and len(facts["word_vectors"]) == 64
-    )
+    assert facts["word_vectors_found"].startswith(share)
+    assert len(facts["word_vectors"]) == 64
     assert f"word vectors: {share}" in capsys.readouterr().err
 
 
-def test_word_vectors_of_nowhere_are_refused(tmp_path):
+def test_a_missing_file_of_word_vectors_is_refused(tmp_path):
     with pytest.raises(
         UsageError,
-        match="--word_vectors .*none.txt: there is no such file; name one in Word2Vec's text or binary format",
+        match="--word_vectors .*none.txt: there is no such file; "
+        "name one in Word2Vec's text or binary format",
     ):
-        with_word_vectors(Start(), str(tmp_path / "none.txt"))
+        with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))
 
 
-def test_word_vectors_do_not_replace_what_a_bundle_brings(
+def test_word_vectors_do_not_replace_the_embeddings_of_a_bundle(
     tokenizers, trained, tmp_path
 ):
-    _, start = start_from_bundle(trained, tokenizers)
+    _, initial = weights_of_bundle(trained, tokenizers)
     with pytest.raises(
         UsageError, match="a bundle brings its own; leave one of the two out"
     ):
-        with_word_vectors(start, str(tmp_path))
-
-
-# Averages, epochs, patience
-
-
-def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path):
-    from safetensors.numpy import load_file
-
-    result = run_to_end(
-        records_folder, tmp_path, average_checkpoints=2, keep_checkpoints=3
-    )
-    assert result.step == 12
-    states = [
-        load_file(tmp_path / f"training/checkpoints/step-{step:08d}/state.safetensors")
-        for step in (8, 12)
-    ]
-    by_path = [
-        {
-            name.split("/", 2)[2]: value
-            for name, value in state.items()
-            if "/transformer/" in name
-        }
-        for state in states
-    ]
-    own = values(load_bundle(str(tmp_path)).network)
-    assert own.keys() <= by_path[0].keys()
-    for path, value in own.items():
-        np.testing.assert_allclose(
-            value,
-            (by_path[0][path].astype("float64") + by_path[1][path]) / 2,
-            rtol=1e-6,
-            err_msg=path,
-        )
-    assert not (own["embedding/table"] == by_path[1]["embedding/table"]).all()
-
-
-def test_a_mean_is_validated(records_folder, tmp_path, capsys):
-    settings = {
-        "average_checkpoints": 2,
-        "validation_steps": 6,
-        "validation_documents": 4,
-        "checkpoint_steps": 6,
-    }
-    result = run_to_end(records_folder, tmp_path, **settings)
-    assert "mean of the last 2 checkpoints: validation loss" in capsys.readouterr().err
-    assert result.validation["loss"] > 0
-
-
-def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_path):
-    trainer = make_trainer(records_folder, tmp_path, epochs=2, checkpoint_steps=10_000)
-    trainer.run(lambda: False)
-    assert (trainer.position.epoch, trainer.position.batch) == (2, 0)
-    steps = trainer.position.step
-    kept = sorted(
-        path.name for path in (tmp_path / "training" / "checkpoints").iterdir()
-    )
-    assert len(kept) == 2 and kept[1] == f"step-{steps:08d}" and steps % 2 == 0
-    again = make_trainer(records_folder, tmp_path, epochs=2, checkpoint_steps=10_000)
-    again.run(lambda: False)
-    assert again.position.step == steps
-
-
-def test_a_training_ends_when_validation_finds_nothing_better(
-    records_folder, tmp_path, monkeypatch
-):
-    from precis.model.training.validation import Validation, Validator
-
-    scores = iter([0.2, 0.5, 0.4, 0.5, 0.1, 0.9])
-    monkeypatch.setattr(
-        Validator,
-        "__call__",
-        lambda self: Validation(1.0, 0.5, {"rouge2": next(scores)}),
-    )
-    settings = {
-        "validation_steps": 2,
-        "patience": 2,
-        "steps": 12,
-        "checkpoint_steps": 2,
-    }
-    trainer = make_trainer(records_folder, tmp_path, **settings)
-    trainer.run(lambda: False)
-    assert (trainer.position.step, trainer.position.best_step) == (8, 4)
-    again = make_trainer(records_folder, tmp_path, **settings)
-    again.run(lambda: False)
-    assert again.position.step == 8 and again.export().step == 4
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (
-            {"average_checkpoints": 4},
-            "--average_checkpoints 4 needs as many; set --keep_checkpoints 4",
-        ),
-        (
-            {"patience": 1},
-            "--patience counts validations, and --validation_steps 0 makes none",
-        ),
-        (
-            {"freeze_encoder": True, "encoder_learning_rate": 0.1},
-            "--freeze_encoder leaves the encoder as it is, so it has no rate",
-        ),
-        (
-            {"coverage_weight": -1.0},
-            "--coverage_weight must not be negative, but is -1.0",
-        ),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(settings, words):
-    with pytest.raises(UsageError, match=words):
-        training_config(**settings)
+        with_word_vectors(initial, str(tmp_path))

@@ -1,22 +1,16 @@
-"""Word vectors: every format gives the same numbers, damage is refused by name, and the
-rows of a table are those of its tokens.
+"""Files of word vectors: every format gives the same numbers, and a damaged file is
+refused by name.
 """
 
 import gzip
-import json
 import tracemalloc
 
 import numpy as np
 import pytest
-from small_checkpoint import SETTINGS, write_tokenizer
-from small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.checkpoint_files import read_tokenizer
-from precis.model.tokenization.imported import ImportedTokenizer
-from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.model.training import word_vectors
-from precis.model.training.word_vectors import initial_table, read_vectors, read_width
+from precis.model.training.word_vectors import read_vectors, read_width
 
 # The second number of `rain` is four bytes that are spaces and line breaks.
 ODD = float(np.frombuffer(b" \n \n", "<f4")[0])
@@ -67,17 +61,22 @@ def write(folder, content: bytes) -> str:
     return str(path)
 
 
+def lists_of(path, wanted) -> dict[str, list]:
+    """The vectors of words, as lists."""
+    vectors = read_vectors(path, wanted).vectors
+    return {word: vector.tolist() for word, vector in vectors.items()}
+
+
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_the_same_vectors(name, compress, tmp_path):
     path = write(tmp_path, compress(FORMATS[name]))
-    width, found = read_vectors(path, WANTED)
-    assert width == read_width(path) == 3 and found.keys() == {"he", "rain", "über"}
-    for word, vector in found.items():
-        assert (
-            vector.dtype == "float32"
-            and vector.tolist() == np.array(ROWS[word], "float32").tolist()
-        )
+    width, vectors = read_vectors(path, WANTED)
+    assert width == read_width(path) == 3
+    assert vectors.keys() == {"he", "rain", "über"}
+    for word, vector in vectors.items():
+        assert vector.dtype == "float32"
+        assert vector.tolist() == np.array(ROWS[word], "float32").tolist()
 
 
 def test_words_across_the_blocks_that_are_read(tmp_path, monkeypatch):
@@ -88,10 +87,10 @@ def test_words_across_the_blocks_that_are_read(tmp_path, monkeypatch):
     }
     path = write(tmp_path, binary(rows, width=20))
     monkeypatch.setattr(word_vectors, "_BLOCK", 64)
-    found = read_vectors(path, rows).found
-    assert list(found) == list(rows)
+    vectors = read_vectors(path, rows).vectors
+    assert list(vectors) == list(rows)
     np.testing.assert_array_equal(
-        np.stack(list(found.values())), np.array(list(rows.values()), "float32")
+        np.stack(list(vectors.values())), np.array(list(rows.values()), "float32")
     )
 
 
@@ -105,19 +104,16 @@ def test_a_file_is_not_held_in_memory(is_binary, tmp_path):
         + b"".join(b"w%d %s\n" % (place, row) for place in range(15_000)),
     )
     tracemalloc.start()
-    found = read_vectors(path, {"w0", "w14999"}).found
+    vectors = read_vectors(path, {"w0", "w14999"}).vectors
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [vector.tolist() for vector in found.values()] == [numbers.tolist()] * 2
+    assert [vector.tolist() for vector in vectors.values()] == [numbers.tolist()] * 2
     assert peak < 4_000_000 < 6_000_000 < (tmp_path / "vectors").stat().st_size
 
 
 def test_the_first_vector_of_a_word_counts(tmp_path):
     path = write(tmp_path, b"3 2\nhe 1 2\nhe 3 4\nit 5 6\n")
-    assert {
-        word: vector.tolist()
-        for word, vector in read_vectors(path, ["he", "it"]).found.items()
-    } == {"he": [1, 2], "it": [5, 6]}
+    assert lists_of(path, ["he", "it"]) == {"he": [1, 2], "it": [5, 6]}
 
 
 BROKEN = [
@@ -129,10 +125,7 @@ BROKEN = [
 @pytest.mark.parametrize("content", BROKEN)
 def test_a_word_that_is_not_utf_8_is_passed_over(content, tmp_path):
     path = write(tmp_path, content)
-    assert {
-        word: vector.tolist()
-        for word, vector in read_vectors(path, ["he", "h\xe9", "\ufffd"]).found.items()
-    } == {"he": [4, 5, 6]}
+    assert lists_of(path, ["he", "h\xe9", "\ufffd"]) == {"he": [4, 5, 6]}
 
 
 @pytest.mark.parametrize("first", [b"he 1 2 3", b". . . 1 2 3"])
@@ -140,8 +133,7 @@ def test_words_with_spaces(first, tmp_path):
     path = write(
         tmp_path, first + b"\nsee name@domain.com 4 5 6\n1999 7 8 9\n. 0.5 .5 5.\n"
     )
-    found = read_vectors(path, ["see name@domain.com", "1999", ".", "see"]).found
-    assert {word: vector.tolist() for word, vector in found.items()} == {
+    assert lists_of(path, ["see name@domain.com", "1999", ".", "see"]) == {
         "see name@domain.com": [4, 5, 6],
         "1999": [7, 8, 9],
         ".": [0.5, 0.5, 5],
@@ -150,10 +142,7 @@ def test_words_with_spaces(first, tmp_path):
 
 def test_a_number_as_the_first_word_without_a_header(tmp_path):
     path = write(tmp_path, b"7 1 2 3\nhe 4 5 6\n")
-    assert (
-        read_vectors(path, ["7"]).found["7"].tolist() == [1, 2, 3]
-        and read_width(path) == 3
-    )
+    assert lists_of(path, ["7"]) == {"7": [1, 2, 3]} and read_width(path) == 3
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
@@ -161,78 +150,91 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         for read in (lambda path: read_vectors(path, ["he"]), read_width):
             with pytest.raises(
                 UsageError,
-                match=rf"^{path}: there is no such file of word vectors; name one that was downloaded",
+                match=rf"^{path}: there is no such file of word vectors; "
+                "name one that was downloaded",
             ):
                 read(str(path))
 
 
-OTHER = "it begins neither with two whole numbers nor with a word and its numbers; take a file of word vectors"
-LACKING = "the 5 words of 3 numbers that its header says; download it again"
-SQUEEZED = gzip.compress(binary(), mtime=0)
+UNKNOWN_FORMAT = (
+    "it begins neither with two whole numbers nor with a word and its numbers; "
+    "take a file of word vectors"
+)
+TOO_SHORT = "the 5 words of 3 numbers that its header says; download it again"
+COMPRESSED = gzip.compress(binary(), mtime=0)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", OTHER),
-        (b"He paid.\n", OTHER),
-        (b"\x80\x04\x95 pickled", OTHER),
-        (b"he 1 2 x 3\n", OTHER),
+        (b"", UNKNOWN_FORMAT),
+        (b"He paid.\n", UNKNOWN_FORMAT),
+        (b"\x80\x04\x95 pickled", UNKNOWN_FORMAT),
+        (b"he 1 2 x 3\n", UNKNOWN_FORMAT),
         (
             b"he 1 2 3\nit 1 2\n",
-            "line 2 has 2 numbers, and the first has 3; download it again, or correct it",
+            "line 2 has 2 numbers, and the first has 3; "
+            "download it again, or correct it",
         ),
         (
             b"2 3\nit 1 2 3\n\nhe 1 2 3 4\n",
-            "line 4 has 4 numbers, and the header says 3; download it again, or correct it",
+            "line 4 has 4 numbers, and the header says 3; "
+            "download it again, or correct it",
         ),
         (
             b"2 4\nit 1 2 3\nhe 1 2 3\n",
-            "line 2 has 3 numbers, and the header says 4; download it again, or correct it",
+            "line 2 has 3 numbers, and the header says 4; "
+            "download it again, or correct it",
         ),
         (
             b"3 2\nit 1 2\nhe 1 2\n",
-            "it holds 2 words, and its header says 3; download it again, or correct the header",
+            "it holds 2 words, and its header says 3; "
+            "download it again, or correct the header",
         ),
         (
             b"1 2\nit 1 2\nhe 1 2\n",
-            "it holds 2 words, and its header says 1; download it again, or correct the header",
+            "it holds 2 words, and its header says 1; "
+            "download it again, or correct the header",
         ),
         (
             b"it 1 2\nhe 1 1,5\n",
-            r"line 2: could not convert .*1,5.*; download it again, or correct the line",
+            "line 2: could not convert .*1,5.*; download it again, or correct the line",
         ),
         (
             b"it 1 2\nhe 1 nan\n",
-            "the vector of 'he' is not finite; remove the word from the file, or take another",
+            "the vector of 'he' is not finite; "
+            "remove the word from the file, or take another",
         ),
         (b"it 1 2\nhe 1 1e39\n", "the vector of 'he' is not finite; remove"),
         (
             binary({**ROWS, "he": [1, float("inf"), 2]}),
             "the vector of 'he' is not finite; remove",
         ),
-        (binary()[:-2], rf"it ends in word 5 of {LACKING}"),
-        (binary()[:15], rf"it ends in word 1 of {LACKING}"),
+        (binary()[:-2], rf"it ends in word 5 of {TOO_SHORT}"),
+        (binary()[:15], rf"it ends in word 1 of {TOO_SHORT}"),
         (
             binary(count=6),
-            "it ends in word 6 of the 6 words of 3 numbers that its header says; download it again",
+            "it ends in word 6 of the 6 words of 3 numbers that its header says; "
+            "download it again",
         ),
         (
             binary(count=4),
-            "more follows behind the 4 words of 3 numbers that its header says; download it again",
+            "more follows behind the 4 words of 3 numbers that its header says; "
+            "download it again",
         ),
         (binary(end=b"", count=4), "more follows behind the 4 words"),
         (
             binary(width=300),
-            "it ends in word 1 of the 5 words of 300 numbers that its header says; download it again",
+            "it ends in word 1 of the 5 words of 300 numbers that its header says; "
+            "download it again",
         ),
-        (SQUEEZED[:-20], r"its compression is damaged \(.*\); download it again"),
+        (COMPRESSED[:-20], r"its compression is damaged \(.*\); download it again"),
         (
-            SQUEEZED[:10] + b"\xff" * 20 + SQUEEZED[30:],
+            COMPRESSED[:10] + b"\xff" * 20 + COMPRESSED[30:],
             r"its compression is damaged \(.*\); download it again",
         ),
         (
-            SQUEEZED[:-8] + bytes(8),
+            COMPRESSED[:-8] + bytes(8),
             r"its compression is damaged \(.*\); download it again",
         ),
     ],
@@ -243,180 +245,6 @@ def test_a_damaged_file_is_refused(content, message, tmp_path):
         read_vectors(path, ["he"])
 
 
-def test_what_is_not_wanted_need_not_be_finite(tmp_path):
-    assert read_vectors(write(tmp_path, b"it 1 nan\nhe 1 2\n"), ["he"]).found[
-        "he"
-    ].tolist() == [1, 2]
-
-
-VOCABULARY = [
-    *RESERVED_TOKENS,
-    "▁",
-    "▁␤",
-    "▁He",
-    "▁It",
-    "##m",
-    "##he",
-    "4",
-    ",",
-    "▁Rain",
-    "▁[PAD]",
-    "▁##a",
-]
-
-
-def test_the_words_of_our_tokens():
-    words = Tokenizer(VOCABULARY).words
-    assert words == (
-        *[None] * 6,
-        "He",
-        "It",
-        None,
-        None,
-        "4",
-        ",",
-        "Rain",
-        "[PAD]",
-        "##a",
-    )
-
-
-def test_rows_are_replaced_by_the_vectors_of_their_tokens(tmp_path):
-    rows = {
-        "he": [1, 2],
-        "He": [3, 0],
-        "it": [0, 1],
-        "m": [9, 9],
-        "4": [1, -1],
-        "RAIN": [9, 9],
-        ",,": [9, 9],
-        "[PAD]": [1, 0],
-    }
-    path = write(
-        tmp_path, "".join(f"{word} {x} {y}\n" for word, (x, y) in rows.items()).encode()
-    )
-    table = np.full((len(VOCABULARY), 2), 0.5, "float32")
-    table[0] = [0.0, 1.0]
-    made, found, of = initial_table(table, Tokenizer(VOCABULARY), path)
-    # The rows found are (3, 0), (0, 1), (1, -1), (1, 0): a mean square of 13 / 8. That
-    # of the table is 8 / 30.
-    places = [VOCABULARY.index(piece) for piece in ("▁He", "▁It", "4", "▁[PAD]")]
-    factor = np.sqrt(8 / 30) / np.sqrt(13 / 8)
-    np.testing.assert_allclose(
-        made[places], factor * np.array([[3, 0], [0, 1], [1, -1], [1, 0]]), rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        np.sqrt(np.mean(made[places] ** 2)), np.sqrt(np.mean(table**2)), rtol=1e-6
-    )
-    others = [place for place in range(len(VOCABULARY)) if place not in places]
-    np.testing.assert_array_equal(made[others], table[others])
-    assert (
-        made.dtype == "float32"
-        and (found, of) == (4, 7)
-        and table[places].tolist() == [[0.5, 0.5]] * 4
-    )
-
-
-def test_vectors_of_another_width_are_refused_before_they_are_read(tmp_path):
-    path = write(tmp_path, b"9 3\nhe 1 2 3\n")  # cut off, but that comes later
-    with pytest.raises(
-        UsageError,
-        match=rf"^{path}: its vectors have 3 numbers, and the embedding has 2; train with --width 3",
-    ):
-        initial_table(
-            np.ones((len(VOCABULARY), 2), "float32"), Tokenizer(VOCABULARY), path
-        )
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            b"il 1 2\n",
-            "none of the 7 words of the tokenizer is in it; take vectors of the corpus's language",
-        ),
-        (
-            b"he 0 0\nit 0 0\n",
-            "the vectors of all 2 words found are zero; take another file",
-        ),
-    ],
-)
-def test_a_file_that_says_nothing_of_the_tokens_is_refused(content, message, tmp_path):
-    path = write(tmp_path, content)
-    with pytest.raises(DataError, match=rf"^{path}: {message}"):
-        initial_table(
-            np.ones((len(VOCABULARY), 2), "float32"), Tokenizer(VOCABULARY), path
-        )
-
-
-def test_the_words_of_word_pieces(tmp_path):
-    tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
-    expected = [None if piece.startswith(("##", "[")) else piece for piece in PIECES]
-    assert list(tokenizer.words) == expected and expected.count(None) == 5 + 6
-
-
-def test_the_words_of_a_byte_level_vocabulary(tmp_path):
-    write_tokenizer(tmp_path, as_definition=False)
-    vocabulary = json.loads((tmp_path / "vocab.json").read_text())
-    # Spelt in bytes: a word of two letters beyond ASCII, half a letter, two spaces, a
-    # line break.
-    for piece in ("ĠÃ¼Ã¼", "ĠÃ¼Ã", "ĠĠ", "Ġ!!", "Ġrain"):
-        vocabulary.setdefault(piece, len(vocabulary))
-    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
-    tokenizer = read_tokenizer(str(tmp_path), {**SETTINGS, "vocab_size": 310})
-    words = {piece: tokenizer.words[token] for piece, token in vocabulary.items()}
-    assert {
-        piece: words[piece]
-        for piece in (
-            "ĠÃ¼Ã¼",
-            "ĠÃ¼Ã",
-            "ĠĠ",
-            "Ġ!!",
-            "Ġ",
-            "Ċ",
-            ",",
-            "a",
-            "Ã",
-            "<s>",
-            "</s>",
-            "<pad>",
-        )
-    } == {
-        **{
-            "ĠÃ¼Ã¼": "üü",
-            "ĠÃ¼Ã": None,
-            "ĠĠ": None,
-            "Ġ!!": "!!",
-            "Ġ": None,
-            "Ċ": None,
-            ",": ",",
-            "a": None,
-            "Ã": None,
-        },
-        **{"<s>": None, "</s>": None, "<pad>": None},
-    }
-    assert (
-        words["Ġrain"] == "rain" and len(tokenizer.words) == tokenizer.vocabulary_size
-    )
-
-
-def test_rows_of_an_imported_vocabulary(tmp_path):
-    from tokenizers import Tokenizer as Definition
-    from tokenizers import decoders, models, pre_tokenizers
-
-    pieces = ["<unk>", "▁", "▁rain", "rain", "▁It", ".", "▁▁", "▁(", "é"]
-    definition = Definition(
-        models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0)
-    )
-    definition.pre_tokenizer, definition.decoder = (
-        pre_tokenizers.Metaspace(),
-        decoders.Metaspace(),
-    )
-    definition.add_special_tokens(["<unk>"])
-    tokenizer = ImportedTokenizer(definition.to_str())
-    assert tokenizer.words == (None, None, "rain", None, "It", ".", None, "(", None)
-    path = write(tmp_path, "rain 3 4\nit 0 0\né 9 9\n".encode())
-    made, found, of = initial_table(np.ones((10, 2), "float32"), tokenizer, path)
-    # The mean square of (3, 4) and (0, 0) is 25 / 4, that of the table 1.
-    np.testing.assert_allclose(made[[2, 4]], [[1.2, 1.6], [0, 0]], rtol=1e-6)
-    assert (found, of) == (2, 4) and (made[[0, 1, 3, 5, 6, 7, 8, 9]] == 1).all()
+def test_vectors_that_are_not_wanted_need_not_be_finite(tmp_path):
+    path = write(tmp_path, b"it 1 nan\nhe 1 2\n")
+    assert lists_of(path, ["he"]) == {"he": [1, 2]}

@@ -1,5 +1,5 @@
-"""Where a training begins: with random weights, with those of a bundle, or with a
-trained encoder below a new decoder.
+"""The first weights of a network: random ones, those of a bundle, or a trained encoder
+below a new decoder; and word vectors for new embeddings.
 """
 
 import dataclasses
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Start:
-    """What a training begins with.
+class InitialWeights:
+    """The first weights of a network, and what else a bundle brings.
 
     Attributes:
-      weights: initial values by path, without the network's name; the others are
-          random.
-      word_vectors: a file of vectors for the embeddings of tokens that are words, or
-          nothing.
-      special, decoding: those of an imported network that is trained on.
-      identity: what the weights came from, for the fingerprint and the manifest.
+      weights: values by path, without the network's name; all other weights are random.
+      word_vectors: a file of vectors for the embeddings of tokens that are words; empty
+          for none.
+      special: the special tokens of an imported network that is trained on.
+      decoding: the search settings of an imported network that is trained on.
+      identity: where the weights come from, for the fingerprint and the manifest.
     """
 
     weights: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
@@ -47,19 +47,19 @@ class Start:
     identity: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def start_from_bundle(
+def weights_of_bundle(
     folder: str, tokenizers: Tokenizers, **changes: Any
-) -> tuple[NetworkConfig, Start]:
-    """Goes on with the network of a bundle.
+) -> tuple[NetworkConfig, InitialWeights]:
+    """The network of a bundle and its weights, to be trained on.
 
     Args:
       folder: the bundle.
       tokenizers: the records'.
-      **changes: fields of the network's configuration that are to be others.
+      **changes: new values of fields of the network's configuration.
 
     Raises:
-      UsageError: no bundle of a network that writes, another vocabulary, a change that
-          the network does not allow.
+      UsageError: the folder holds no network that writes summaries, its vocabulary is
+          not the records', or the network does not allow a change.
       DataError: a damaged bundle.
     """
     contents = open_bundle(folder)
@@ -80,41 +80,41 @@ def start_from_bundle(
         and getattr(contents.config, "positions", "relative") == "learned"
     ):
         raise UsageError(
-            f"--max_source_tokens {changes['max_source_tokens']} is more than the {known} positions that {folder} has learned; "
-            f"set it to {known}"
+            f"--max_source_tokens {changes['max_source_tokens']} is more than the "
+            f"{known} positions that {folder} has learned; set it to {known}"
         )
     config: NetworkConfig = dataclasses.replace(contents.config, **changes)
-    own = read_decoding(folder)
-    own.pop("task_prefix", None)
-    decoding = SearchConfig(**own) if contents.special else None
-    weights = _without_network(open_weights(folder))
-    return config, Start(
-        weights=weights,
+    search_settings = read_decoding(folder)
+    search_settings.pop("task_prefix", None)
+    decoding = SearchConfig(**search_settings) if contents.special else None
+    return config, InitialWeights(
+        weights=_without_network_name(open_weights(folder)),
         special=contents.special,
         decoding=decoding,
         identity={"init_from": contents.model_id},
     )
 
 
-def start_with_encoder(
+def weights_of_encoder(
     folder: str,
     tokenizers: Tokenizers,
     decoder: StackConfig,
     *,
     max_source_tokens: int,
     **settings: Any,
-) -> tuple[TransformerConfig, Start]:
-    """Puts a new decoder on a trained encoder (Liu and Lapata 2019, section 3.3).
+) -> tuple[TransformerConfig, InitialWeights]:
+    """A network of a trained encoder and a new decoder (Liu and Lapata 2019, section
+    3.3), and the weights of the encoder.
 
     Args:
       folder: bundle of an encoder, or of a network that has one.
       tokenizers: the records'.
       decoder: the shape of the decoder's blocks.
-      max_source_tokens: what the encoder is to read, at most what it can.
+      max_source_tokens: the longest source, which the encoder may limit further.
       **settings: the other fields of `TransformerConfig`.
 
     Raises:
-      UsageError: no such bundle, or sources that were cut by another tokenizer.
+      UsageError: no such bundle, or the sources were encoded with another tokenizer.
       DataError: a damaged bundle.
     """
     encoder = open_encoder(folder)
@@ -135,38 +135,45 @@ def start_with_encoder(
         pointer=False,
         **settings,
     )
-    return config, Start(
-        weights=_without_network(encoder.weights),
+    return config, InitialWeights(
+        weights=_without_network_name(encoder.weights),
         identity={"encoder": encoder.model_id},
     )
 
 
-def with_word_vectors(start: Start, path: str) -> Start:
-    """The same with embeddings that begin as word vectors.
+def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
+    """The same weights, but word vectors as the first embeddings.
 
     Raises:
-      UsageError: the file is not there, or the embeddings have their values already.
+      UsageError: there is no such file, or a bundle brings the embeddings.
     """
-    if start.identity:
+    if initial.identity:
         raise UsageError(
-            "--word_vectors starts embeddings that are new, and a bundle brings its own; leave one of the two out"
+            "--word_vectors starts embeddings that are new, "
+            "and a bundle brings its own; leave one of the two out"
         )
     if not files.exists(path):
         raise UsageError(
-            f"--word_vectors {path}: there is no such file; name one in Word2Vec's text or binary format"
+            f"--word_vectors {path}: there is no such file; "
+            "name one in Word2Vec's text or binary format"
         )
     return dataclasses.replace(
-        start, word_vectors=path, identity={"word_vectors": files.sha256_file(path)}
+        initial, word_vectors=path, identity={"word_vectors": files.sha256_file(path)}
     )
 
 
 def initialise(
-    network: "Generator", start: Start, tokenizer: AnyTokenizer
+    network: "Generator", initial: InitialWeights, tokenizer: AnyTokenizer
 ) -> dict[str, Any]:
     """Gives a new network its first weights.
 
+    Args:
+      network: the network, with random weights.
+      initial: the weights that replace random ones.
+      tokenizer: of the sources, for word vectors.
+
     Returns:
-      What the manifest says of it.
+      Where the weights came from, for the manifest.
 
     Raises:
       UsageError: word vectors of another width.
@@ -174,35 +181,52 @@ def initialise(
     """
     for weight in network.weights:
         path = weight.path.split("/", 1)[1]
-        if path in start.weights:
-            value = start.weights[path]
-            # Of learned positions a shorter network takes the first.
-            weight.assign(
-                value[: weight.shape[0]] if path.endswith("/positions") else value
-            )
-    facts: dict[str, Any] = dict(start.identity)
-    if start.word_vectors:
+        if path not in initial.weights:
+            continue
+        value = initial.weights[path]
+        if path.endswith("/positions"):
+            # A network for shorter sources takes the first of the learned positions.
+            value = value[: weight.shape[0]]
+        weight.assign(value)
+    facts: dict[str, Any] = dict(initial.identity)
+    if initial.word_vectors:
         from precis.model.training.word_vectors import initial_table
 
-        table, found, of = initial_table(
-            network.embedding.table.numpy(), tokenizer, start.word_vectors
+        random_table = network.embedding.table.numpy()
+        initialised = initial_table(random_table, tokenizer, initial.word_vectors)
+        network.embedding.table.assign(initialised.table)
+        replaced = initialised.replaced_words
+        words = initialised.words
+        share = (
+            f"{replaced:,} of {words:,} words have a vector ({replaced / words:.1%})"
         )
-        network.embedding.table.assign(table)
-        share = f"{found:,} of {of:,} words have a vector ({found / of:.1%})"
         print(f"word vectors: {share}", file=sys.stderr)
         facts["word_vectors_found"] = share
     return facts
 
 
-def _without_network(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _without_network_name(
+    weights: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """The weights by their path below the network: `transformer/a/b` becomes `a/b`."""
     return {path.split("/", 1)[1]: value for path, value in weights.items()}
 
 
 def _check_vocabulary(
-    folder: str, own: AnyTokenizer, records: AnyTokenizer, *, flag: str
+    folder: str, tokenizer: AnyTokenizer, records: AnyTokenizer, *, flag: str
 ) -> None:
-    if own.fingerprint != records.fingerprint:
+    """Refuses records that were encoded with another tokenizer than a bundle's.
+
+    Args:
+      folder: the bundle.
+      tokenizer: the bundle's.
+      records: the records'.
+      flag: of `precis prepare`, which sets that tokenizer.
+    """
+    if tokenizer.fingerprint != records.fingerprint:
         raise UsageError(
-            f"{folder}: its vocabulary ({flag} {own.fingerprint[:12]}, {own.vocabulary_size} pieces) is not the records' "
-            f"({records.fingerprint[:12]}, {records.vocabulary_size} pieces); prepare the records with --{flag} {folder}"
+            f"{folder}: its vocabulary ({flag} {tokenizer.fingerprint[:12]}, "
+            f"{tokenizer.vocabulary_size} pieces) is not the records' "
+            f"({records.fingerprint[:12]}, {records.vocabulary_size} pieces); "
+            f"prepare the records with --{flag} {folder}"
         )

@@ -7,19 +7,18 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.records.dataset import DatasetInfo, load_dataset
 from precis.model.tokenization.folder import Tokenizers, load_tokenizers
-from precis.model.training.input_batches import check_shards
 from precis.model.training.mixture import Part, check_mixture
+from precis.model.training.shards import check_shards
 
 
 class RecordSets(NamedTuple):
-    """Record sets whose token ids mean the same; the first is the one that is validated
-    on.
+    """Record sets whose token ids mean the same. Validation uses the first set.
 
     Attributes:
-      folders: what `precis prepare` wrote.
-      infos: what each says of itself.
-      weights: the proportions of their documents.
-      tokenizers: of all of them.
+      folders: where `precis prepare` wrote each set.
+      infos: the description in the `dataset.json` of each set.
+      weights: the proportions of the sets' documents in a mixture.
+      tokenizers: the tokenizers that all sets share.
     """
 
     folders: tuple[str, ...]
@@ -29,21 +28,19 @@ class RecordSets(NamedTuple):
 
     @property
     def task_prefixes(self) -> tuple[str, ...]:
-        """What stands before the articles of each set, each text once."""
+        """The texts before the articles of the sets, each text once."""
         return tuple(dict.fromkeys(info.task_prefix for info in self.infos))
 
     @property
     def identity(self) -> Any:
-        """What a training with them depends on."""
-        first, *others = (info.fingerprint for info in self.infos)
-        return (
-            {"sets": [first, *others], "weights": list(self.weights)}
-            if others
-            else first
-        )
+        """The fingerprint of the set, or of all sets with their weights; as JSON."""
+        fingerprints = [info.fingerprint for info in self.infos]
+        if len(fingerprints) == 1:
+            return fingerprints[0]
+        return {"sets": fingerprints, "weights": list(self.weights)}
 
     def parts(self) -> list[Part]:
-        """The sets as `epoch_batches` mixes them; none where there is one."""
+        """The sets as parts of a mixture for `epoch_batches`; none for a single set."""
         if len(self.infos) == 1:
             return []
         pairs = zip(self.infos, self.weights, strict=True)
@@ -56,14 +53,12 @@ class RecordSets(NamedTuple):
         """The local paths of all training shards, checked; the arguments and errors are
         those of `check_shards`.
         """
-        pairs = enumerate(zip(self.folders, self.infos, strict=True))
-        return [
-            path
-            for number, (folder, info) in pairs
-            for path in check_shards(
-                folder, info, "train", staging=files.join(staging, str(number))
-            )
-        ]
+        paths = []
+        sets = zip(self.folders, self.infos, strict=True)
+        for number, (folder, info) in enumerate(sets):
+            copies = files.join(staging, str(number))
+            paths += check_shards(folder, info, "train", staging=copies)
+        return paths
 
     def limit(self, name: str) -> int:
         """The least of the sets' `max_source_tokens` or `max_target_tokens`."""
@@ -74,9 +69,9 @@ def open_records(folders: Sequence[str], weights: Sequence[float] = ()) -> Recor
     """Opens record sets that are trained on together.
 
     Args:
-      folders: what `precis prepare` wrote.
-      weights: the proportions of their documents; without them, each set counts by its
-          size.
+      folders: the outputs of `precis prepare`.
+      weights: the proportions of their documents; by default, the number of training
+          documents of each set.
 
     Raises:
       UsageError: a folder holds no records, or the sets cannot be mixed.
@@ -87,9 +82,13 @@ def open_records(folders: Sequence[str], weights: Sequence[float] = ()) -> Recor
     if weights and (len(weights) != len(folders) or min(weights) <= 0):
         listed = ", ".join(f"{weight:g}" for weight in weights)
         raise UsageError(
-            f"--mixture gives each of the {len(folders)} record sets a number above 0, not {listed}; {folders[0]} is the first"
+            f"--mixture gives each of the {len(folders)} record sets a number above 0, "
+            f"not {listed}; {folders[0]} is the first"
         )
-    own = weights or [max(info.records("train"), 1) for info in infos]
+    sizes = [max(info.records("train"), 1) for info in infos]
     return RecordSets(
-        tuple(folders), tuple(infos), tuple(own), load_tokenizers(folders[0])
+        folders=tuple(folders),
+        infos=tuple(infos),
+        weights=tuple(weights or sizes),
+        tokenizers=load_tokenizers(folders[0]),
     )

@@ -1,5 +1,5 @@
-"""One optimizer step, compiled, on however many replicas: the result is that of one
-device with the whole batch.
+"""One compiled optimizer step. Its result does not depend on the number of replicas: it
+is that of one device with the whole batch.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,15 @@ from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
 
 
 class StepReport(NamedTuple):
-    """What one step reports, float32 scalars over the whole batch.
+    """The figures of one step, float32 scalars over the whole batch.
 
     Attributes:
       loss: mean smoothed loss of a target token.
-      accuracy: share of target tokens that were the most likely one.
-      tokens: source and target tokens read, padding not counted.
-      gradient_norm: before clipping.
-      learning_rate: the rate this step was made with.
+      accuracy: share of the target tokens to which the network gave the highest
+          probability.
+      tokens: source and target tokens, without padding.
+      gradient_norm: the global norm before clipping.
+      learning_rate: the rate of this step.
     """
 
     loss: Any
@@ -37,7 +38,8 @@ def make_train_step(
     strategy: tf.distribute.Strategy,
     *,
     training: TrainingConfig,
-    pad_id: int,
+    source_pad_id: int,
+    target_pad_id: int,
     batch_spec: Any,
 ) -> Callable[[Any], StepReport]:
     """A compiled function from a distributed batch to a report; it updates the network
@@ -46,6 +48,15 @@ def make_train_step(
     Gradients are summed over pieces and replicas, divided by the number of target
     tokens in the whole batch, and only then clipped, so that neither the number of
     devices nor the number of pieces changes the step.
+
+    Args:
+      network: the network, with the optimizer built for its trainable weights.
+      optimizer: as Keras makes it; it may scale the loss.
+      strategy: the devices.
+      training: smoothing, coverage weight, pieces and clipping.
+      source_pad_id: fills sources up.
+      target_pad_id: fills targets up.
+      batch_spec: the types and shapes of a distributed batch.
     """
 
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
@@ -57,14 +68,16 @@ def make_train_step(
             sums = smoothed_cross_entropy(
                 prediction,
                 batch["expected"],
-                pad_id=pad_id,
+                pad_id=target_pad_id,
                 smoothing=training.label_smoothing,
             )
             if prediction.coverage_loss is not None:
-                again = masked_sum(
-                    prediction.coverage_loss, batch["expected"], pad_id=pad_id
+                coverage_loss = masked_sum(
+                    prediction.coverage_loss, batch["expected"], pad_id=target_pad_id
                 )
-                sums = sums._replace(loss=sums.loss + training.coverage_weight * again)
+                sums = sums._replace(
+                    loss=sums.loss + training.coverage_weight * coverage_loss
+                )
             scaled = optimizer.scale_loss(sums.loss)
         gradients = tape.gradient(
             scaled, [weight.value for weight in network.trainable_variables]
@@ -72,20 +85,21 @@ def make_train_step(
         return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
 
     def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
-        gradients, sums = (
-            piece_sums(batch)
-            if training.accumulate == 1
-            else _over_pieces(piece_sums, batch, training.accumulate, network)
-        )
-        read = tf.math.count_nonzero(
-            tf.not_equal(batch["source"], pad_id), dtype=tf.float32
+        if training.accumulate == 1:
+            gradients, sums = piece_sums(batch)
+        else:
+            gradients, sums = _sum_over_pieces(
+                piece_sums, batch, training.accumulate, network
+            )
+        source_tokens = tf.math.count_nonzero(
+            tf.not_equal(batch["source"], source_pad_id), dtype=tf.float32
         )
         context = tf.distribute.get_replica_context()
-        loss, correct, tokens, read = context.all_reduce(
-            tf.distribute.ReduceOp.SUM, [*sums, read]
+        loss, correct, target_tokens, source_tokens = context.all_reduce(
+            tf.distribute.ReduceOp.SUM, [*sums, source_tokens]
         )
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        gradients = [gradient / tokens for gradient in gradients]
+        gradients = [gradient / target_tokens for gradient in gradients]
         scale = tf.convert_to_tensor(optimizer.scale_loss(1.0))
         norm = tf.linalg.global_norm(gradients)
         if training.clip_norm:
@@ -93,11 +107,15 @@ def make_train_step(
                 gradients, training.clip_norm * scale, use_norm=norm
             )
         rate = tf.convert_to_tensor(optimizer.learning_rate)
-        # Keras sums over the replicas what already is a sum over them.
+        # Keras sums the gradients over the replicas once more.
         shares = [gradient / strategy.num_replicas_in_sync for gradient in gradients]
         optimizer.apply_gradients(zip(shares, network.trainable_variables, strict=True))
         return StepReport(
-            loss / tokens, correct / tokens, read + tokens, norm / scale, rate
+            loss=loss / target_tokens,
+            accuracy=correct / target_tokens,
+            tokens=source_tokens + target_tokens,
+            gradient_norm=norm / scale,
+            learning_rate=rate,
         )
 
     @tf.function(input_signature=[batch_spec], autograph=False)
@@ -110,13 +128,18 @@ def make_train_step(
     return train_step
 
 
-def _over_pieces(
-    piece_sums: Any, batch: dict[str, tf.Tensor], pieces: int, network: Generator
+def _sum_over_pieces(
+    piece_sums: Callable[[dict[str, tf.Tensor]], tuple[list[tf.Tensor], Sums]],
+    batch: dict[str, tf.Tensor],
+    pieces: int,
+    network: Generator,
 ) -> tuple[list[tf.Tensor], Sums]:
-    """The sums of all pieces of a batch, worked one after the other, so that only one
-    piece's activations are in memory.
+    """The gradients and sums of all pieces of a batch.
+
+    The pieces are worked one after the other, so that only the activations of one piece
+    are in memory.
     """
-    cut = {
+    rows_of_pieces = {
         name: tf.reshape(
             rows,
             tf.concat([[pieces, tf.shape(rows)[0] // pieces], tf.shape(rows)[1:]], 0),
@@ -128,24 +151,23 @@ def _over_pieces(
         piece: tf.Tensor, gradients: list[tf.Tensor], sums: Sums
     ) -> tuple[tf.Tensor, list[tf.Tensor], Sums]:
         more_gradients, more_sums = piece_sums(
-            {name: rows[piece] for name, rows in cut.items()}
+            {name: rows[piece] for name, rows in rows_of_pieces.items()}
         )
-        total = [
+        total_gradients = [
             gradient + more
             for gradient, more in zip(gradients, more_gradients, strict=True)
         ]
-        return (
-            piece + 1,
-            total,
-            Sums(*(sum_ + more for sum_, more in zip(sums, more_sums, strict=True))),
+        total_sums = Sums(
+            *(total + more for total, more in zip(sums, more_sums, strict=True))
         )
+        return piece + 1, total_gradients, total_sums
 
-    nothing = [tf.zeros(weight.shape) for weight in network.trainable_variables]
+    zero_gradients = [tf.zeros(weight.shape) for weight in network.trainable_variables]
     zero = tf.constant(0.0)
     _, gradients, sums = tf.while_loop(
         lambda piece, *_: piece < pieces,
         add,
-        (tf.constant(0), nothing, Sums(zero, zero, zero)),
+        (tf.constant(0), zero_gradients, Sums(zero, zero, zero)),
         parallel_iterations=1,
     )
     return gradients, sums

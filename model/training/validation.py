@@ -1,5 +1,5 @@
-"""How good a network in training is: the loss and the ROUGE of its summaries on
-held-out documents.
+"""Validation of a network in training: its loss and the ROUGE scores of its summaries
+on held-out documents.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,19 @@ import tensorflow as tf
 from precis.model import rouge
 from precis.model.inference.summarizer import Summarizer
 from precis.model.records.example import feature_spec
-from precis.model.training.input_batches import Limits, SpecialIds, epoch_batches
+from precis.model.training.batch_shapes import BatchLimits, SpecialIds
+from precis.model.training.input_batches import epoch_batches
 from precis.model.training.loss import Sums, smoothed_cross_entropy
 
 
 class Validation(NamedTuple):
-    """Figures of one validation: mean loss a token without smoothing, share of tokens
-    right, F1 scores from 0 to 1.
+    """The figures of one validation.
+
+    Attributes:
+      loss: mean loss of a target token, without smoothing.
+      accuracy: share of the target tokens to which the network gave the highest
+          probability.
+      rouge: mean F1 score from 0 to 1 of each kind of ROUGE.
     """
 
     loss: float
@@ -36,8 +42,9 @@ class Validation(NamedTuple):
 
 
 class Validator:
-    """Scores a network on the first documents of a split; reads them once and compiles
-    once.
+    """Scores a network on the first documents of a split.
+
+    The documents are read once, and the loss is compiled once.
     """
 
     def __init__(
@@ -45,7 +52,7 @@ class Validator:
         shards: Sequence[str],
         *,
         documents: int,
-        limits: Limits,
+        limits: BatchLimits,
         ids: SpecialIds,
         summarizer: Summarizer,
     ) -> None:
@@ -66,7 +73,8 @@ class Validator:
             shuffle_documents=0,
             take=documents,
         )
-        self._ids, self._summarizer = ids, summarizer
+        self._ids = ids
+        self._summarizer = summarizer
         self._sums = tf.function(
             self._loss_sums, reduce_retracing=True, autograph=False
         )
@@ -83,9 +91,9 @@ class Validator:
         ]
         scores = rouge.scores(self._references, summaries)
         return Validation(
-            loss / tokens,
-            correct / tokens,
-            {name: float(np.mean(values)) for name, values in scores.items()},
+            loss=loss / tokens,
+            accuracy=correct / tokens,
+            rouge={name: float(np.mean(values)) for name, values in scores.items()},
         )
 
     def _loss_sums(self, batch: dict[str, tf.Tensor]) -> Sums:
@@ -93,5 +101,5 @@ class Validator:
             batch["source"], batch["target"]
         )
         return smoothed_cross_entropy(
-            prediction, batch["expected"], pad_id=self._ids.pad, smoothing=0.0
+            prediction, batch["expected"], pad_id=self._ids.target_pad, smoothing=0.0
         )

@@ -1,12 +1,14 @@
-"""Pre-trained word vectors, as word2vec (Mikolov et al. 2013), GloVe and fastText write
-them: the rows an embedding table begins with.
+"""Pre-trained word vectors, in the formats of word2vec (Mikolov et al. 2013), GloVe and
+fastText: the first rows of an embedding table.
 
 A file of any size is read through once, and only the vectors of the wanted words are
-kept. Which format a file has is seen in its content:
+kept. The format of a file is recognised from its content:
 
-    3000000 300                    the header of word2vec: how many words, of how many numbers; GloVe writes none
+    3000000 300                    the header of word2vec: the number of words, and of
+                                   the numbers of a vector; GloVe writes no header
     in 0.0703 0.0869 ... -0.0123   text: a word and its numbers, one word a line
-    in.^6....                      binary: a word, a space, its numbers as little-endian float32, and perhaps a line break
+    in.^6....                      binary: a word, a space, its numbers as little-endian
+                                   float32, and perhaps a line break
 """
 
 import contextlib
@@ -28,38 +30,42 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(rb"(\d+)[ \t]+([1-9]\d*)\s*")
 _GZIP = b"\x1f\x8b"
-_BLOCK = 1 << 20  # bytes that are read at once, and more than any line or word has
+_BLOCK = 1 << 20  # bytes read at a time; no line and no word is longer
 
 
 class Vectors(NamedTuple):
-    """What a file says of some words.
+    """The vectors of some words.
 
     Attributes:
-      width: the numbers of a vector.
-      found: word -> vector, float32 [width], of the wanted words that the file has.
+      width: D, the numbers of a vector.
+      vectors: word -> vector, float32 [D], of the wanted words that the file has.
     """
 
     width: int
-    found: dict[str, np.ndarray]
+    vectors: dict[str, np.ndarray]
 
 
 class InitialTable(NamedTuple):
-    """An embedding table that begins with word vectors.
+    """An embedding table with word vectors in some of its rows.
 
     Attributes:
       table: float32 [V, D].
-      found: how many tokens have a vector.
-      of: how many tokens were looked up.
+      replaced_words: the number of tokens whose row is a word vector.
+      words: the number of tokens that were looked up.
     """
 
     table: np.ndarray
-    found: int
-    of: int
+    replaced_words: int
+    words: int
 
 
 class _Layout(NamedTuple):
-    """How a file is written: how many words its header says (None: it has none), of how
-    many numbers, and whether they are binary.
+    """The format of a file.
+
+    Attributes:
+      rows: the number of words in its header; None without a header.
+      width: the numbers of a vector.
+      is_binary: whether the numbers are binary.
     """
 
     rows: int | None
@@ -79,20 +85,21 @@ def read_width(path: str) -> int:
 
 
 def read_vectors(path: str, wanted: Collection[str]) -> Vectors:
-    """The vectors of some words. Where a word stands twice, the first vector counts.
+    """Reads the vectors of some words. If the file has a word twice, the first vector
+    counts.
 
     Args:
-      path: a file in one of the formats above, as it is or compressed by gzip.
-      wanted: the words, spelt as in the file. What is not UTF-8 in the file is none of
-          them.
+      path: a file in one of the formats above, plain or compressed by gzip.
+      wanted: the words, spelt as in the file. A word of the file that is not UTF-8
+          matches none of them.
 
     Raises:
       UsageError: there is no such file.
-      DataError: the file is no file of word vectors, cut off, not what its header says,
-          or a wanted vector is not made of finite numbers.
+      DataError: the file is no file of word vectors, is cut off, contradicts its
+          header, or a wanted vector has a number that is not finite.
     """
     words = {word.encode(): word for word in wanted}
-    found: dict[str, np.ndarray] = {}
+    vectors: dict[str, np.ndarray] = {}
     with _opened(path) as file:
         layout = _recognise(file, path)
     with _opened(path) as file:
@@ -102,31 +109,31 @@ def read_vectors(path: str, wanted: Collection[str]) -> Vectors:
         for spelling, vector in rows(file, layout, words.keys(), path):
             if not np.isfinite(vector).all():
                 raise DataError(
-                    f"{path}: the vector of {words[spelling]!r} is not finite; remove the word from the file, or take another"
+                    f"{path}: the vector of {words[spelling]!r} is not finite; "
+                    "remove the word from the file, or take another"
                 )
-            found.setdefault(words[spelling], vector)
-    return Vectors(layout.width, found)
+            vectors.setdefault(words[spelling], vector)
+    return Vectors(layout.width, vectors)
 
 
 def initial_table(
     table: np.ndarray, tokenizer: "Tokenizer | ImportedTokenizer", path: str
 ) -> InitialTable:
-    """Replaces rows of a fresh embedding table by the vectors of the words that their
+    """Replaces rows of a random embedding table by the vectors of the words that the
     tokens stand for.
 
     A token is looked up as it is spelt and then in lower case: ▁He as He, then as he.
-    What is looked up, and counts in `of`, are the tokens that stand for a word or a
-    punctuation mark by themselves: not the special tokens, the bare space, and the
-        parts of words.
+    Only tokens that are a whole word or a punctuation mark are looked up, not special
+    tokens, the bare space or parts of words.
 
-    The vectors are multiplied by one number, which makes the root mean square of the
-    rows that are replaced that of the whole fresh table, so that a network begins with
-    embeddings of the size that it was made for: where it scales them (times sqrt(D)),
-    the table is small. Nothing else is done to them; they are not centred.
+    All vectors are multiplied by one number, so that the replaced rows have the root
+    mean square of the random table. The network then begins with embeddings of the size
+    that it was made for: a network that multiplies embeddings by sqrt(D) has small
+    random values. The vectors are not centred.
 
     Args:
-      table: float32 [V, D]; stays as it is.
-      tokenizer: says which word each id stands for.
+      table: float32 [V, D]; it is not changed.
+      tokenizer: gives the word of each token id.
       path: as in `read_vectors`.
 
     Raises:
@@ -135,31 +142,35 @@ def initial_table(
           are zero.
     """
     width = table.shape[1]
-    if (theirs := read_width(path)) != width:
+    file_width = read_width(path)
+    if file_width != width:
         raise UsageError(
-            f"{path}: its vectors have {theirs} numbers, and the embedding has {width}; train with --width {theirs}"
+            f"{path}: its vectors have {file_width} numbers, and the embedding has "
+            f"{width}; train with --width {file_width}"
         )
     words = {token: word for token, word in enumerate(tokenizer.words) if word}
-    found = read_vectors(
-        path, {spelling for word in words.values() for spelling in (word, word.lower())}
-    ).found
+    spellings = {*words.values(), *(word.lower() for word in words.values())}
+    vectors = read_vectors(path, spellings).vectors
     rows = {
         token: vector
         for token, word in words.items()
-        if (vector := found.get(word, found.get(word.lower()))) is not None
+        if (vector := vectors.get(word, vectors.get(word.lower()))) is not None
     }
     if not rows:
         raise DataError(
-            f"{path}: none of the {len(words)} words of the tokenizer is in it; take vectors of the corpus's language"
+            f"{path}: none of the {len(words)} words of the tokenizer is in it; "
+            "take vectors of the corpus's language"
         )
-    vectors = np.stack(list(rows.values()))
-    if not (size := _root_mean_square(vectors)):
+    new_rows = np.stack(list(rows.values()))
+    size = _root_mean_square(new_rows)
+    if size == 0:
         raise DataError(
-            f"{path}: the vectors of all {len(rows)} words found are zero; take another file"
+            f"{path}: the vectors of all {len(rows)} words found are zero; "
+            "take another file"
         )
-    made = np.array(table, "float32")
-    made[list(rows)] = vectors * (_root_mean_square(table) / size)
-    return InitialTable(made, found=len(rows), of=len(words))
+    new_table = np.array(table, "float32")
+    new_table[list(rows)] = new_rows * (_root_mean_square(table) / size)
+    return InitialTable(new_table, replaced_words=len(rows), words=len(words))
 
 
 def _root_mean_square(values: np.ndarray) -> float:
@@ -168,22 +179,24 @@ def _root_mean_square(values: np.ndarray) -> float:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[IO[bytes]]:
-    """A file for reading, its compression undone; what is wrong with it is said with
-    its name.
+    """Opens a file for reading and undoes its compression.
+
+    Errors of reading inside the block are raised as errors that name the file.
     """
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(files.open_read(path))
             is_compressed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            yield (
-                stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=file)))
-                if is_compressed
-                else file
-            )
+            if is_compressed:
+                unzipped = gzip.GzipFile(fileobj=file)
+                yield stack.enter_context(io.BufferedReader(unzipped))
+            else:
+                yield file
         except (FileNotFoundError, IsADirectoryError) as error:
             raise UsageError(
-                f"{path}: there is no such file of word vectors; name one that was downloaded"
+                f"{path}: there is no such file of word vectors; "
+                "name one that was downloaded"
             ) from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(
@@ -197,17 +210,17 @@ def _recognise(file: IO[bytes], path: str) -> _Layout:
     if header := _HEADER.fullmatch(line):
         count, width = int(header[1]), int(header[2])
         _, *numbers = file.readline(_BLOCK).split() or [b""]
-        # A byte or two of binary numbers may look like a number in text by chance;
-        # three times in one line they do not.
-        return _Layout(
-            count, width, is_binary=sum(map(_is_number, numbers)) < min(width, 3)
-        )
+        # A few bytes of binary numbers may look like a number in text by chance, but
+        # not three times in one line.
+        numbers_as_text = sum(map(_is_number, numbers))
+        return _Layout(count, width, is_binary=numbers_as_text < min(width, 3))
     _, *numbers = line.split() or [b""]
     while numbers and not _is_number(numbers[0]):  # the word has spaces
         del numbers[0]
     if not numbers or not all(map(_is_number, numbers)):
         raise DataError(
-            f"{path}: it begins neither with two whole numbers nor with a word and its numbers; take a file of word vectors"
+            f"{path}: it begins neither with two whole numbers "
+            "nor with a word and its numbers; take a file of word vectors"
         )
     return _Layout(None, len(numbers), is_binary=False)
 
@@ -223,41 +236,42 @@ def _is_number(field: bytes) -> bool:
 def _text_rows(
     file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str
 ) -> Iterator[tuple[bytes, np.ndarray]]:
-    """The wanted words of a text file and their vectors; every line is counted, but
-    only theirs are read as numbers.
+    """The wanted words of a text file and their vectors.
+
+    Every line is checked and counted; only those of wanted words are read as numbers.
     """
-    has_header, rows = layout.rows is not None, 0
-    for number, line in enumerate(
-        iter(lambda: file.readline(_BLOCK), b""), 1 + has_header
-    ):
+    has_header = layout.rows is not None
+    rows = 0
+    lines = iter(lambda: file.readline(_BLOCK), b"")
+    for number, line in enumerate(lines, 2 if has_header else 1):
         if not (line := line.strip(b" \t\r\n")):
             continue
         rows += 1
         word, *numbers = line.rsplit(None, layout.width)
-        # GloVe has a few words with spaces in them; a number is none of their parts.
-        if len(numbers) < layout.width or (
-            b" " in word and _is_number(word.split()[-1])
-        ):
-            expected = (
-                f"the {'header says' if has_header else 'first has'} {layout.width}"
-            )
+        # GloVe has a few words with spaces in them, but none that ends in a number.
+        has_more_numbers = b" " in word and _is_number(word.split()[-1])
+        if len(numbers) < layout.width or has_more_numbers:
+            source = "the header says" if has_header else "the first has"
             raise DataError(
-                f"{path}: line {number} has {len(line.split()) - 1} numbers, and {expected}; download it again, or correct it"
+                f"{path}: line {number} has {len(line.split()) - 1} numbers, "
+                f"and {source} {layout.width}; download it again, or correct it"
             )
-        if word in wanted:
-            try:
-                with np.errstate(
-                    over="ignore"
-                ):  # too large is not finite, and refused as that
-                    vector = np.array([float(field) for field in numbers], "float32")
-            except ValueError as error:
-                raise DataError(
-                    f"{path}: line {number}: {error}; download it again, or correct the line"
-                ) from error
-            yield word, vector
+        if word not in wanted:
+            continue
+        try:
+            # A number that is too large becomes infinite, which the caller refuses.
+            with np.errstate(over="ignore"):
+                vector = np.array([float(field) for field in numbers], "float32")
+        except ValueError as error:
+            raise DataError(
+                f"{path}: line {number}: {error}; "
+                "download it again, or correct the line"
+            ) from error
+        yield word, vector
     if has_header and rows != layout.rows:
         raise DataError(
-            f"{path}: it holds {rows} words, and its header says {layout.rows}; download it again, or correct the header"
+            f"{path}: it holds {rows} words, and its header says {layout.rows}; "
+            "download it again, or correct the header"
         )
 
 
@@ -265,24 +279,25 @@ def _binary_rows(
     file: IO[bytes], layout: _Layout, wanted: Collection[bytes], path: str
 ) -> Iterator[tuple[bytes, np.ndarray]]:
     """The wanted words of a binary file and their vectors."""
-    size, buffer, place = 4 * layout.width, b"", 0
+    vector_bytes = 4 * layout.width
+    promised = f"the {layout.rows} words of {layout.width} numbers that its header says"
+    buffer = b""
+    start = 0  # of the next word in the buffer
     for number in range(layout.rows or 0):
-        space = buffer.find(b" ", place)
-        if space < 0 or space + size >= len(buffer):
-            buffer, place = buffer[place:] + file.read(_BLOCK + size), 0
+        space = buffer.find(b" ", start)
+        if space < 0 or space + vector_bytes >= len(buffer):
+            buffer = buffer[start:] + file.read(_BLOCK + vector_bytes)
+            start = 0
             space = buffer.find(b" ")
-            if space < 0 or space + size >= len(buffer):
+            if space < 0 or space + vector_bytes >= len(buffer):
                 raise DataError(
-                    f"{path}: it ends in word {number + 1} of the {layout.rows} words of {layout.width} numbers that its header says; "
+                    f"{path}: it ends in word {number + 1} of {promised}; "
                     "download it again"
                 )
-        word, place = buffer[place:space].lstrip(b"\n"), space + 1 + size
+        word = buffer[start:space].lstrip(b"\n")
         if word in wanted:
-            yield (
-                word,
-                np.frombuffer(buffer, "<f4", layout.width, space + 1).astype("float32"),
-            )
-    if (buffer[place:] + file.read(2)).strip(b"\n"):
-        raise DataError(
-            f"{path}: more follows behind the {layout.rows} words of {layout.width} numbers that its header says; download it again"
-        )
+            numbers = buffer[space + 1 : space + 1 + vector_bytes]
+            yield word, np.frombuffer(numbers, "<f4").astype("float32")
+        start = space + 1 + vector_bytes
+    if (buffer[start:] + file.read(2)).strip(b"\n"):
+        raise DataError(f"{path}: more follows behind {promised}; download it again")

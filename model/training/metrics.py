@@ -1,0 +1,92 @@
+"""The figures of steps: brought over from the device, checked, logged and shown."""
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from precis.model.errors import DataError
+from precis.model.training.checkpoint import list_checkpoints
+from precis.model.training.loss_log import LossLog
+from precis.model.training.state import TrainingSetup
+from precis.model.training.train_step import StepReport
+
+
+class PendingReport(NamedTuple):
+    """The report of a step that may still be running on the device.
+
+    Attributes:
+      step: counted from 1.
+      report: float32 scalars on the device.
+      shard: int32 [B], per replica: the position of each row's file in the shards, -1
+          for a row of padding.
+    """
+
+    step: int
+    report: StepReport
+    shard: Any
+
+
+def log_reports(
+    setup: TrainingSetup, log: LossLog, pending: list[PendingReport]
+) -> None:
+    """Waits for the reports of steps, checks them, and adds them to the log and to
+    TensorBoard.
+
+    Raises:
+      DataError: a loss or a gradient is not finite.
+    """
+    # Loss scaling skips steps whose gradient overflows, so with it a gradient that is
+    # not finite is no error.
+    has_loss_scaling = setup.training.precision == "mixed_float16"
+    checked = ("loss",) if has_loss_scaling else ("loss", "gradient_norm")
+    for step, report, shard in pending:
+        figures = {name: float(value) for name, value in report._asdict().items()}
+        if not all(math.isfinite(figures[name]) for name in checked):
+            raise not_finite_error(setup, step, shard)
+        log.reports.append({"step": step, **figures})
+        write_scalars(figures, step)
+
+
+def write_scalars(figures: dict[str, float], step: int) -> None:
+    """Writes figures to the TensorBoard log that is the default at this moment."""
+    for name, value in figures.items():
+        tf.summary.scalar(name, value, step=step)
+
+
+def show_progress(
+    bar: tqdm, log: LossLog, *, last_reports: int, seconds: float
+) -> None:
+    """Shows the loss and the speed of the last reports behind the progress bar."""
+    rows = log.reports[-last_reports:]
+    tokens_per_second = sum(row["tokens"] for row in rows) / seconds
+    bar.set_postfix_str(
+        f"loss {rows[-1]['loss']:.3f}, accuracy {rows[-1]['accuracy']:.1%}, "
+        f"{tokens_per_second:,.0f} tokens/s"
+    )
+
+
+def not_finite_error(setup: TrainingSetup, step: int, shard: Any) -> DataError:
+    """The error for a step whose loss or gradient is not finite.
+
+    Args:
+      setup: of the training.
+      step: counted from 1.
+      shard: int32 [B], per replica, as in `PendingReport`.
+    """
+    numbers = {
+        int(number)
+        for part in setup.strategy.experimental_local_results(shard)
+        for number in part.numpy()
+        if number >= 0
+    }
+    names = sorted({setup.shards[number].rsplit("/", 1)[-1] for number in numbers})
+    good = list_checkpoints(setup.checkpoints)
+    return DataError(
+        "the loss or its gradient is not finite "
+        f"at step {step} (records of {', '.join(names)}); "
+        f"the last good checkpoint is {good[-1] if good else 'none yet'}; "
+        "lower --learning_rate, raise --warmup_steps, set --clip_norm "
+        "or train in float32, with another --output"
+    )

@@ -1,0 +1,200 @@
+"""Training of extractors that was broken off, and what is not computed again."""
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from command_line import precis
+from extractor_trainings import (
+    FLAGS,
+    STEPS_PER_EPOCH,
+    assert_same_extractor_training,
+    bundle_files,
+    copied,
+    encoder_bundle,
+    extractor_settings,
+    finished_training,
+    labelled_records,
+    prepare_extractor,
+    vector_files,
+)
+from small_training import checkpoints, reports, start_command
+
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.sentence_vectors import SentenceEncoder
+from precis.model.records.dataset import load_dataset
+from precis.model.training import extractor as extractor_module
+from precis.model.training.extractor import train_extractor
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory) -> str:
+    return labelled_records(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    return encoder_bundle(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> Path:
+    return finished_training(tmp_path_factory.getbasetemp())
+
+
+class Killed(BaseException):
+    pass
+
+
+def break_off(monkeypatch, name, call) -> None:
+    """Lets a function of the trainer fail at its given call, as a killed process would
+    leave things.
+    """
+    function = getattr(extractor_module, name)
+    calls = []
+
+    def fail_at_call(*arguments):
+        calls.append(name)
+        if len(calls) == call:
+            raise Killed
+        return function(*arguments)
+
+    monkeypatch.setattr(extractor_module, name, fail_at_call)
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "epochs"),
+    [
+        pytest.param("validate_extractor", 2, 1, id="between epochs"),
+        pytest.param(
+            "save_extractor", 3, 2, id="before a checkpoint", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "export_extractor", 1, 3, id="before the bundle", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
+    records, encoder, undisturbed, tmp_path, monkeypatch, function, call, epochs
+):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        break_off(patch, function, call)
+        train_extractor(records, str(tmp_path), training=extractor_settings(encoder))
+    assert not (tmp_path / "manifest.json").exists()
+    expected = [STEPS_PER_EPOCH * epoch for epoch in range(1, epochs + 1)]
+    assert [row["step"] for row in reports(tmp_path)] == expected
+    (tmp_path / "training/vectors/x.npy.0a1b2c3d.aside").write_bytes(b"half a file")
+    train_extractor(records, str(tmp_path), training=extractor_settings(encoder))
+    assert_same_extractor_training(tmp_path, undisturbed)
+    assert vector_files(tmp_path) == vector_files(undisturbed)
+
+
+def test_a_damaged_checkpoint_is_named_and_passed_over(
+    records, encoder, undisturbed, tmp_path, capsys
+):
+    output = Path(copied(undisturbed, tmp_path / "o"))
+    newest = output / "training/checkpoints" / checkpoints(output)[-1]
+    tensors = newest / "state.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:-1] + b"x")
+    train_extractor(records, str(output), training=extractor_settings(encoder))
+    assert (
+        f"the checkpoint {newest} is damaged; going back to the one before"
+        in capsys.readouterr().err
+    )
+    assert_same_extractor_training(output, undisturbed)
+
+
+def test_a_damaged_best_checkpoint_is_refused(records, tmp_path, monkeypatch):
+    scores = iter([0.1, 0.5, 0.6])
+    monkeypatch.setattr(
+        extractor_module,
+        "validate_extractor",
+        lambda *_: {"loss": next(scores), "rouge1": 0.0, "rouge2": 0.0},
+    )
+    best = tmp_path / f"training/checkpoints/step-{STEPS_PER_EPOCH:08d}"
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        break_off(patch, "export_extractor", 1)
+        train_extractor(records, str(tmp_path), training=extractor_settings(""))
+    (best / "state.safetensors").write_bytes(b"damaged")
+    with pytest.raises(
+        DataError,
+        match=f"{best}: the best checkpoint is damaged; "
+        "train again with another --output",
+    ):
+        train_extractor(records, str(tmp_path), training=extractor_settings(""))
+
+
+def test_a_training_with_other_settings_does_not_go_on(
+    records, encoder, undisturbed, tmp_path
+):
+    output = copied(undisturbed, tmp_path / "o")
+    for changes in ({"epochs": 4}, {"learning_rate": 0.1}, {"encoder": ""}):
+        training = extractor_settings(**{"encoder": encoder, **changes})
+        with pytest.raises(
+            UsageError,
+            match="this checkpoint belongs to a training "
+            "with other records or settings",
+        ):
+            train_extractor(records, output, training=training)
+
+
+def test_vectors_are_computed_once(
+    records, encoder, undisturbed, tmp_path, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("computed again")
+
+    info = load_dataset(records)
+    shards = [
+        shard.file for split in ("train", "validation") for shard in info.splits[split]
+    ]
+    assert [name.rsplit("-", 1)[0] for name in vector_files(undisturbed)] == shards
+    output = copied(undisturbed, tmp_path / "o")
+    monkeypatch.setattr(SentenceEncoder, "vectors", refuse)
+    train_extractor(records, output, training=extractor_settings(encoder))
+    assert_same_extractor_training(output, undisturbed)
+    # Another network on the same vectors.
+    shutil.rmtree(f"{output}/training/checkpoints")
+    other = extractor_settings(encoder, epochs=1, dropout=0.0)
+    train_extractor(records, output, training=other)
+    assert len(reports(output)) == 1
+    # Vectors of another precision are other vectors.
+    other = extractor_settings(encoder, vector_precision="mixed_bfloat16")
+    with pytest.raises(AssertionError, match="computed again"):
+        prepare_extractor(records, output, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_was_ended_goes_on(records, encoder, tmp_path, kind):
+    flags = {
+        "task": "extractive",
+        "records": records,
+        "encoder": encoder,
+        **FLAGS,
+        "epochs": 40,
+        "batch_documents": 2,
+    }
+    argv = ["train", "--output", str(tmp_path / "ended")]
+    for name, value in flags.items():
+        argv += [f"--{name}", str(value)]
+    process = start_command(argv)
+    try:
+        until = time.monotonic() + 240
+        while not list(tmp_path.glob("ended/training/checkpoints/*/state.json")):
+            assert process.poll() is None and time.monotonic() < until, (
+                process.communicate()[1][-3000:]
+            )
+            time.sleep(0.01)
+        process.send_signal(kind)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == -kind
+    assert not (tmp_path / "ended/manifest.json").exists()
+    assert precis("train", output=tmp_path / "ended", **flags) == 0
+    assert precis("train", output=tmp_path / "whole", **flags) == 0
+    assert bundle_files(tmp_path / "ended") == bundle_files(tmp_path / "whole")
+    assert reports(tmp_path / "ended") == reports(tmp_path / "whole")
