@@ -33,9 +33,10 @@ from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.encoding_pass import EncodeWorker
+from precis.pipelines.job import Job
 from precis.pipelines.options import PrepareOptions
-from precis.pipelines.prepare import EncodeTask
-from precis.pipelines.tasks import TASKS_FOLDER, Job
+from precis.pipelines.progress import TaskProgress
 from precis.pipelines.vocabulary_pass import scan_path
 
 _ARTICLE_WORDS = 700
@@ -238,14 +239,12 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
     files.write_json(scan_path(job), {"duplicates": {}})
-    worker = EncodeTask(corpus, options, job)
-    worker.setup()
+    worker = EncodeWorker(corpus, options, job)
+    worker.load()
 
     def run() -> None:
-        (receipt,) = worker.process(task)
-        # With the receipt the next run would skip the task.
-        files.remove(files.join(output, TASKS_FOLDER, "00000.json"))
-        assert receipt["counts"]["written"] == receipt["counts"]["read"] > 0
+        counts = worker.run(task, TaskProgress(task.size_bytes)).counts
+        assert counts["written"] == counts["read"] > 0
 
     return run
 

@@ -1,5 +1,7 @@
-"""Beam's own flags: the runner that is pinned, and unknown flags refused instead of
-dropped.
+"""Beam's own flags, and running a pipeline.
+
+The local runner is pinned, and flags that Beam does not know are refused. What a worker
+raises comes back as an error of precis.
 """
 
 import argparse
@@ -16,10 +18,10 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState
 
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
-from precis.pipelines import progress
+from precis.pipelines.progress import show_progress
 
-# The DirectRunner, Beam's default, tries to download another runner first and may wait
-# for ever.
+# The DirectRunner, Beam's default, tries to download another runner first and may never
+# come back.
 LOCAL_RUNNER = "FnApiRunner"
 
 # These ask a job server for further options once they run, so that an unknown flag may
@@ -71,23 +73,17 @@ def _check_runner(runner: str) -> None:
     names = {name.lower(): name for name in StandardOptions.KNOWN_RUNNER_NAMES}
     if "." in runner or runner.lower() in names or f"{runner.lower()}runner" in names:
         return
-    close = difflib.get_close_matches(runner.lower(), names, n=1)
-    way_out = (
-        f"did you mean {names[close[0]]}?"
-        if close
-        else f"known: {', '.join(names.values())}"
-    )
+    way_out = f"known: {', '.join(names.values())}"
+    for close in difflib.get_close_matches(runner.lower(), names, n=1):
+        way_out = f"did you mean {names[close]}?"
     raise UsageError(f"--runner {runner} is unknown; {way_out}")
 
 
 def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
     name = argument.split("=", 1)[0]
-    close = difflib.get_close_matches(name, flags, n=1)
-    way_out = (
-        f"did you mean {close[0]}?"
-        if close
-        else "see --help for the flags of this command"
-    )
+    way_out = "see --help for the flags of this command"
+    for close in difflib.get_close_matches(name, flags, n=1):
+        way_out = f"did you mean {close}?"
     raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
 
 
@@ -95,13 +91,12 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
     """Runs a pipeline to its end, with a progress bar.
 
     Raises:
-      PrecisError: as a task raised it, when it ran in this process or told its name
-          from another.
-      JobError: the pipeline failed otherwise; one line says why, and the cause has the
-          rest.
+      PrecisError: as a task raised it, in this process or in another.
+      JobError: the pipeline failed otherwise; one line says why, and the cause of the
+          error says more.
     """
     try:
-        with progress.shown(label, size):
+        with show_progress(label, size):
             state = pipeline.run().wait_until_finish()
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
@@ -109,11 +104,16 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
         raise _as_precis_error(error) from error
     if state not in (None, PipelineState.DONE):
         raise JobError(
-            f"the pipeline ended {state} and not {PipelineState.DONE}; the runner's own log says why"
+            f"the pipeline ended {state} and not {PipelineState.DONE}; "
+            "the runner's own log says why"
         )
 
 
 def _as_precis_error(error: Exception) -> PrecisError:
+    """The error of precis behind an exception of a runner.
+
+    A runner of another process gives the traceback of the worker as text.
+    """
     if isinstance(error, PrecisError):
         return type(error)(_without_stage(str(error)))
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -123,9 +123,8 @@ def _as_precis_error(error: Exception) -> PrecisError:
             if marker in line:
                 return kind(_without_stage(line.split(marker, 1)[1]))
     reason = lines[-1] if lines else ""
-    if not reason or not isinstance(
-        error, RuntimeError
-    ):  # Beam's own RuntimeError ends in a line that names the error.
+    # Beam's own RuntimeError ends in a line that names the error.
+    if not reason or not isinstance(error, RuntimeError):
         reason = f"{type(error).__name__}: {reason}"
     return JobError(f"the pipeline failed: {reason}")
 

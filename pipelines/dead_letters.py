@@ -1,5 +1,7 @@
-"""Dead letters: what could not be processed, with the reason, so that nothing is lost
-without a trace.
+"""Dead letters: records that could not be processed, each with the reason.
+
+A record that ends before its result is never dropped in silence: it is published with
+the job's result and counted.
 """
 
 from collections import Counter
@@ -7,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.errors import DataError
+from precis.model.text.article import Article
 from precis.pipelines.corpus.task import Unreadable
 
 # A gzip stream that broke off does not say how many records it held.
@@ -47,6 +50,16 @@ def unreadable_letter(record: Unreadable) -> DeadLetter:
     )
 
 
+def empty_article_letter(article: Article) -> DeadLetter:
+    """The dead letter of a document that has no text to summarize."""
+    return DeadLetter(
+        "read",
+        "empty_article",
+        "the article has no text",
+        article.document.document_id,
+    )
+
+
 def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
     """How many records were lost for each `stage/reason`."""
     counts: Counter[str] = Counter()
@@ -62,7 +75,7 @@ def check_failures(
     max_failed_share: float,
     dead_letters: str,
 ) -> None:
-    """Fails a job that lost too much.
+    """Fails a job that lost too many records.
 
     Args:
       counts: documents by what became of them; `read` and `failed` are used.
@@ -71,20 +84,22 @@ def check_failures(
       dead_letters: where the dead letters are, for the message.
 
     Raises:
-      DataError: more than that failed, or nobody knows how much did.
+      DataError: more than that failed, or it is unknown how many did.
     """
-    read, failed = counts["read"], counts["failed"]
-    if reasons.get(UNCOUNTED) and max_failed_share < 1:
+    broken_streams = reasons.get(UNCOUNTED)
+    if broken_streams and max_failed_share < 1:
         raise DataError(
-            f"{reasons[UNCOUNTED]} gzip stream(s) broke off and an unknown number of records is lost; see {dead_letters}, "
-            "replace the files, or run the command again with --max_failed_share 1 to go without those records"
+            f"{broken_streams} gzip stream(s) broke off and an unknown number of "
+            f"records is lost; see {dead_letters}, replace the files, or run the "
+            "command again with --max_failed_share 1 to go without those records"
         )
+    read = counts["read"]
+    failed = counts["failed"]
     if failed > max_failed_share * read:
-        listed = ", ".join(
-            f"{reason} {count}"
-            for reason, count in sorted(reasons.items(), key=lambda item: -item[1])
-        )
+        most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
         raise DataError(
-            f"{failed} of {read} records failed ({listed}), more than --max_failed_share {max_failed_share:g} allows; "
-            f"see {dead_letters}, mend the corpus, or allow more and run the command again to finish"
+            f"{failed} of {read} records failed ({listed}), more than "
+            f"--max_failed_share {max_failed_share:g} allows; see {dead_letters}, mend "
+            "the corpus, or allow more and run the command again to finish"
         )

@@ -1,5 +1,9 @@
 """`precis evaluate`: Parquet -> ROUGE of every system against the references, in one
 table and in every row.
+
+    ranges of rows -> scores/part-*.parquet and arrays -> rouge.json, rouge.md
+
+An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
 import os
@@ -40,18 +44,18 @@ from precis.pipelines.row_ranges import (
     parquet_files,
     read_rows,
 )
+from precis.pipelines.score_task import SCORES_FOLDER, ScoreWorker
 from precis.pipelines.scoring import (
     ABSTRACTIVE,
     NEEDED_COLUMNS,
     REFERENCE,
-    SCORES_FOLDER,
     RangeScores,
-    score_rows,
     system_texts,
 )
+from precis.pipelines.tasks import RunTasks, TaskReport
 
 RESULT_FILES = ("rouge.json", "rouge.md")
-_SHOWN_COLUMNS = (
+_PRINTED_COLUMNS = (
     "document_id",
     "reference_summary",
     "extractive_method",
@@ -84,27 +88,31 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
     if options.baseline:
         check_baseline(options.baseline, ranges)
-    rows = sum(own.rows for own in ranges)
-    pipeline = beam.Pipeline(
-        _runner(rows, beam_options, beam_args), options=beam_options
-    )
+    row_count = sum(row_range.rows for row_range in ranges)
+    runner = _runner(row_count, beam_options, beam_args)
+    pipeline = beam.Pipeline(runner, options=beam_options)
     build(pipeline, ranges, options)
-    for name in (
-        *RESULT_FILES,
-        SCORES_FOLDER,
-    ):  # a result of other rows must not pass for this one's, nor stay beside it
+    # A result of other rows must not pass for the result of these, nor stay beside it.
+    for name in (*RESULT_FILES, SCORES_FOLDER):
         files.remove(files.join(folder, name))
-    run_pipeline(pipeline, label="evaluate", size=rows)
+    run_pipeline(pipeline, label="evaluate", size=row_count)
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
-    for document in shown_documents(ranges, options.show):
+    _print(result, ranges, options)
+    return result
+
+
+def _print(
+    result: Mapping[str, Any], ranges: Sequence[RowRange], options: EvaluateOptions
+) -> None:
+    for document in printed_documents(ranges, options.show):
         print(document)
     print(as_text(result))
-    for warning in unsplit_notes(result) if not options.split_sentences else []:
-        print(f"precis evaluate: {warning}", file=sys.stderr)
-    print(
-        f"\nwrote {', '.join(files.join(folder, name) for name in RESULT_FILES)} and {files.join(folder, SCORES_FOLDER)}"
-    )
-    return result
+    if not options.split_sentences:
+        for warning in unsplit_notes(result):
+            print(f"precis evaluate: {warning}", file=sys.stderr)
+    folder = output_folder(options)
+    written = ", ".join(files.join(folder, name) for name in RESULT_FILES)
+    print(f"\nwrote {written} and {files.join(folder, SCORES_FOLDER)}")
 
 
 def build(
@@ -113,15 +121,14 @@ def build(
     """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays ->
     rouge.json and rouge.md.
     """
-    settings = {
-        "tasks": len(ranges),
-        "folder": output_folder(options),
-        "split_sentences": options.split_sentences,
-    }
+    worker = ScoreWorker(
+        output_folder(options),
+        tasks=len(ranges),
+        split_sentences=options.split_sentences,
+    )
     _ = (
         pipeline
-        | "ListRanges" >> beam.Create(ranges)
-        | "ScoreRows" >> beam.Map(score_rows, **settings)
+        | "ScoreRows" >> RunTasks(ranges, worker)
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options)
     )
@@ -141,19 +148,14 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
       UsageError: no row has one.
     """
     systems: set[str] = set()
-    for own in ranges:
-        systems.update(
-            *(
-                system_texts(row)
-                for row in read_rows(own, [*NEEDED_COLUMNS, "summary"])
-                if has_reference(row)
-            )
-        )
+    for row_range in ranges:
+        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary"]):
+            if has_reference(row):
+                systems.update(system_texts(row))
         if baseline_system(baseline) in systems - {REFERENCE}:
             return
-    raise UsageError(
-        f"--baseline: there is no system {baseline!r}; there are {', '.join(sorted(systems - {REFERENCE})) or 'none'}"
-    )
+    known = ", ".join(sorted(systems - {REFERENCE})) or "none"
+    raise UsageError(f"--baseline: there is no system {baseline!r}; there are {known}")
 
 
 def baseline_system(baseline: str) -> str:
@@ -164,8 +166,9 @@ def baseline_system(baseline: str) -> str:
 def _runner(
     rows: int, options: PipelineOptions, beam_args: Sequence[str]
 ) -> FnApiRunner | None:
-    """A runner with a worker process on every core, where many rows are scored on this
-    machine and no flag says how; else None.
+    """A runner with a worker process on every core, or None.
+
+    There is one where many rows are scored on this machine and no flag says how.
     """
     cores = (
         len(os.sched_getaffinity(0))
@@ -181,9 +184,10 @@ def _runner(
     ):
         return None
     direct = options.view_as(DirectOptions)
-    direct.direct_num_workers, direct.direct_running_mode = cores, "multi_processing"
-    # Workers of a local run get no options but these; without one each writes forty
-    # lines of log.
+    direct.direct_num_workers = cores
+    direct.direct_running_mode = "multi_processing"
+    # Workers of a local run get no options but these; without this one each worker
+    # writes forty lines of log.
     info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused")
     info.pipeline_options.update(
         {"beam:option:default_sdk_harness_log_level:v1": "ERROR"}
@@ -191,19 +195,23 @@ def _runner(
     return FnApiRunner(provision_info=ExtendedProvisionInfo(info))
 
 
-def publish(parts: Sequence[RangeScores], options: EvaluateOptions) -> None:
+def publish(
+    reports: Sequence[TaskReport[RangeScores]], options: EvaluateOptions
+) -> None:
     """Writes rouge.json and rouge.md.
 
     Raises:
       UsageError: no row has a reference.
     """
-    if not any(part.scored for part in parts):
+    scores = [report.figures for report in reports]
+    if not any(part.scored for part in scores):
         raise UsageError(
-            f"no row of {options.input} has a reference summary; run `precis summarize` on a corpus with highlights "
-            "(name their field with --highlights_field)"
+            f"no row of {options.input} has a reference summary; run "
+            "`precis summarize` on a corpus with highlights (name their field with "
+            "--highlights_field)"
         )
     result = combine(
-        parts,
+        scores,
         resamples=options.resamples,
         confidence=options.confidence,
         baseline=baseline_system(options.baseline),
@@ -214,42 +222,40 @@ def publish(parts: Sequence[RangeScores], options: EvaluateOptions) -> None:
     files.write_json(files.join(folder, "rouge.json"), result)
 
 
-def shown_documents(ranges: Iterable[RowRange], count: int) -> Iterator[str]:
+def printed_documents(ranges: Sequence[RowRange], count: int) -> Iterator[str]:
     """Some documents with a reference, from all over the run, each with both summaries,
     as text to print.
     """
-    ranges = list(ranges) if count else []
-    scored = [
-        [
-            place
-            for place, row in enumerate(read_rows(own, ["reference_summary"]))
-            if has_reference(row)
-        ]
-        for own in ranges
-    ]
-    total = sum(map(len, scored))
+    if not count:
+        return
+    # For each range the positions of its rows that have a reference.
+    positions = [_positions_with_reference(row_range) for row_range in ranges]
+    total = sum(map(len, positions))
     # The middles of `count` equal stretches of the rows that have a reference.
-    wanted = (
-        {(2 * number + 1) * total // (2 * count) for number in range(count)}
-        if total
-        else set()
-    )
-    position = 0
-    for rows, own in zip(ranges, scored, strict=True):
+    wanted = {(2 * number + 1) * total // (2 * count) for number in range(count)}
+    before = 0
+    for row_range, in_range in zip(ranges, positions, strict=True):
         chosen = [
-            row for place, row in enumerate(own, start=position) if place in wanted
+            position
+            for number, position in enumerate(in_range, start=before)
+            if number in wanted
         ]
-        position += len(own)
+        before += len(in_range)
         if chosen:
-            read = read_rows(rows, _SHOWN_COLUMNS)
-            yield from (_shown(read[row]) for row in chosen)
+            rows = read_rows(row_range, _PRINTED_COLUMNS)
+            yield from (_printed(rows[position]) for position in chosen)
 
 
-def _shown(row: Mapping[str, Any]) -> str:
-    parts = [
-        (REFERENCE, row["reference_summary"]),
-        (row["extractive_method"], row["extractive_summary"]),
-        (ABSTRACTIVE, row["abstractive_summary"] or "(none)"),
-    ]
-    texts = [f"{name}\n{textwrap.indent(text, '  ')}" for name, text in parts]
-    return "\n".join([f"document {row['document_id']}", *texts, ""])
+def _positions_with_reference(row_range: RowRange) -> list[int]:
+    rows = read_rows(row_range, ["reference_summary"])
+    return [position for position, row in enumerate(rows) if has_reference(row)]
+
+
+def _printed(row: Mapping[str, Any]) -> str:
+    texts = {
+        REFERENCE: row["reference_summary"],
+        row["extractive_method"]: row["extractive_summary"],
+        ABSTRACTIVE: row["abstractive_summary"] or "(none)",
+    }
+    indented = [f"{name}\n{textwrap.indent(texts[name], '  ')}" for name in texts]
+    return "\n".join([f"document {row['document_id']}", *indented, ""])

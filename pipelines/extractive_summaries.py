@@ -1,6 +1,4 @@
-"""Extracts: the sentences that every extractive method chooses in a window of
-documents.
-"""
+"""The sentences that every extractive method chooses in a window of documents."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,16 +16,18 @@ from precis.pipelines.options import SummarizeOptions
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.sentence_scorer import NeuralScorer
 
-# Beside METHODS: one needs a bundle, the other the reference.
-NEURAL, ORACLE = "neural", "oracle"
+# Two methods beside METHODS: neural needs a bundle, oracle needs the reference.
+NEURAL = "neural"
+ORACLE = "oracle"
 
 
 def check_methods(options: SummarizeOptions) -> None:
-    """Refuses extractive methods that cannot be.
+    """Checks the names of the extractive methods.
 
     Raises:
-      UsageError: none, one unknown or named twice, `neural` without its bundle or the
-          bundle without it, `oracle` as the summary.
+      UsageError: no method is named; a method is unknown or named twice; `neural` is
+          named without its bundle, or the bundle without `neural`; `oracle` is named
+          first of several.
     """
     known = ", ".join(sorted([*METHODS, NEURAL, ORACLE]))
     if not options.methods:
@@ -43,16 +43,19 @@ def check_methods(options: SummarizeOptions) -> None:
         )
     if NEURAL in options.methods and not options.extractive_bundle:
         raise UsageError(
-            "--extractive neural needs --extractive_bundle, the --output of `precis train --task extractive`; name it too"
+            "--extractive neural needs --extractive_bundle, the --output of "
+            "`precis train --task extractive`; name it too"
         )
     if options.extractive_bundle and NEURAL not in options.methods:
         raise UsageError(
-            f"--extractive_bundle is for the method neural, and --extractive is {options.extractive}; name neural there too"
+            "--extractive_bundle is for the method neural, and --extractive is "
+            f"{options.extractive}; name neural there too"
         )
     if options.methods[0] == ORACLE and len(options.methods) > 1:
         raise UsageError(
-            "--extractive names oracle first, whose sentences would be the summary to show though the reference chose them; "
-            "name another method first, or oracle alone"
+            "--extractive names oracle first, whose sentences would be the summary to "
+            "show though the reference chose them; name another method first, or "
+            "oracle alone"
         )
 
 
@@ -67,11 +70,12 @@ def choose_sentences(
     """For each document the sentences that each method chooses, in document order.
 
     Args:
-      documents: their sentences.
-      references: their highlights, for `oracle`, which chooses nothing without.
-      methods: by name, in the order wanted.
+      documents: the sentences of each document.
+      references: the highlights of each document, for `oracle`, which chooses nothing
+          where there are none.
+      methods: names of the methods.
       selection: how sentences are chosen by their scores.
-      scorer: gives the scores of `neural`, to all documents at once.
+      scorer: gives the scores of `neural`, for all documents at once.
     """
     texts = [[sentence.text for sentence in sentences] for sentences in documents]
     neural = scorer.score(texts) if scorer is not None else [None] * len(texts)
@@ -91,14 +95,14 @@ def _choose(
     selection: SelectionConfig,
 ) -> list[Extract]:
     if method == ORACLE:
-        picks = (
-            oracle_sentences(texts, reference, selection.sentences) if reference else []
-        )
-        chosen = [
+        if not reference:
+            return []
+        picks = oracle_sentences(texts, reference, selection.sentences)
+        extracts = [
             Extract(rank, pick.gain, sentences[pick.place])
             for rank, pick in enumerate(picks, start=1)
         ]
-        return sorted(chosen, key=lambda one: one.sentence.start)
+        return sorted(extracts, key=lambda extract: extract.sentence.start)
     scores = METHODS[method](texts) if neural is None or method != NEURAL else neural
     return extract(
         sentences,

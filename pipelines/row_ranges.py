@@ -1,9 +1,10 @@
-"""Rows of Parquet files as tasks: which files there are, how they are cut, and reading
-one task.
+"""Ranges of rows of Parquet files, the tasks of `precis evaluate`.
+
+This file finds the Parquet files, cuts them into ranges, and reads one range.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,14 @@ from precis.model import files
 from precis.model.errors import UsageError
 
 _ROWS_A_TASK = 1_024
-_TASKS_A_ROW_GROUP = 8  # Each of them reads the row group anew.
+_TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
 
 
 class RowRange(NamedTuple):
-    """One task: rows of a Parquet file, and its position among the tasks."""
+    """One task: `rows` rows of a Parquet file from row `first` on.
+
+    `number` is its position among the tasks.
+    """
 
     number: int
     path: str
@@ -38,27 +42,33 @@ def parquet_files(source: str) -> list[str]:
     Raises:
       UsageError: no such files, no run, or a run that has not finished.
     """
-    pattern = (
-        source if is_pattern(source) else files.join(source, "summaries", "*.parquet")
-    )
-    if not is_pattern(source):
-        if not files.exists(source):
-            raise UsageError(
-                f"{source} does not exist; give the --output of `precis summarize`"
-            )
-        if not files.exists(files.join(source, "summaries")):
-            raise UsageError(
-                f"{source} is no run: it has no folder `summaries`; give the --output of `precis summarize`"
-            )
-        if not files.exists(files.join(source, "_SUCCESS")):
-            raise UsageError(
-                f"the run {source} has not finished: it has no _SUCCESS; run the same `precis summarize` again to finish it, "
-                f"or score what there is with --input '{pattern}' --output DIR"
-            )
-    found = files.glob(pattern)
-    if not found:
+    if is_pattern(source):
+        pattern = source
+    else:
+        pattern = files.join(source, "summaries", "*.parquet")
+        _check_finished_run(source, pattern)
+    paths = files.glob(pattern)
+    if not paths:
         raise UsageError(f"no file matches {pattern}")
-    return found
+    return paths
+
+
+def _check_finished_run(folder: str, pattern: str) -> None:
+    if not files.exists(folder):
+        raise UsageError(
+            f"{folder} does not exist; give the --output of `precis summarize`"
+        )
+    if not files.exists(files.join(folder, "summaries")):
+        raise UsageError(
+            f"{folder} is no run: it has no folder `summaries`; "
+            "give the --output of `precis summarize`"
+        )
+    if not files.exists(files.join(folder, "_SUCCESS")):
+        raise UsageError(
+            f"the run {folder} has not finished: it has no _SUCCESS; run the same "
+            "`precis summarize` again to finish it, or score what there is with "
+            f"--input '{pattern}' --output DIR"
+        )
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
@@ -75,25 +85,27 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
     ranges: list[RowRange] = []
     for path in paths:
         with files.open_read(path) as file:
-            try:
-                parquet = pq.ParquetFile(file)
-            except pa.ArrowInvalid as error:
-                raise UsageError(f"{path} is no Parquet file: {error}") from error
-            missing = [
-                name for name in needed if name not in parquet.schema_arrow.names
-            ]
-            if missing:
-                raise UsageError(
-                    f"{path} has no column {missing[0]!r}; give files written by `precis summarize`"
-                )
+            parquet = _open_parquet(file, path, needed)
             total = parquet.metadata.num_rows
-            size = max(
-                _ROWS_A_TASK,
-                -(-max(_row_group_sizes(parquet), default=0) // _TASKS_A_ROW_GROUP),
-            )
+            largest_group = max(_row_group_sizes(parquet), default=0)
+        size = max(_ROWS_A_TASK, -(-largest_group // _TASKS_A_ROW_GROUP))
         for first in range(0, total, size):
             ranges.append(RowRange(len(ranges), path, first, min(size, total - first)))
     return ranges
+
+
+def _open_parquet(file: IO[bytes], path: str, needed: Sequence[str]) -> pq.ParquetFile:
+    try:
+        parquet = pq.ParquetFile(file)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"{path} is no Parquet file: {error}") from error
+    for name in needed:
+        if name not in parquet.schema_arrow.names:
+            raise UsageError(
+                f"{path} has no column {name!r}; "
+                "give files written by `precis summarize`"
+            )
+    return parquet
 
 
 def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -104,11 +116,11 @@ def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
         first_group, last_group = np.searchsorted(
             ends, [rows.first, rows.first + rows.rows - 1], side="right"
         ).tolist()
-        own = [name for name in columns if name in parquet.schema_arrow.names]
+        columns = [name for name in columns if name in parquet.schema_arrow.names]
         # Without Arrow's threads: tasks run side by side anyway, and a process that
         # ends just after they began may be aborted.
         table = parquet.read_row_groups(
-            list(range(first_group, last_group + 1)), columns=own, use_threads=False
+            list(range(first_group, last_group + 1)), columns=columns, use_threads=False
         )
     start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
     return table.slice(start, rows.rows).to_pylist()

@@ -1,6 +1,4 @@
-"""Scoring: rows of Parquet -> ROUGE of every system in every row, as arrays and as
-`scores/part-*.parquet`.
-"""
+"""Scoring: rows of a run -> ROUGE of every system in every row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,16 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from precis.model import files, rouge
+from precis.model import rouge
 from precis.model.keyphrases.references import f1
 from precis.model.text.sentences import split_sentences
-from precis.pipelines import progress
-from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
-from precis.pipelines.schema import SCORES_SCHEMA, write_parquet
-from precis.pipelines.tasks import part_name
+from precis.pipelines.row_ranges import has_reference
+from precis.pipelines.schema import SCORES_SCHEMA
 
-SCORES_FOLDER = "scores"
-REFERENCE, ABSTRACTIVE, SUMMARY = "reference", "abstractive", "summary"
+REFERENCE = "reference"
+ABSTRACTIVE = "abstractive"
+SUMMARY = "summary"
 # Texts beside the extractive summaries, which are made of sentences, one a line: these
 # may hold several sentences on a line.
 TEXT_COLUMNS = {
@@ -40,11 +37,10 @@ LATER_COLUMNS = ("summary", "keyphrases", "reference_keyphrases")
 
 
 class RangeScores(NamedTuple):
-    """What one task yields. Rows are scored if they have a reference; there are N of
-    them.
+    """The scores of one range of rows; N of them have a reference and are scored.
 
     Attributes:
-      number: the task's position, by which results are ordered.
+      number: the position of the range, by which results are ordered.
       rows: rows read.
       scored: N.
       judged, truncated: scored rows that a network read, and those of them that it did
@@ -71,57 +67,72 @@ class RangeScores(NamedTuple):
     keyphrases: dict[str, np.ndarray]
 
 
+class ScoredRows(NamedTuple):
+    """The scores of a range of rows.
+
+    Attributes:
+      table: one row for each scored document and system, as in `SCORES_SCHEMA`.
+      scores: what the table of the evaluation is made from.
+    """
+
+    table: pa.Table
+    scores: RangeScores
+
+
 def score_rows(
-    rows: RowRange, *, tasks: int, folder: str, split_sentences: bool
-) -> RangeScores:
-    """Scores each system's summaries in the rows of a task and publishes its part of
-    `scores/`, if it has any.
+    rows: Sequence[Mapping[str, Any]], *, number: int, split_sentences: bool
+) -> ScoredRows:
+    """Scores the summaries of each system in the rows that have a reference.
 
     Args:
-      rows: the task.
-      tasks: how many tasks there are.
-      folder: where the evaluation goes.
+      rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have.
+      number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
     """
-    read = read_rows(rows, (*NEEDED_COLUMNS, *LATER_COLUMNS))
-    scored = [row for row in read if has_reference(row)]
-    methods = sorted(
-        {sentence["method"] for row in scored for sentence in row["extractive"] or ()}
-    )
-    texts, unsplit = [], []
-    for row in scored:
-        own = system_texts(row, methods)
-        cut = {
-            system: one_sentence_a_line(own[system])
-            for system in TEXT_COLUMNS
-            if system in own
-        }
-        unsplit.append([system for system in cut if cut[system] != own[system]])
-        texts.append({**own, **cut} if split_sentences else own)
-    found = [_score(own) for own in texts]
-    if scored:
-        write_parquet(
-            files.join(folder, SCORES_FOLDER, part_name(rows.number, tasks)),
-            [_table(scored, found)],
-            SCORES_SCHEMA,
-        )
-    progress.advance(len(read), len(read))
-    judged = [row["truncated"] for row in scored if row["truncated"] is not None]
-    return RangeScores(
-        number=rows.number,
-        rows=len(read),
-        scored=len(scored),
-        judged=len(judged),
-        truncated=sum(judged),
-        most_sentences=_most_sentences(scored),
+    rows_to_score = [row for row in rows if has_reference(row)]
+    texts = _texts_of_rows(rows_to_score)
+    split_texts = [_split_texts(row) for row in texts]
+    unsplit = [
+        [system for system in TEXT_COLUMNS if row.get(system) != split.get(system)]
+        for row, split in zip(texts, split_texts, strict=True)
+    ]
+    scored = [_score(row) for row in (split_texts if split_sentences else texts)]
+    truncated = [row["truncated"] for row in rows_to_score]
+    truncated_by_network = [value for value in truncated if value is not None]
+    scores = RangeScores(
+        number=number,
+        rows=len(rows),
+        scored=len(rows_to_score),
+        judged=len(truncated_by_network),
+        truncated=sum(truncated_by_network),
+        most_sentences=_most_sentences(rows_to_score),
         unsplit={
             system: sum(system in row for row in unsplit) for system in TEXT_COLUMNS
         },
         unsplit_rows=sum(map(bool, unsplit)),
-        scores=_arrays(found),
-        keyphrases=keyphrase_f1(read),
+        scores=_arrays(scored),
+        keyphrases=keyphrase_f1(rows),
     )
+    return ScoredRows(_table(rows_to_score, scored), scores)
+
+
+def _texts_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The texts of each row by system; each has all the extractive methods."""
+    methods = sorted(
+        {sentence["method"] for row in rows for sentence in row["extractive"] or ()}
+    )
+    return [system_texts(row, methods) for row in rows]
+
+
+def _split_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts of a row, those of `TEXT_COLUMNS` with one sentence a line."""
+    split = {
+        system: one_sentence_a_line(texts[system])
+        for system in TEXT_COLUMNS
+        if system in texts
+    }
+    return {**texts, **split}
 
 
 def system_texts(row: Mapping[str, Any], methods: Iterable[str] = ()) -> dict[str, str]:
@@ -148,44 +159,46 @@ def extractive_summaries(chosen: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
         # A sentence may run over a line break of the article, which would cut it in two
         # for ROUGE-Lsum.
-        lines.setdefault(sentence["method"], []).append(
-            " ".join(sentence["text"].split())
-        )
-    return {method: "\n".join(own) for method, own in lines.items()}
+        line = " ".join(sentence["text"].split())
+        lines.setdefault(sentence["method"], []).append(line)
+    return {method: "\n".join(sentences) for method, sentences in lines.items()}
 
 
 def one_sentence_a_line(text: str) -> str:
-    """A text with several sentences and no line break, with its sentences on lines of
-    their own; any other as it is.
+    """Cuts a text with several sentences and no line break into lines.
+
+    Any other text is returned as it is.
     """
     if "\n" in text.strip():
         return text
-    found = split_sentences(text)
-    return "\n".join(sentence.text for sentence in found) if len(found) > 1 else text
+    sentences = split_sentences(text)
+    if len(sentences) < 2:
+        return text
+    return "\n".join(sentence.text for sentence in sentences)
 
 
 def _score(texts: Mapping[str, str]) -> dict[str, list[float]]:
     """The F1 of `rouge.MEASURES` for every system of a row."""
     reference = rouge.Reference(texts[REFERENCE])
-    found = {
+    scored = {
         system: reference.score(text)
         for system, text in texts.items()
         if system != REFERENCE
     }
     return {
         system: [scores[measure].fmeasure for measure in rouge.MEASURES]
-        for system, scores in found.items()
+        for system, scores in scored.items()
     }
 
 
 def _table(
-    rows: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, list[float]]]
+    rows: Sequence[Mapping[str, Any]], scored: Sequence[Mapping[str, list[float]]]
 ) -> pa.Table:
     """One row for each document and system, in the order of the documents."""
     lines = [
-        (row["document_id"], row["run_id"], system, *figures)
-        for row, own in zip(rows, found, strict=True)
-        for system, figures in own.items()
+        (row["document_id"], row["run_id"], system, *scores)
+        for row, scores_of_row in zip(rows, scored, strict=True)
+        for system, scores in scores_of_row.items()
     ]
     columns = zip(*lines, strict=True) if lines else [()] * len(SCORES_SCHEMA)
     arrays = [
@@ -195,48 +208,48 @@ def _table(
     return pa.Table.from_arrays(arrays, schema=SCORES_SCHEMA)
 
 
-def _arrays(found: Sequence[Mapping[str, list[float]]]) -> dict[str, np.ndarray]:
+def _arrays(scored: Sequence[Mapping[str, list[float]]]) -> dict[str, np.ndarray]:
     """For each system float64 [N, 4], NaN where it has no summary."""
     missing = [np.nan] * len(rouge.MEASURES)
     return {
-        system: np.array([own.get(system, missing) for own in found])
-        for system in sorted({name for own in found for name in own})
+        system: np.array([row.get(system, missing) for row in scored])
+        for system in sorted({name for row in scored for name in row})
     }
 
 
 def _most_sentences(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """For each extractive method the most sentences that it chose in a row."""
     most: dict[str, int] = {}
     for row in rows:
         for sentence in row["extractive"] or ():
-            most[sentence["method"]] = max(
-                most.get(sentence["method"], 0), sentence["rank"]
-            )
+            method = sentence["method"]
+            most[method] = max(most.get(method, 0), sentence["rank"])
     return most
 
 
 def keyphrase_f1(rows: Iterable[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """For each keyphrase method float64 [M, 2]: the F1 of its best 5 and 10 phrases in
-    the M rows that have reference phrases.
+    """The F1 of the best 5 and 10 phrases of each keyphrase method.
+
+    Returns:
+      For each method float64 [M, 2], of the M rows that have reference phrases.
     """
-    found: dict[str, list[list[float]]] = {}
-    marked = [
+    rows_to_score = [
         row
         for row in rows
         if row.get("keyphrases") is not None and row.get("reference_keyphrases")
     ]
     methods = sorted(
-        {phrase["method"] for row in marked for phrase in row["keyphrases"]}
+        {phrase["method"] for row in rows_to_score for phrase in row["keyphrases"]}
     )
-    for row in marked:
-        best = sorted(row["keyphrases"], key=lambda phrase: -phrase["score"])
-        for method in methods:
-            phrases = [
-                phrase["phrase"] for phrase in best if phrase["method"] == method
-            ]
-            found.setdefault(method, []).append(
-                [
-                    f1(phrases[:count], row["reference_keyphrases"])
-                    for count in KEYPHRASE_COUNTS
-                ]
-            )
-    return {method: np.array(figures) for method, figures in found.items()}
+    return {
+        method: np.array([_f1_of_phrases(row, method) for row in rows_to_score])
+        for method in methods
+    }
+
+
+def _f1_of_phrases(row: Mapping[str, Any], method: str) -> list[float]:
+    """The F1 of a method's best phrases in a row, for each of `KEYPHRASE_COUNTS`."""
+    best_first = sorted(row["keyphrases"], key=lambda phrase: -phrase["score"])
+    phrases = [phrase["phrase"] for phrase in best_first if phrase["method"] == method]
+    references = row["reference_keyphrases"]
+    return [f1(phrases[:count], references) for count in KEYPHRASE_COUNTS]

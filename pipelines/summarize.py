@@ -1,8 +1,7 @@
 """`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
-abstractive summary of every document, and the one to show.
+abstractive summary of every document, and the text to show.
 
-One task is one Parquet file, written aside and renamed, so that a document is in the
-result once or not at all.
+    tasks -> summaries/part-*.parquet and receipts -> manifest.json, _SUCCESS
 """
 
 import dataclasses
@@ -11,42 +10,38 @@ from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    StandardOptions,
-)
 
 from precis.model import files
-from precis.model.bundle.manifest import (
-    EXTRACTIVE,
-    KEYPHRASES,
-    open_files,
-    read_manifest,
-)
-from precis.model.bundle.network_bundle import check_prefix, open_bundle, read_decoding
 from precis.model.errors import DataError
 from precis.model.inference.search_cost import Figures, describe
 from precis.model.inference.worker_pool import refuse_within_import
-from precis.model.search.config import SearchConfig, check_coverage
 from precis.model.tensorflow_import import import_tensorflow
-from precis.pipelines import tasks
-from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from precis.pipelines.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
-from precis.pipelines.extractive_summaries import check_methods
 from precis.pipelines.flags import option_names, read_flags
-from precis.pipelines.options import SUMMARIZE, SummarizeOptions, decode_id
+from precis.pipelines.job import (
+    DEAD_LETTERS_FOLDER,
+    Job,
+    describe_tasks,
+    finish_job,
+    open_job,
+)
+from precis.pipelines.options import SUMMARIZE, FailureOptions
 from precis.pipelines.schema import SCHEMA_VERSION
-from precis.pipelines.summarize_task import SummarizeTask
-from precis.pipelines.summary_rows import Settings
-from precis.pipelines.tasks import Job
+from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
+from precis.pipelines.summary_settings import (
+    SummarySettings,
+    check_summary_options,
+    limit_search_processes,
+    read_model_ids,
+    with_decoding_of_bundle,
+)
+from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 
 MANIFEST_FILE = "manifest.json"
-# Runners that work in this process unless --direct_running_mode multi_processing says
-# otherwise.
-LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -64,147 +59,87 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       DataError: too many records failed.
     """
     refuse_within_import()
-    # An imported network brings its own search: what no flag says, the bundle does, and
-    # what it does not say, the defaults do.
-    own = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
     corpus, options, selection, quality, gate, decoding, failures = read_flags(
-        SUMMARIZE, {**own, **flags}
+        SUMMARIZE, with_decoding_of_bundle(flags)
     )
-    check_methods(options)
-    if options.bundle:
-        contents = open_bundle(options.bundle)
-        check_coverage(decoding, has_pointer=contents.config.pointer)
-        check_prefix(options.task_prefix, contents)
+    check_summary_options(options, decoding)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    settings = Settings(
-        corpus,
-        options,
-        selection,
-        quality,
-        gate,
-        decoding,
-        _model_ids(options, decoding),
-    )
-    found = list_tasks(corpus)
-    job = tasks.open_job(
+    model_ids = read_model_ids(options, decoding)
+    settings = SummarySettings(options, selection, quality, gate, decoding, model_ids)
+    tasks = list_tasks(corpus)
+    job = open_job(
         options.output,
         kind="summaries",
-        inputs=_inputs(settings, found),
-        tasks=len(found),
+        inputs=_inputs(corpus, settings, tasks),
+        tasks=len(tasks),
     )
+    manifest_path = files.join(options.output, MANIFEST_FILE)
     if job is not None:
         if options.bundle or options.extractive_bundle:
             import_tensorflow()
-            settings = settings._replace(
-                options=_without_processes_of_workers(options, beam_options)
-            )
+            options = limit_search_processes(options, beam_options)
+            settings = settings._replace(options=options)
         pipeline = beam.Pipeline(options=beam_options)
-        build(pipeline, found, settings, job=job)
-        run_pipeline(
-            pipeline, label="summarize", size=sum(task.size_bytes for task in found)
-        )
-        manifest = files.read_json(files.join(options.output, MANIFEST_FILE))
-        if not manifest["counts"]["read"]:
-            raise DataError(
-                f"{corpus.corpus} holds no document"
-                + (
-                    f" of the split {corpus.split!r}; check --split"
-                    if corpus.split
-                    else ""
-                )
-            )
-        where = files.join(options.output, tasks.DEAD_LETTERS_FOLDER)
-        check_failures(
-            manifest["counts"],
-            manifest["failures"],
-            max_failed_share=failures.max_failed_share,
-            dead_letters=where,
-        )
-        tasks.finish_job(job)
-    return files.read_json(files.join(options.output, MANIFEST_FILE))
+        build(pipeline, tasks, corpus, settings, job=job)
+        size = sum(task.size_bytes for task in tasks)
+        run_pipeline(pipeline, label="summarize", size=size)
+        _check(files.read_json(manifest_path), corpus, job, failures)
+        finish_job(job)
+    return files.read_json(manifest_path)
 
 
-def _model_ids(
-    options: SummarizeOptions, decoding: SearchConfig
-) -> dict[str, str | None]:
-    """What names each model and the search; None for a model that is not used."""
-    return {
-        "model_id": read_manifest(options.bundle)["model_id"]
-        if options.bundle
-        else None,
-        "decode_id": decode_id(decoding, options.precision) if options.bundle else None,
-        "extractive_model_id": open_files(
-            options.extractive_bundle, EXTRACTIVE
-        ).model_id
-        if options.extractive_bundle
-        else None,
-        "keyphrase_model_id": open_files(options.keyphrase_bundle, KEYPHRASES).model_id
-        if options.keyphrase_bundle
-        else None,
-    }
-
-
-def _without_processes_of_workers(
-    options: SummarizeOptions, beam_options: PipelineOptions
-) -> SummarizeOptions:
-    """The options for workers that Beam starts one a core: each of them would start one
-    search process a core.
-    """
-    runner = beam_options.view_as(StandardOptions).runner
-    is_here = (
-        runner in LOCAL_RUNNERS
-        and beam_options.view_as(DirectOptions).direct_running_mode
-        != "multi_processing"
-    )
-    return (
-        options
-        if options.search_processes or is_here
-        else dataclasses.replace(options, search_processes=1)
-    )
-
-
-def _inputs(settings: Settings, found: Sequence[Task]) -> dict[str, Any]:
-    """Everything the summaries depend on."""
+def _inputs(
+    corpus: CorpusOptions, settings: SummarySettings, tasks: Sequence[Task]
+) -> dict[str, Any]:
+    """Everything that the summaries depend on."""
+    options, gate = settings.options, settings.gate
     return {
         "schema": SCHEMA_VERSION,
-        "corpus": dataclasses.asdict(settings.corpus),
-        "tasks": tasks.describe_tasks(found),
-        "extractive": settings.options.methods,
+        "corpus": dataclasses.asdict(corpus),
+        "tasks": describe_tasks(tasks),
+        "extractive": options.methods,
         "selection": dataclasses.asdict(settings.selection),
         "quality": dataclasses.asdict(settings.quality),
         "gate": {
-            **dataclasses.asdict(settings.gate),
-            "fallback_flags": sorted(settings.gate.held_back),
+            **dataclasses.asdict(gate),
+            "fallback_flags": sorted(gate.held_back),
         },
-        "keyphrases": settings.options.keyphrases
-        if settings.options.keyphrase_bundle
-        else None,
-        "task_prefix": settings.options.task_prefix,
+        "keyphrases": options.keyphrases if options.keyphrase_bundle else None,
+        "task_prefix": options.task_prefix,
         # A window is a row group.
-        "window_documents": settings.options.window_documents,
-        **settings.model,
+        "window_documents": options.window_documents,
+        **settings.model_ids,
     }
 
 
 def build(
-    pipeline: beam.Pipeline, found: Sequence[Task], settings: Settings, *, job: Job
+    pipeline: beam.Pipeline,
+    tasks: Sequence[Task],
+    corpus: CorpusOptions,
+    settings: SummarySettings,
+    *,
+    job: Job,
 ) -> None:
-    """Adds the job to a pipeline: tasks -> Parquet parts and receipts -> manifest.json."""
+    """Adds the job: tasks -> Parquet parts and receipts -> manifest.json."""
+    worker = SummarizeWorker(corpus, settings, job)
     _ = (
         pipeline
-        | "ListTasks" >> beam.Create(found)
-        | "SummarizeTasks" >> beam.ParDo(SummarizeTask(settings, job=job))
-        | "GatherReceipts" >> beam.combiners.ToList()
-        | "PublishManifest" >> beam.Map(publish_manifest, settings, job)
+        | "SummarizeTasks"
+        >> RunTasks(tasks, worker, job=job, figures_from_json=SummaryFigures.from_json)
+        | "GatherReports" >> beam.combiners.ToList()
+        | "PublishManifest" >> beam.Map(publish_manifest, corpus, settings, job)
     )
 
 
 def publish_manifest(
-    receipts: list[dict[str, Any]], settings: Settings, job: Job
+    reports: list[TaskReport[SummaryFigures]],
+    corpus: CorpusOptions,
+    settings: SummarySettings,
+    job: Job,
 ) -> None:
-    """Writes manifest.json from the receipts of all tasks."""
-    receipts = sorted(receipts, key=lambda receipt: receipt["task"])
-    corpus, options = settings.corpus, settings.options
+    """Writes manifest.json from the reports of all tasks."""
+    reports = sorted(reports, key=lambda report: report.task)
+    options = settings.options
     manifest = {
         "kind": "summaries",
         "schema_version": SCHEMA_VERSION,
@@ -218,28 +153,42 @@ def publish_manifest(
         "task_prefix": options.task_prefix,
         "extractive_bundle": options.extractive_bundle or None,
         "keyphrase_bundle": options.keyphrase_bundle or None,
-        **settings.model,
+        **settings.model_ids,
         "extractive": list(options.methods),
-        **{
-            name: tasks.sum_counts(receipt[name] for receipt in receipts)
-            for name in (
-                "counts",
-                "summary_methods",
-                "quality_flags",
-                "fallbacks",
-                "failures",
-            )
-        },
-        "search": describe(
-            tasks.sum_counts(
-                [Figures().sums, *(receipt["search"] for receipt in receipts)]
-            )
-        )
-        if options.bundle
-        else None,
-        "files": [file for receipt in receipts for file in receipt["files"]],
-        "dead_letters": [
-            file for receipt in receipts for file in receipt["dead_letters"]
-        ],
+        "counts": sum_counts(report.counts for report in reports),
+        "failures": sum_counts(report.failures for report in reports),
+        **_sum_figures([report.figures for report in reports], bool(options.bundle)),
+        "files": [file for report in reports for file in report.files],
+        "dead_letters": [file for report in reports for file in report.dead_letters],
     }
     files.write_json(files.join(options.output, MANIFEST_FILE), manifest)
+
+
+def _sum_figures(
+    figures: Sequence[SummaryFigures], has_network: bool
+) -> dict[str, Any]:
+    """The figures of a whole run, by their names in manifest.json."""
+    search = sum_counts([Figures().sums, *(part.search for part in figures)])
+    return {
+        "summary_methods": sum_counts(part.summary_methods for part in figures),
+        "quality_flags": sum_counts(part.quality_flags for part in figures),
+        "fallbacks": sum_counts(part.fallbacks for part in figures),
+        "search": describe(search) if has_network else None,
+    }
+
+
+def _check(
+    manifest: dict[str, Any], corpus: CorpusOptions, job: Job, failures: FailureOptions
+) -> None:
+    """Raises DataError where there was nothing to read or too much failed."""
+    if not manifest["counts"]["read"]:
+        of_split = (
+            f" of the split {corpus.split!r}; check --split" if corpus.split else ""
+        )
+        raise DataError(f"{corpus.corpus} holds no document{of_split}")
+    check_failures(
+        manifest["counts"],
+        manifest["failures"],
+        max_failed_share=failures.max_failed_share,
+        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
+    )

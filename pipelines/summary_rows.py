@@ -1,114 +1,93 @@
 """Summary rows: every column of a document, in two steps.
 
-read     documents of a window, in their order
-draft    everything that no search has to be waited for
-row      with the abstractive summary, its quality, and the text to show
+SourceDocument   an article, and whether it is its own summary
+PartialRow       the columns that wait for no search
+SummaryRow       with the abstractive summary, its quality, and the text to show
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import Extract
 from precis.model.quality.fallback import (
     ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
-    GateConfig,
     Shown,
     Text,
     choose_summary,
 )
-from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import Source, measure, read_source
-from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.pipelines.corpus.options import CorpusOptions
+from precis.model.tokenization.source import EncodedSource
 from precis.pipelines.extractive_summaries import choose_sentences
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.summary_settings import SummarySettings
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.sentence_scorer import NeuralScorer
     from precis.model.inference.summarizer import Summary
     from precis.model.keyphrases.classifier import KeyphraseModel
 
-# So many characters for each word that is wanted hold enough words, nearly always.
+# Nearly always, so many characters hold a word.
 _WORD_CHARACTERS = 40
-
-
-class Settings(NamedTuple):
-    """How a job was told to summarize; `model` is what its rows say of the network and
-    its search.
-    """
-
-    corpus: CorpusOptions
-    options: SummarizeOptions
-    selection: SelectionConfig
-    quality: QualityConfig
-    gate: GateConfig
-    decoding: SearchConfig
-    model: dict[str, str | None]
+_ABSTRACTIVE_COLUMNS = (
+    "source_tokens",
+    "seen_tokens",
+    "truncated",
+    "abstractive_summary",
+    "abstractive",
+    "abstractive_quality",
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class Models:
-    """What scores sentences and phrases, where there is a bundle for it."""
+class ScoringModels:
+    """The models that score sentences and phrases; None where there is no bundle."""
 
     neural: "NeuralScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
 
 
-class Read(NamedTuple):
+class SourceDocument(NamedTuple):
     """An article, and whether it is short enough to be its own summary."""
 
     article: Article
     is_short: bool
 
 
-class Draft(NamedTuple):
-    """The columns of a document that need no network, and what the others are made
-    from.
+class PartialRow(NamedTuple):
+    """The columns of a document that need no network, and what the others need.
+
+    Attributes:
+      columns: the finished columns.
+      is_short: whether the document is its own summary.
+      source: the article, as the measures of quality read it.
+      source_text: the document as its own summary.
+      extractive: the extractive summary.
     """
 
     columns: dict[str, Any]
     is_short: bool
     source: Source
-    own: Text
+    source_text: Text
     extractive: Text
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """A summary row without the columns of the run, and what the gate decided."""
 
     columns: dict[str, Any]
     shown: Shown
 
 
-class ShownCounts:
-    """Counts what is shown in place of what.
-
-    Attributes:
-      methods: documents by the method of the summary that is shown.
-      flags: documents by each of the flags of the summary that is shown.
-      fallbacks: documents whose abstractive summary is not shown, by each of the flags
-          that it was held back for.
-    """
-
-    def __init__(self) -> None:
-        self.methods: Counter[str] = Counter()
-        self.flags: Counter[str] = Counter()
-        self.fallbacks: Counter[str] = Counter()
-
-    def add(self, shown: Iterable[Shown]) -> None:
-        """Adds documents."""
-        for one in shown:
-            self.methods[one.text.method] += 1
-            self.flags.update(one.text.flags)
-            self.fallbacks.update(one.reasons)
+def source_document(article: Article, min_source_words: int) -> SourceDocument:
+    """An article, and whether it has too few words for a summary."""
+    return SourceDocument(article, has_fewer_words(article.body, min_source_words))
 
 
 def has_fewer_words(text: str, limit: int) -> bool:
@@ -119,80 +98,108 @@ def has_fewer_words(text: str, limit: int) -> bool:
     )
 
 
+def run_columns(
+    settings: SummarySettings, *, run_id: str, created_at: datetime.datetime
+) -> dict[str, Any]:
+    """The columns that all rows of a run share."""
+    return {
+        **settings.model_ids,
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+        "created_at": created_at,
+    }
+
+
 def draft_rows(
-    window: Sequence[Read], settings: Settings, models: Models
-) -> list[Draft]:
-    """What can be said of the documents of a window without their abstractive
-    summaries.
-    """
+    documents: Sequence[SourceDocument],
+    settings: SummarySettings,
+    models: ScoringModels,
+) -> list[PartialRow]:
+    """The columns of a window of documents that need no abstractive summaries."""
+    articles = [document.article for document in documents]
     chosen = choose_sentences(
-        [read.article.sentences for read in window],
-        [read.article.document.highlights for read in window],
+        [article.sentences for article in articles],
+        [article.document.highlights for article in articles],
         methods=settings.options.methods,
         selection=settings.selection,
         scorer=models.neural,
     )
     return [
-        _draft(read, extracts, settings, models)
-        for read, extracts in zip(window, chosen, strict=True)
+        _draft_row(document, extracts, settings, models)
+        for document, extracts in zip(documents, chosen, strict=True)
     ]
 
 
-def _draft(
-    read: Read, chosen: dict[str, list[Extract]], settings: Settings, models: Models
-) -> Draft:
-    article, document = read.article, read.article.document
+def _draft_row(
+    document: SourceDocument,
+    extracts: Mapping[str, Sequence[Extract]],
+    settings: SummarySettings,
+    models: ScoringModels,
+) -> PartialRow:
+    article = document.article
     source = read_source(article)
     method = settings.options.methods[0]
-    text = _in_lines([one.sentence for one in chosen[method]])
+    text = _one_a_line(extract.sentence for extract in extracts[method])
     quality = measure(text, source, settings.quality)
     columns = {
-        "document_id": document.document_id,
-        "split": document.split,
+        "document_id": article.document.document_id,
+        "split": article.document.split,
         "content_sha256": article.content_sha256,
         "article_words": len(source.words),
         "extractive_method": method,
         "extractive_summary": text,
-        "extractive": [
-            {
-                "method": name,
-                "rank": one.rank,
-                "score": one.score,
-                **one.sentence._asdict(),
-            }
-            for name in chosen
-            for one in chosen[name]
-        ],
+        "extractive": _extract_items(extracts),
         "extractive_quality": quality._asdict(),
         **_keyphrase_columns(article, settings, models),
-        "reference_summary": document.highlights,
+        "reference_summary": article.document.highlights,
     }
-    return Draft(
+    return PartialRow(
         columns,
-        read.is_short,
+        document.is_short,
         source,
-        _own_text(read, source),
+        _source_text(document, source),
         Text(method, text, quality.flags),
     )
 
 
-def _in_lines(found: Sequence[Sentence]) -> str:
-    """A sentence is one line of a summary, whatever line breaks it had in the article."""
-    return "\n".join(" ".join(sentence.text.split()) for sentence in found)
+def _one_a_line(sentences: Iterable[Sentence]) -> str:
+    """Sentences as a summary: one a line, whatever line breaks the article has."""
+    return "\n".join(" ".join(sentence.text.split()) for sentence in sentences)
 
 
-def _own_text(read: Read, source: Source) -> Text:
+def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, Any]]:
+    """The column `extractive`: the sentences that every method chose."""
+    return [
+        {
+            "method": method,
+            "rank": extract.rank,
+            "score": extract.score,
+            **extract.sentence._asdict(),
+        }
+        for method, chosen in extracts.items()
+        for extract in chosen
+    ]
+
+
+def _source_text(document: SourceDocument, source: Source) -> Text:
     """A document as its own summary."""
-    text = _in_lines(read.article.sentences) or read.article.body
-    is_so = {"empty": not source.words, SHORT_SOURCE: read.is_short}
-    return Text(SOURCE, text, [name for name in is_so if is_so[name]])
+    article = document.article
+    text = _one_a_line(article.sentences) or article.body
+    flags = []
+    if not source.words:
+        flags.append("empty")
+    if document.is_short:
+        flags.append(SHORT_SOURCE)
+    return Text(SOURCE, text, flags)
 
 
 def _keyphrase_columns(
-    article: Article, settings: Settings, models: Models
+    article: Article, settings: SummarySettings, models: ScoringModels
 ) -> dict[str, Any]:
-    """The keyphrases; with a reference also those that it names, and what the baseline
-    would have chosen, for `precis evaluate`.
+    """The keyphrases of an article.
+
+    With a reference also those that it names, and those of the baseline, for `precis
+    evaluate`.
     """
     if models.keyphrases is None:
         return {"keyphrases": None, "reference_keyphrases": None}
@@ -200,18 +207,16 @@ def _keyphrase_columns(
     from precis.model.keyphrases.references import reference_keyphrases
 
     texts = [sentence.text for sentence in article.sentences]
-    count, reference = settings.options.keyphrases, article.document.highlights
+    count = settings.options.keyphrases
+    reference = article.document.highlights
     phrases = [
-        {"method": "classifier", **one._asdict()}
-        for one in models.keyphrases.keyphrases(texts, count)
+        {"method": "classifier", **phrase._asdict()}
+        for phrase in models.keyphrases.keyphrases(texts, count)
     ]
     if not reference:
         return {"keyphrases": phrases, "reference_keyphrases": None}
-    frequent = enumerate(frequent_keyphrases(texts, count), start=1)
-    phrases += [
-        {"method": "frequency", "phrase": phrase, "score": 1 / rank}
-        for rank, phrase in frequent
-    ]
+    for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):
+        phrases.append({"method": "frequency", "phrase": phrase, "score": 1 / rank})
     return {
         "keyphrases": phrases,
         "reference_keyphrases": sorted(reference_keyphrases(texts, reference)),
@@ -219,74 +224,68 @@ def _keyphrase_columns(
 
 
 def finish_row(
-    draft: Draft,
-    ranked: "Sequence[Summary] | None",
-    settings: Settings,
-    *,
-    source_tokens: int | None,
-    max_source_tokens: int,
-) -> Row:
+    partial: PartialRow,
+    source: EncodedSource | None,
+    summaries: "Sequence[Summary] | None",
+    settings: SummarySettings,
+) -> SummaryRow:
     """The row of a document.
 
     Args:
-      draft: what was known before.
-      ranked: its abstractive summaries, best first; None where it was given to no
-          network.
-      settings: of the job.
-      source_tokens: its length, where a network read it.
-      max_source_tokens: how much of it the network read at most.
+      partial: the columns that are there already.
+      source: the token ids that the network read; None where no network read it.
+      summaries: its abstractive summaries, best first; None as above.
+      settings: how documents are summarized.
     """
-    columns: dict[str, Any] = dict.fromkeys(
-        (
-            "source_tokens",
-            "seen_tokens",
-            "truncated",
-            "abstractive_summary",
-            "abstractive",
-            "abstractive_quality",
-        )
-    )
+    columns: dict[str, Any] = dict.fromkeys(_ABSTRACTIVE_COLUMNS)
     abstractive = None
-    if ranked is not None and source_tokens is not None:
-        best, is_truncated = ranked[0], source_tokens > max_source_tokens
-        quality = measure(
-            best.text,
-            draft.source,
-            settings.quality,
-            mean_log_prob=best.mean_log_prob,
-            is_truncated=is_truncated,
+    if source is not None and summaries is not None:
+        columns, abstractive = _abstractive_columns(
+            partial, source, summaries, settings
         )
-        abstractive = Text(ABSTRACTIVE, best.text, quality.flags)
-        columns = {
-            "source_tokens": source_tokens,
-            "seen_tokens": min(source_tokens, max_source_tokens),
-            "truncated": is_truncated,
-            "abstractive_summary": best.text,
-            "abstractive": [
-                {"rank": rank, "score": one.score, "text": one.text}
-                for rank, one in enumerate(ranked, start=1)
-            ],
-            "abstractive_quality": {
-                **quality._asdict(),
-                "mean_log_prob": best.mean_log_prob,
-                "beam_margin": best.margin,
-            },
-        }
     shown = choose_summary(
-        source=draft.own,
-        extractive=draft.extractive,
+        source=partial.source_text,
+        extractive=partial.extractive,
         abstractive=abstractive,
-        is_short=draft.is_short,
+        is_short=partial.is_short,
         config=settings.gate,
     )
-    text = shown.text
-    return Row(
-        {
-            **draft.columns,
-            **columns,
-            "summary": text.text,
-            "summary_method": text.method,
-            "quality_flags": text.flags,
-        },
-        shown,
+    shown_columns = {
+        "summary": shown.text.text,
+        "summary_method": shown.text.method,
+        "quality_flags": shown.text.flags,
+    }
+    return SummaryRow({**partial.columns, **columns, **shown_columns}, shown)
+
+
+def _abstractive_columns(
+    partial: PartialRow,
+    source: EncodedSource,
+    summaries: "Sequence[Summary]",
+    settings: SummarySettings,
+) -> tuple[dict[str, Any], Text]:
+    """The columns of the network, and the summary that may be shown."""
+    best = summaries[0]
+    quality = measure(
+        best.text,
+        partial.source,
+        settings.quality,
+        mean_log_prob=best.mean_log_prob,
+        is_truncated=source.is_truncated,
     )
+    columns = {
+        "source_tokens": source.source_tokens,
+        "seen_tokens": len(source.ids),
+        "truncated": source.is_truncated,
+        "abstractive_summary": best.text,
+        "abstractive": [
+            {"rank": rank, "score": summary.score, "text": summary.text}
+            for rank, summary in enumerate(summaries, start=1)
+        ],
+        "abstractive_quality": {
+            **quality._asdict(),
+            "mean_log_prob": best.mean_log_prob,
+            "beam_margin": best.margin,
+        },
+    }
+    return columns, Text(ABSTRACTIVE, best.text, quality.flags)

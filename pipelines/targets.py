@@ -1,5 +1,8 @@
-"""The text that a network learns to write: highlights, headline or keyphrases, all of
-them from the reference.
+"""The texts that a network can learn to write, all of them made from the reference.
+
+highlights    Rain fell.⏎Nobody came.     the whole reference
+headline      Rain fell.                  its first line
+keyphrases    rain; nobody                the phrases of the article that it names
 """
 
 from collections.abc import Callable, Mapping

@@ -1,232 +1,294 @@
-"""Jobs that are cut into tasks: receipts, resuming, and publishing at the end.
+"""Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
-A job owns its output folder. While it runs, `_tasks/job.json` says which job it is and
-`_tasks/00003.json` is the receipt of a finished task. At the end the job writes its own
-description, then `_SUCCESS`, then removes `_tasks`.
+    worker.run(task) -> TaskResult      what the worker read, wrote and could not read
+    RunTasks         -> TaskReport      the same, checked and published
+
+The receipt `_tasks/00003.json` is a task's report as JSON. It is written when all the
+files that it describes are in place, so a task with a receipt need not run again.
 """
 
-import datetime
-import importlib.metadata
-import os
-import posixpath
+import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar
+
+import apache_beam as beam
 
 from precis.model import files
-from precis.model.errors import UsageError
-from precis.pipelines.corpus.task import Task
-from precis.pipelines.dead_letters import DeadLetter
-from precis.pipelines.schema import DEAD_LETTER_SCHEMA, dead_letter_table, write_parquet
-
-TASKS_FOLDER, JOB_FILE, SUCCESS_FILE, DEAD_LETTERS_FOLDER = (
-    "_tasks",
-    "job.json",
-    "_SUCCESS",
-    "dead_letters",
+from precis.model.errors import JobError
+from precis.pipelines.dead_letters import DeadLetter, count_reasons
+from precis.pipelines.job import DEAD_LETTERS_FOLDER, TASKS_FOLDER, Job, part_name
+from precis.pipelines.progress import TaskProgress
+from precis.pipelines.schema import (
+    DEAD_LETTER_SCHEMA,
+    dead_letter_table,
+    write_parquet,
 )
 
+# The keys of a receipt that every kind of job has; the others are its figures.
+_COMMON_KEYS = ("task", "counts", "files", "dead_letters", "failures")
 
-class Job(NamedTuple):
-    """A job and where it writes.
+
+class _OptionalKeys(TypedDict, total=False):
+    split: str  # of a shard of records
+
+
+class PublishedFile(_OptionalKeys):
+    """A file as a receipt and a manifest describe it; `file` is its name in the output
+    folder.
+    """
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class TaskFigures(Protocol):
+    """What only one kind of job reports of a task: a named tuple."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+FiguresT = TypeVar("FiguresT", bound=TaskFigures)
+
+
+class TaskResult(NamedTuple, Generic[FiguresT]):
+    """What a worker returns of one task.
 
     Attributes:
-      output: its folder.
-      fingerprint: sha256 of everything its result depends on.
-      run_id: the first 16 digits of the fingerprint: the same job over the same data
-          has the same name, so that a result that is loaded twice shows.
-      created_at: when it was first started, UTC; `SOURCE_DATE_EPOCH` sets it.
-      tasks: how many tasks it has.
+      counts: documents by what became of them. `read` counts every record of the task;
+          each of them is `written`, in `letters`, one of the `duplicates` or `skipped`.
+          A job may count more, under other names.
+      files: the files that the worker has published.
+      letters: the dead letters, which are published by `RunTasks`.
+      figures: what only this kind of job reports.
     """
 
-    output: str
-    fingerprint: str
-    run_id: str
-    created_at: datetime.datetime
-    tasks: int
+    counts: Mapping[str, int]
+    files: Sequence[PublishedFile]
+    letters: Sequence[DeadLetter]
+    figures: FiguresT
 
 
-def open_job(
-    output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
-) -> Job | None:
-    """Takes possession of an output folder, or finds an interrupted run of the same job
-    in it.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskReport(Generic[FiguresT]):
+    """What one task read, wrote and could not process.
 
-    Args:
-      output: the folder.
-      kind: `records` or `summaries`.
-      inputs: everything the result depends on, as JSON.
-      tasks: how many tasks the job has.
+    Attributes:
+      task: its number.
+      counts: records by what became of them:
+          read = written + failed + duplicates + skipped.
+      files: what it published, without the dead letters.
+      dead_letters: the file of its dead letters; empty where it has none.
+      failures: lost records by `stage/reason`.
+      figures: what only this kind of job reports.
+    """
 
-    Returns:
-      The job, or None where the folder holds its finished result already.
+    task: int
+    counts: Mapping[str, int]
+    files: Sequence[PublishedFile]
+    dead_letters: Sequence[PublishedFile]
+    failures: Mapping[str, int]
+    figures: FiguresT
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the task's receipt."""
+        common = {name: getattr(self, name) for name in _COMMON_KEYS}
+        return {**common, **self.figures._asdict()}
+
+    @classmethod
+    def from_json(
+        cls,
+        content: Mapping[str, Any],
+        figures_from_json: Callable[[Mapping[str, Any]], FiguresT],
+    ) -> "TaskReport[FiguresT]":
+        """The report of a receipt; `figures_from_json` takes what only it holds."""
+        common = {name: content[name] for name in _COMMON_KEYS}
+        others = {name: content[name] for name in content if name not in _COMMON_KEYS}
+        return cls(**common, figures=figures_from_json(others))
+
+
+class TaskWorker(Protocol):
+    """How one kind of job does its tasks. Each thread of a process has its own copy."""
+
+    def progress_size(self, task: Any) -> int:
+        """How far a task moves the progress bar, in the job's unit."""
+
+    def load(self) -> None:
+        """Loads what is heavy; the threads of a process share it."""
+
+    def run(self, task: Any, progress: TaskProgress) -> TaskResult[Any]:
+        """Does one task and publishes its files, except for the dead letters."""
+
+    def close(self) -> None:
+        """Gives back what `load` took."""
+
+
+class RunTasks(beam.PTransform, Generic[FiguresT]):
+    """Runs the tasks of a job and yields a `TaskReport` of each, in any order.
+
+        reports = pipeline | RunTasks(tasks, worker, job=job, figures_from_json=...)
+
+    With a job, a task whose receipt stands with all its files is not run again. Without
+    a job, every task is run and there are no receipts.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Any],
+        worker: TaskWorker,
+        *,
+        job: Job | None = None,
+        figures_from_json: Callable[[Mapping[str, Any]], FiguresT] | None = None,
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          tasks: named tuples with a `number`.
+          worker: does one task.
+          job: the job that the tasks belong to.
+          figures_from_json: reads the figures of a receipt; needed with a job.
+        """
+        super().__init__()
+        self._tasks = tasks
+        self._run_task = _RunTask(worker, job, figures_from_json)
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
+        """Adds the tasks and their runs."""
+        return (
+            root
+            | "ListTasks" >> beam.Create(self._tasks)
+            | "RunTask" >> beam.ParDo(self._run_task)
+        )
+
+
+class _RunTask(beam.DoFn):
+    """Runs one task, unless its receipt stands, and yields its report."""
+
+    def __init__(
+        self,
+        worker: TaskWorker,
+        job: Job | None,
+        figures_from_json: Callable[[Mapping[str, Any]], Any] | None,
+    ) -> None:
+        self._worker = worker
+        self._job = job
+        self._figures_from_json = figures_from_json
+
+    def setup(self) -> None:
+        self._worker.load()
+
+    def teardown(self) -> None:
+        self._worker.close()
+
+    def process(self, task: Any) -> Iterator[Any]:
+        progress = TaskProgress(self._worker.progress_size(task))
+        report = self._finished_before(task.number)
+        if report is None:
+            result = self._worker.run(task, progress)
+            report = publish_report(task.number, result, self._job)
+        progress.finish()
+        yield report
+
+    def _finished_before(self, number: int) -> TaskReport[Any] | None:
+        if self._job is None or self._figures_from_json is None:
+            return None
+        return read_receipt(self._job, number, self._figures_from_json)
+
+
+def publish_report(
+    number: int, result: TaskResult[FiguresT], job: Job | None
+) -> TaskReport[FiguresT]:
+    """Publishes the dead letters of a task and then, with a job, its receipt.
 
     Raises:
-      UsageError: the folder holds something else, or cannot be written.
+      JobError: a record of the task is not accounted for.
     """
-    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
-    fingerprint = files.sha256_json({"kind": kind, **inputs})
-    if files.exists(files.join(output, SUCCESS_FILE)):
-        if (
-            files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip()
-            == fingerprint
-        ):
-            files.remove(files.join(output, TASKS_FOLDER))
-            return None
-        raise UsageError(
-            f"{output} holds the finished result of another job; name another --output, or remove that folder"
-        )
-    job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
-    if files.exists(job_path):
-        found = files.read_json(job_path)
-        if found["fingerprint"] != fingerprint:
-            raise UsageError(
-                f"{output} holds an unfinished job with other settings or another corpus; finish that one, name another --output, "
-                "or remove that folder"
-            )
-        files.remove_leftovers(output)
-        return Job(
-            output,
-            fingerprint,
-            fingerprint[:16],
-            datetime.datetime.fromisoformat(found["created_at"]),
-            tasks,
-        )
-    if _holds_more_than_tasks(output):
-        raise UsageError(
-            f"{output} is not empty and no job of precis began it; name an empty or new folder as --output"
-        )
-    created_at = _now()
-    try:
-        files.write_json(
-            job_path,
-            {
-                "fingerprint": fingerprint,
-                "kind": kind,
-                "created_at": created_at.isoformat(),
-                "inputs": inputs,
-            },
-        )
-    except OSError as error:
-        raise UsageError(
-            f"{output} cannot be written: {error}; name another --output"
-        ) from error
-    return Job(output, fingerprint, fingerprint[:16], created_at, tasks)
-
-
-def _holds_more_than_tasks(output: str) -> bool:
-    """Whether a folder holds anything but `_tasks`, which a job that was killed at its
-    very start leaves.
-    """
-    fs, name = files.filesystem(output)
-    return fs.isdir(name) and any(
-        posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER
-        for entry in fs.ls(name, detail=False)
+    counts = count_records(number, result)
+    report = TaskReport(
+        task=number,
+        counts=counts,
+        files=result.files,
+        dead_letters=publish_dead_letters(job, number, result.letters) if job else [],
+        failures=count_reasons(result.letters),
+        figures=result.figures,
     )
+    if job is not None:
+        files.write_json(receipt_path(job, number), report.to_json())
+    return report
 
 
-def _now() -> datetime.datetime:
-    """This second, or the one that SOURCE_DATE_EPOCH names (reproducible-builds.org)."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if epoch is None:
-        return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    if not epoch.isdecimal():
-        raise UsageError(
-            f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; set it right or unset it"
+def count_records(number: int, result: TaskResult[Any]) -> dict[str, int]:
+    """The counts of a report: those of the worker, and `failed` from its dead letters.
+
+    Raises:
+      JobError: read is not written + failed + duplicates + skipped.
+    """
+    failed = sum(letter.records for letter in result.letters)
+    counts = {"duplicates": 0, "skipped": 0, **result.counts, "failed": failed}
+    ends = ("written", "failed", "duplicates", "skipped")
+    if counts["read"] != sum(counts[name] for name in ends):
+        raise JobError(
+            f"task {number} read {counts['read']} records, which are not those it "
+            f"accounts for: {', '.join(f'{name} {counts[name]}' for name in ends)}; "
+            "this is a defect of precis, please report it"
         )
-    return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+    return counts
 
 
-def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
-    """What the result depends on in a list of tasks."""
-    return [
-        [*task._replace(paths=list(task.paths), fields=list(task.fields))]  # type: ignore[arg-type]
-        for task in tasks
-    ]
+def receipt_path(job: Job, number: int) -> str:
+    """Where the receipt of a task lies while its job runs."""
+    return files.join(job.output, TASKS_FOLDER, f"{number:05d}.json")
 
 
-def run_task(
-    job: Job, index: int, work: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
-    """The receipt of a task: the one it left when it was done before, or that of doing
-    it now.
-
-    Args:
-      job: the job.
-      index: the task's position.
-      work: publishes the task's files and returns its receipt; `files` and
-          `dead_letters` in it describe them.
-    """
-    path = files.join(job.output, TASKS_FOLDER, f"{index:05d}.json")
-    if files.exists(path):
-        receipt = files.read_json(path)
-        if all(
-            _is_there(job.output, file)
-            for file in (*receipt["files"], *receipt["dead_letters"])
-        ):
-            return receipt
-    receipt = work()
-    files.write_json(path, receipt)
-    return receipt
+def read_receipt(
+    job: Job, number: int, figures_from_json: Callable[[Mapping[str, Any]], FiguresT]
+) -> TaskReport[FiguresT] | None:
+    """The report of a task that is done; None where it is to be done, or done again."""
+    path = receipt_path(job, number)
+    if not files.exists(path):
+        return None
+    report = TaskReport.from_json(files.read_json(path), figures_from_json)
+    published = (*report.files, *report.dead_letters)
+    return report if all(_is_there(job.output, file) for file in published) else None
 
 
-def _is_there(output: str, file: Mapping[str, Any]) -> bool:
-    """Whether a file that a receipt describes still lies where it was published, in its
-    full length.
-    """
+def _is_there(output: str, file: PublishedFile) -> bool:
+    """Whether a file lies where a receipt says, in its full length."""
     fs, path = files.filesystem(files.join(output, file["file"]))
-    return fs.exists(path) and fs.size(path) == file["bytes"]
+    return bool(fs.exists(path)) and fs.size(path) == file["bytes"]
 
 
 def publish_dead_letters(
-    job: Job, index: int, letters: Sequence[DeadLetter]
-) -> list[dict[str, Any]]:
-    """Writes a task's dead letters, if it has any; the file's description for the
-    receipt.
-    """
+    job: Job, number: int, letters: Sequence[DeadLetter]
+) -> list[PublishedFile]:
+    """Writes the dead letters of a task; without any there is no file."""
     if not letters:
         return []
-    name = files.join(DEAD_LETTERS_FOLDER, part_name(index, job.tasks))
-    rows = [
-        {**letter._asdict(), "task": index, "run_id": job.run_id} for letter in letters
-    ]
-    write_parquet(
-        files.join(job.output, name), [dead_letter_table(rows)], DEAD_LETTER_SCHEMA
-    )
+    name = files.join(DEAD_LETTERS_FOLDER, part_name(number, job.tasks))
+    run = {"task": number, "run_id": job.run_id}
+    rows = [{**letter._asdict(), **run} for letter in letters]
+    path = files.join(job.output, name)
+    write_parquet(path, [dead_letter_table(rows)], DEAD_LETTER_SCHEMA)
     return [describe_file(job.output, name, rows=len(rows))]
 
 
-def part_name(index: int, count: int) -> str:
-    """The name of a task's Parquet file, as in `part-00003-of-00016.parquet`."""
-    return f"part-{index:05d}-of-{count:05d}.parquet"
-
-
-def describe_file(output: str, name: str, *, rows: int) -> dict[str, Any]:
-    """A file as it stands in a receipt and a manifest: name in the folder, rows, bytes,
-    sha256.
-    """
-    fs, path = files.filesystem(files.join(output, name))
+def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
+    """The description of a file that was published in an output folder."""
+    path = files.join(output, name)
+    fs, path_within = files.filesystem(path)
     return {
         "file": name,
         "rows": rows,
-        "bytes": int(fs.size(path)),
-        "sha256": files.sha256_file(files.join(output, name)),
+        "bytes": int(fs.size(path_within)),
+        "sha256": files.sha256_file(path),
     }
 
 
 def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts of the same names."""
+    """The sums of counts of the same names, sorted by name."""
     total: Counter[str] = Counter()
     for part in counts:
         total.update(part)
     return dict(sorted(total.items()))
-
-
-def finish_job(job: Job) -> None:
-    """Marks the output as complete. The description of the result must be there
-    already.
-    """
-    files.write_bytes(
-        files.join(job.output, SUCCESS_FILE), f"{job.fingerprint}\n".encode()
-    )
-    files.remove(files.join(job.output, TASKS_FOLDER))

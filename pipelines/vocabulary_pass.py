@@ -7,26 +7,25 @@ step holds those of the whole corpus in one place.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import apache_beam as beam
 import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.text.article import Article
-from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import Tokenizers, load_tokenizer, save_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from precis.pipelines import progress, tasks
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.generator_result import GeneratorResult
+from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.options import PrepareOptions
-from precis.pipelines.targets import TARGETS
-from precis.pipelines.tasks import Job
+from precis.pipelines.progress import TaskProgress
+from precis.pipelines.training_pairs import Pair, read_pair
 
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
@@ -38,24 +37,17 @@ _HASH_BYTES = 16
 _PLACE = np.dtype([("hash", f"S{_HASH_BYTES}"), ("task", "<i4"), ("record", "<i4")])
 
 
-class Pair(NamedTuple):
-    """The texts of a training example, normalised: what the network reads, and what it
-    should write.
-    """
+class DocumentPlace(NamedTuple):
+    """The content hash of a document, and where it stands in the corpus."""
 
-    source: str
-    target: str
-
-
-class Skipped(NamedTuple):
-    """A document that is no training example, and why."""
-
-    reason: str
+    digest: bytes
+    task: int
+    record: int
 
 
 def build_scan(
     pipeline: beam.Pipeline,
-    found: Sequence[Task],
+    tasks: Sequence[Task],
     *,
     corpus: CorpusOptions,
     options: PrepareOptions,
@@ -64,11 +56,11 @@ def build_scan(
     """Adds the first pass: the tokenizer and the list of duplicates."""
     scanned = (
         pipeline
-        | "ListTasks" >> beam.Create(found)
+        | "ListTasks" >> beam.Create(tasks)
         | "ScanTasks"
         >> beam.FlatMap(scan_task, corpus, options).with_outputs("words", "hashes")
     )
-    learned = (
+    fingerprints = (
         scanned.words
         | "SumWordCounts" >> beam.CombinePerKey(vocabulary.merge_counts)
         | "KeepFrequentWords"
@@ -82,7 +74,8 @@ def build_scan(
         | "FindDuplicates" >> beam.MapTuple(lambda _, packed: find_duplicates(packed))
         | "GatherDuplicates" >> beam.combiners.ToList()
         # Waits for the tokenizers, as the scan file says that the pass is complete.
-        | "PublishScan" >> beam.Map(publish_scan, job, beam.pvalue.AsSingleton(learned))
+        | "PublishScan"
+        >> beam.Map(publish_scan, job, beam.pvalue.AsSingleton(fingerprints))
     )
 
 
@@ -90,105 +83,102 @@ def scan_task(
     task: Task, corpus: CorpusOptions, options: PrepareOptions
 ) -> Iterator[beam.pvalue.TaggedOutput]:
     """Word counts and content hashes of a task's documents, each cut into buckets."""
-    places: list[list[tuple[bytes, int, int]]] = [[] for _ in range(_HASH_BUCKETS)]
-    # One call for the whole task: words that come again are cut only once.
-    words = vocabulary.count_words(
-        _scan_texts(task, corpus, options, places), lower_case=options.lower_case
-    )
+    texts = GeneratorResult(_scan_documents(task, corpus, options))
+    # One call for the whole task, so that a word that comes again is cut only once.
+    words = vocabulary.count_words(texts, lower_case=options.lower_case)
     for bucket, counts in enumerate(_word_buckets(words)):
         yield beam.pvalue.TaggedOutput("words", (bucket, counts))
-    for bucket, own in enumerate(places):
-        if own:
-            yield beam.pvalue.TaggedOutput(
-                "hashes", (bucket, np.array(own, _PLACE).tobytes())
-            )
+    for bucket, packed in _hash_buckets(texts.result):
+        yield beam.pvalue.TaggedOutput("hashes", (bucket, packed))
 
 
-def _scan_texts(
-    task: Task,
-    corpus: CorpusOptions,
-    options: PrepareOptions,
-    places: list[list[tuple[bytes, int, int]]],
-) -> Iterator[str]:
-    """The texts to learn words from; adds each document's hash and place to its bucket
-    in `places`.
-    """
-    bar = progress.TaskProgress(task.size_bytes)
+def _scan_documents(
+    task: Task, corpus: CorpusOptions, options: PrepareOptions
+) -> Generator[str, None, list[DocumentPlace]]:
+    """Yields the texts to learn words from; returns the places of all documents."""
+    places = []
+    bar = TaskProgress(task.size_bytes)
     for position, article in enumerate(read_task(task, corpus)):
         if isinstance(article, Unreadable):
             continue
         pair = read_pair(article, options)
         if isinstance(pair, Pair):
             digest = bytes.fromhex(article.content_sha256)[:_HASH_BYTES]
-            places[digest[0] % _HASH_BUCKETS].append((digest, task.number, position))
-            if article.document.split == TRAIN_SPLIT and not options.tokenizer:
-                # A tokenizer for the sources leaves the targets to the vocabulary.
-                yield from (pair.target,) if options.source_tokenizer else pair
+            places.append(DocumentPlace(digest, task.number, position))
+            if article.document.split == TRAIN_SPLIT:
+                yield from _texts_to_learn(pair, options)
         bar.advance(1, len(article.document.article))
     bar.finish()
+    return places
+
+
+def _texts_to_learn(pair: Pair, options: PrepareOptions) -> tuple[str, ...]:
+    """The texts of a training example that the vocabulary is learned from."""
+    if options.tokenizer:
+        return ()
+    # A tokenizer for the sources leaves the targets to the vocabulary.
+    return (pair.target,) if options.source_tokenizer else pair
 
 
 def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:
     buckets: list[dict[str, int]] = [{} for _ in range(_WORD_BUCKETS)]
     for word, count in words.items():
-        buckets[
-            hashlib.md5(word.encode(), usedforsecurity=False).digest()[0]
-            % _WORD_BUCKETS
-        ][word] = count
+        digest = hashlib.md5(word.encode(), usedforsecurity=False).digest()
+        buckets[digest[0] % _WORD_BUCKETS][word] = count
     return buckets
 
 
-def read_pair(article: Article, options: PrepareOptions) -> Pair | Skipped:
-    """The texts of an article, or the reason it has none to learn from."""
-    if not article.body:
-        return Skipped("without_text")
-    highlights = normalise(article.document.highlights or "")
-    if not highlights:
-        return Skipped("without_highlights")
-    target = TARGETS[options.target](article, highlights)
-    if not target:
-        return Skipped(f"without_{options.target}")
-    return Pair(options.task_prefix + article.body, target)
+def _hash_buckets(places: Iterable[DocumentPlace]) -> Iterator[tuple[int, bytes]]:
+    """The buckets that are not empty, each as packed `_PLACE` records."""
+    buckets: list[list[DocumentPlace]] = [[] for _ in range(_HASH_BUCKETS)]
+    for place in places:
+        buckets[place.digest[0] % _HASH_BUCKETS].append(place)
+    for number, bucket in enumerate(buckets):
+        if bucket:
+            yield number, np.array(bucket, _PLACE).tobytes()
 
 
-def find_duplicates(packed: Any) -> dict[int, list[int]]:
-    """The records of one hash bucket whose article stands earlier in the corpus, by
-    task.
+def find_duplicates(packed: Iterable[bytes]) -> dict[int, list[int]]:
+    """The records of one hash bucket whose article stands earlier in the corpus.
+
+    Args:
+      packed: the bucket's `_PLACE` records, in any number of parts.
+
+    Returns:
+      For each task with duplicates the positions of those records.
     """
     places = np.concatenate([np.frombuffer(part, _PLACE) for part in packed])
     places = places[np.lexsort((places["record"], places["task"], places["hash"]))]
-    again = places[1:][places["hash"][1:] == places["hash"][:-1]]
+    repeated = places[1:][places["hash"][1:] == places["hash"][:-1]]
+    tasks = repeated["task"].tolist()
+    records = repeated["record"].tolist()
     duplicates: dict[int, list[int]] = {}
-    for task, number in zip(
-        again["task"].tolist(), again["record"].tolist(), strict=True
-    ):
-        duplicates.setdefault(task, []).append(number)
+    for task, record in zip(tasks, records, strict=True):
+        duplicates.setdefault(task, []).append(record)
     return duplicates
 
 
 def publish_tokenizers(
     counts: list[Counter[str]], options: PrepareOptions
 ) -> dict[str, str | None]:
-    """Writes the tokenizer folders and returns the fingerprints by their names in
-    dataset.json.
+    """Writes the tokenizer folders.
+
+    Returns:
+      The fingerprints of the tokenizers by their names in dataset.json.
 
     Raises:
       DataError: there are no words to learn from.
     """
-    target = (
-        load_tokenizer(options.tokenizer)
-        if options.tokenizer
-        else _learn_tokenizer(counts, options)
-    )
-    source = (
-        load_tokenizer(options.source_tokenizer) if options.source_tokenizer else target
-    )
+    if options.tokenizer:
+        target = load_tokenizer(options.tokenizer)
+    else:
+        target = _learn_tokenizer(counts, options)
+    has_source = bool(options.source_tokenizer)
+    source = load_tokenizer(options.source_tokenizer) if has_source else target
     save_tokenizers(options.output, Tokenizers(source, target))
     return {
         "tokenizer_fingerprint": target.fingerprint,
-        "source_tokenizer_fingerprint": source.fingerprint
-        if options.source_tokenizer
-        else None,
+        "source_tokenizer_fingerprint": source.fingerprint if has_source else None,
     }
 
 
@@ -196,40 +186,36 @@ def _learn_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> Tok
     words = vocabulary.merge_counts(counts)
     if not words:
         raise DataError(
-            f"the corpus has no training document with a text and {options.target} to learn a vocabulary from; "
-            "check --article_field, --highlights_field and --split, or give a --tokenizer"
+            "the corpus has no training document with a text and "
+            f"{options.target} to learn a vocabulary from; check --article_field, "
+            "--highlights_field and --split, or give a --tokenizer"
         )
-    reserved = (*RESERVED_TOKENS, *options.reserved)
     pieces = vocabulary.learn(
         words,
         size=options.vocabulary_size,
         lower_case=options.lower_case,
-        reserved=reserved,
+        reserved=(*RESERVED_TOKENS, *options.reserved),
     )
     return Tokenizer(pieces, lower_case=options.lower_case)
 
 
 def publish_scan(
-    parts: list[dict[int, list[int]]], job: Job, fingerprints: dict[str, str | None]
+    parts: list[Mapping[int, list[int]]],
+    job: Job,
+    fingerprints: Mapping[str, str | None],
 ) -> None:
     """Writes down what the second pass needs."""
     duplicates: dict[int, list[int]] = {}
     for part in parts:
-        for task, numbers in part.items():
-            duplicates.setdefault(task, []).extend(numbers)
-    files.write_json(
-        scan_path(job),
-        {
-            **fingerprints,
-            "duplicates": {
-                task: sorted(numbers) for task, numbers in duplicates.items()
-            },
-        },
-    )
+        for task, records in part.items():
+            duplicates.setdefault(task, []).extend(records)
+    ordered = {task: sorted(records) for task, records in duplicates.items()}
+    files.write_json(scan_path(job), {**fingerprints, "duplicates": ordered})
 
 
 def scan_path(job: Job) -> str:
-    """Where the result of the pass lies while the job runs: the tokenizers'
-    fingerprints, and each task's duplicates.
+    """Where the result of the pass lies while the job runs.
+
+    It holds the fingerprints of the tokenizers, and the duplicates of each task.
     """
-    return files.join(job.output, tasks.TASKS_FOLDER, SCAN_FILE)
+    return files.join(job.output, TASKS_FOLDER, SCAN_FILE)

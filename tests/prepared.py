@@ -7,7 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.prepare import EncodeTask
+from precis.pipelines.encoding_pass import EncodeWorker
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
 FIRST = len(generator.hand_written())
@@ -49,16 +49,16 @@ def info(folder):
     return json.loads((Path(folder) / "dataset.json").read_bytes())
 
 
-REAL_ENCODE = EncodeTask._encode
+REAL_RUN = EncodeWorker.run
 
 
-def fail_at(monkeypatch, number, done):
-    """Makes the encoding of one task fail; `done` is told which tasks were begun."""
+def fail_at(monkeypatch, number, started):
+    """Makes one task fail; the numbers of the tasks that start go into `started`."""
 
-    def encode(self, task, bar):
-        done.append(task.number)
+    def run(self, task, progress):
+        started.append(task.number)
         if task.number == number:
             raise OSError(errno.EIO, "the disk is gone")
-        return REAL_ENCODE(self, task, bar)
+        return REAL_RUN(self, task, progress)
 
-    monkeypatch.setattr(EncodeTask, "_encode", encode)
+    monkeypatch.setattr(EncodeWorker, "run", run)

@@ -245,12 +245,12 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize_task import SummarizeTask
+    from precis.pipelines.summarize_task import SummarizeWorker
 
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(SummarizeTask, "_summarize", fail)
+    monkeypatch.setattr(SummarizeWorker, "run", fail)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
-    monkeypatch.setattr("precis.pipelines.tasks.finish_job", fail)
+    monkeypatch.setattr("precis.pipelines.summarize.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [

@@ -11,6 +11,8 @@ from precis.pipelines.evaluate import evaluate
 from precis.pipelines.row_ranges import RowRange, list_ranges, parquet_files, read_rows
 from precis.pipelines.schema import SCORES_SCHEMA
 from precis.pipelines.scoring import (
+    LATER_COLUMNS,
+    NEEDED_COLUMNS,
     extractive_summaries,
     keyphrase_f1,
     one_sentence_a_line,
@@ -192,9 +194,8 @@ def test_what_a_task_counts(tmp_path):
     )
     run = write_run(tmp_path / "run", [[[{"summary": None, **row} for row in rows]]])
     (own,) = list_ranges(parquet_files(run), needed=[])
-    found = score_rows(
-        own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False
-    )
+    columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
+    found = score_rows(read_rows(own, columns), number=0, split_sentences=False).scores
     assert (found.rows, found.scored, found.judged, found.truncated) == (5, 4, 3, 1)
     assert found.most_sentences == {"lead": 3, "frequency": 2}
     assert (
@@ -215,9 +216,10 @@ def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
     ]
     run = write_run(tmp_path / "run", [[rows]])
     (own,) = list_ranges(parquet_files(run), needed=[])
+    columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
     found = score_rows(
-        own, tasks=1, folder=str(tmp_path / "out"), split_sentences=False
-    ).scores
+        read_rows(own, columns), number=0, split_sentences=False
+    ).scores.scores
     assert (
         found["frequency"][1].tolist() == [0.0] * 4
         and (found["frequency"][[0, 2], 0] > 0).all()

@@ -30,7 +30,7 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.cli import main
 from precis.pipelines.import_checkpoint import import_checkpoint
 from precis.pipelines.options import SummarizeOptions
-from precis.pipelines.summarize import _model_ids
+from precis.pipelines.summary_settings import read_model_ids
 
 LONG = " ".join(TEXTS)  # longer than the network's source length
 
@@ -70,7 +70,7 @@ def run(folder: Path, **flags) -> tuple[list[dict], dict]:
 
 
 def decode_id(bundle: Path, decoding: SearchConfig) -> str | None:
-    return _model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)[
+    return read_model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)[
         "decode_id"
     ]
 

@@ -29,7 +29,8 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines import prepare as prepare_module
 from precis.pipelines import vocabulary_pass
-from precis.pipelines.prepare import EncodeTask, prepare
+from precis.pipelines.encoding_pass import EncodeWorker
+from precis.pipelines.prepare import prepare
 from precis.pipelines.vocabulary_pass import find_duplicates
 
 
@@ -750,7 +751,7 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
     def again(*_):
         raise AssertionError("this was done before")
 
-    monkeypatch.setattr(EncodeTask, "_encode", again)
+    monkeypatch.setattr(EncodeWorker, "run", again)
     monkeypatch.setattr(prepare_module, "build_scan", again)
     assert precis("prepare", output=out, max_failed_share=0.5, **flags) == 0
     assert contents(out) == contents(undisturbed)

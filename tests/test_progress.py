@@ -14,7 +14,7 @@ from precis.pipelines.progress import (
     FOLDER_VARIABLE,
     TaskProgress,
     advance,
-    shown,
+    show_progress,
     total,
 )
 
@@ -108,7 +108,7 @@ def test_the_bytes_of_a_task_add_up_to_its_size(counters, sizes):
 
 def test_a_bar_shows_the_documents_of_all_workers(monkeypatch, capsys):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    with shown("scan", 200):
+    with show_progress("scan", 200):
         folder = os.environ[FOLDER_VARIABLE]
         advance(1234, 200)
         assert total(folder) == (1234, 200)
@@ -120,7 +120,7 @@ def test_a_bar_shows_the_documents_of_all_workers(monkeypatch, capsys):
 def test_the_bar_goes_when_the_job_fails_and_the_variable_is_as_before(monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, "before")
     running = threading.active_count()
-    with pytest.raises(ValueError, match="no"), shown("scan", 200):
+    with pytest.raises(ValueError, match="no"), show_progress("scan", 200):
         folder = os.environ[FOLDER_VARIABLE]
         raise ValueError("no")
     assert os.environ[FOLDER_VARIABLE] == "before" and not os.path.exists(folder)
@@ -132,5 +132,5 @@ def test_the_bar_is_refreshed_while_the_job_runs(monkeypatch):
     seen = threading.Event()
     real = progress.total
     monkeypatch.setattr(progress, "total", lambda folder: (seen.set(), real(folder))[1])
-    with shown("scan", 200):
+    with show_progress("scan", 200):
         assert seen.wait(5)

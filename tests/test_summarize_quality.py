@@ -26,17 +26,16 @@ from precis.model.quality.measures import measure, read_source
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.words import words
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.options import SummarizeOptions
-from precis.pipelines.summarize_task import SummarizeTask
 from precis.pipelines.summary_rows import (
-    Models,
-    Read,
-    Settings,
+    ScoringModels,
+    SourceDocument,
     draft_rows,
     has_fewer_words,
 )
+from precis.pipelines.summary_settings import SummarySettings
+from precis.pipelines.window_summarizer import WindowSummarizer
 
 pytestmark = pytest.mark.usefixtures("one_time")
 READ_COLUMNS = (
@@ -415,11 +414,10 @@ def test_the_scores_of_a_network_choose_sentences(scorer_bundle, tmp_path):
 
 def settings(tmp_path, **options):
     concerns = (
-        CorpusOptions(corpus="sample:"),
         SummarizeOptions(output=str(tmp_path), **options),
         SelectionConfig(),
     )
-    return Settings(
+    return SummarySettings(
         *concerns,
         QualityConfig(),
         GateConfig(),
@@ -436,14 +434,12 @@ def test_a_model_that_was_replaced_is_refused(
         {"extractive": scorer_bundle, "keyphrase": keyphrase_bundle}[name],
         tmp_path / "copy",
     )
-    worker = SummarizeTask(
-        settings(tmp_path, **{f"{name}_bundle": str(folder)}), job=None
-    )
+    worker = WindowSummarizer(settings(tmp_path, **{f"{name}_bundle": str(folder)}))
     with pytest.raises(
         DataError,
         match="copy holds model [0-9a-f]{16} now, and this job began with .*; put that model back",
     ):
-        worker.setup()
+        worker.load()
 
 
 def test_the_oracle_is_there_for_documents_with_a_reference(tmp_path):
@@ -497,8 +493,11 @@ def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself(tmp_path)
     ]
     whole = Article.from_text(article)
     whole.sentences = tuple(cut_there)
-    read = Read(whole, False)
-    (draft,) = draft_rows([read], settings(tmp_path, extractive="lead"), Models())
+    (draft,) = draft_rows(
+        [SourceDocument(whole, False)],
+        settings(tmp_path, extractive="lead"),
+        ScoringModels(),
+    )
     assert (
         draft.extractive.flags == []
         and draft.columns["article_words"] == len(words(draft.extractive.text)) == 8

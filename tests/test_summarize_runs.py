@@ -27,7 +27,7 @@ from command_line import (
 from summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
 
 from precis.pipelines.summarize import summarize
-from precis.pipelines.summarize_task import SummarizeTask
+from precis.pipelines.summarize_task import SummarizeWorker
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -90,7 +90,7 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
     def again(*_):
         raise AssertionError("this was done before")
 
-    monkeypatch.setattr(SummarizeTask, "_summarize", again)
+    monkeypatch.setattr(SummarizeWorker, "run", again)
     assert precis("summarize", output=out, **flags) == 0
     assert results(out) == results(undisturbed)
 
@@ -218,7 +218,7 @@ def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeyp
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(
-            "precis.pipelines.tasks.finish_job", lambda job: None
+            "precis.pipelines.summarize.finish_job", lambda job: None
         )  # the job ends just before it is done
         assert precis("summarize", output=folder, **flags) == 0
     next((folder / "summaries").iterdir()).unlink()

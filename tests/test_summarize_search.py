@@ -23,11 +23,9 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options import SummarizeOptions
-from precis.pipelines.summarize import _without_processes_of_workers
-from precis.pipelines.summarize_task import SummarizeTask, _one_ahead
-from precis.pipelines.summary_rows import Settings
+from precis.pipelines.summary_settings import SummarySettings, limit_search_processes
+from precis.pipelines.window_summarizer import WindowSummarizer, one_ahead
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -51,25 +49,24 @@ def test_worker_processes_of_beam_change_nothing(undisturbed, flags, tmp_path):
     assert results(run) == results(undisturbed)
 
 
-def test_a_worker_refuses_a_bundle_that_was_replaced(flags, bundle, tmp_path):
+def test_a_worker_refuses_a_bundle_that_was_replaced(bundle, tmp_path):
     options = SummarizeOptions(output=str(tmp_path), bundle=str(bundle))
     concerns = (
-        CorpusOptions(corpus=flags["corpus"]),
         options,
         SelectionConfig(),
         QualityConfig(),
         GateConfig(),
         SearchConfig(),
     )
-    worker = SummarizeTask(
-        Settings(*concerns, {"model_id": "0" * 16, "decode_id": "d"}), job=None
+    worker = WindowSummarizer(
+        SummarySettings(*concerns, {"model_id": "0" * 16, "decode_id": "d"})
     )
     with pytest.raises(
         DataError,
         match="holds model [0-9a-f]{16} now, and this job began with "
         "0000000000000000; put that model back",
     ):
-        worker.setup()
+        worker.load()
 
 
 def test_the_manifest_and_the_last_line_state_the_cost_of_the_search(
@@ -145,9 +142,9 @@ def test_at_most_two_windows_are_searched_at_the_same_time():
             begun.append(number)
             yield number
 
-    last_begun_and_finished = [[begun[-1], number] for number in _one_ahead(windows())]
+    last_begun_and_finished = [[begun[-1], number] for number in one_ahead(windows())]
     assert last_begun_and_finished == [[1, 0], [2, 1], [3, 2], [3, 3]]
-    assert list(_one_ahead([])) == []
+    assert list(one_ahead([])) == []
 
 
 @pytest.mark.parametrize(
@@ -169,7 +166,7 @@ def test_one_of_several_workers_searches_in_one_process_unless_asked(
     argv, asked, expected
 ):
     options = SummarizeOptions(output="o", search_processes=asked)
-    options = _without_processes_of_workers(options, pipeline_options(argv))
+    options = limit_search_processes(options, pipeline_options(argv))
     assert options.search_processes == expected
 
 

@@ -1,206 +1,241 @@
-"""Tests of jobs: whose an output folder is, receipts, and what a result's name depends
-on.
-"""
+"""Tests of RunTasks: what runs, what is skipped, and what every record counts as."""
 
-import datetime
 import hashlib
-import importlib.metadata
 import json
+from typing import Any, NamedTuple
 
+import apache_beam as beam
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
 
 from precis.model import files
-from precis.model.errors import UsageError
-from precis.pipelines import tasks
-from precis.pipelines.corpus.task import Fields, Task
+from precis.model.errors import JobError
+from precis.pipelines import progress
 from precis.pipelines.dead_letters import DeadLetter
+from precis.pipelines.job import open_job
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA
+from precis.pipelines.tasks import (
+    RunTasks,
+    TaskReport,
+    TaskResult,
+    describe_file,
+    publish_dead_letters,
+    publish_report,
+    read_receipt,
+    sum_counts,
+)
 
 
-def begin(folder, *, kind="records", count=2, **inputs):
-    return tasks.open_job(
-        str(folder), kind=kind, inputs={"seed": 1, **inputs}, tasks=count
-    )
+class Piece(NamedTuple):
+    """A task of these tests: some rows, of which the last cannot be read."""
+
+    number: int
+    rows: int
 
 
-def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    job = begin(tmp_path / "out")
-    assert job.created_at == datetime.datetime(
-        2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC
-    )
-    version = importlib.metadata.version("precis")
-    assert (
-        job.fingerprint
-        == hashlib.sha256(
-            f'{{"kind":"records","precis_version":"{version}","seed":1}}'.encode()
-        ).hexdigest()
-    )
-    assert job.run_id == job.fingerprint[:16]
-    assert (job.output, job.tasks) == (str(tmp_path / "out"), 2)
-    assert json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes()) == {
-        "created_at": "2023-11-14T22:13:20+00:00",
-        "fingerprint": job.fingerprint,
-        "inputs": {"precis_version": version, "seed": 1},
-        "kind": "records",
+class Letters(NamedTuple):
+    """The figures of these tests."""
+
+    longest: int
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Letters":
+        return cls(**content)
+
+
+class Worker:
+    """Writes one row of each task but the last, and names the tasks that it runs."""
+
+    def __init__(self, folder: str, *, lost: int = 0) -> None:
+        self.folder = folder
+        self.lost = lost
+
+    def progress_size(self, task: Piece) -> int:
+        return 10 * task.rows
+
+    def load(self) -> None:
+        self.is_loaded = True
+
+    def close(self) -> None:
+        files.write_bytes(f"{self.folder}/closed", b"")
+
+    def run(self, task: Piece, progress: progress.TaskProgress) -> TaskResult[Letters]:
+        assert self.is_loaded
+        with open(f"{self.folder}/runs", "a") as log:
+            log.write(f"{task.number} ")
+        name = f"part-{task.number}"
+        files.write_bytes(f"{self.folder}/{name}", b"x" * (task.rows - 1))
+        progress.advance(task.rows, 3)
+        return TaskResult(
+            counts={"read": task.rows, "written": task.rows - 1 - self.lost, "long": 2},
+            files=[describe_file(self.folder, name, rows=task.rows - 1)],
+            letters=[DeadLetter("read", "broken", "the last row")],
+            figures=Letters(7 + task.number),
+        )
+
+
+@pytest.fixture
+def job(tmp_path):
+    return open_job(str(tmp_path), kind="records", inputs={}, tasks=2)
+
+
+TASKS = [Piece(0, 3), Piece(1, 4)]
+
+
+def run(tmp_path, job, check, **settings):
+    with test_pipeline.TestPipeline() as pipeline:
+        reports = pipeline | RunTasks(
+            TASKS,
+            Worker(str(tmp_path), **settings),
+            job=job,
+            figures_from_json=Letters.from_json,
+        )
+        assert_that(reports, check)
+
+
+def runs(tmp_path):
+    return sorted((tmp_path / "runs").read_text().split())
+
+
+def of_both_tasks(reports):
+    first, second = sorted(reports, key=lambda report: report.task)
+    assert [first.task, second.task] == [0, 1]
+    assert first.counts == {
+        "read": 3,
+        "written": 2,
+        "failed": 1,
+        "duplicates": 0,
+        "skipped": 0,
+        "long": 2,
     }
+    assert first.failures == {"read/broken": 1}
+    assert first.figures == Letters(7) and second.figures == Letters(8)
+    assert [file["file"] for file in first.files] == ["part-0"]
+    (letters,) = second.dead_letters
+    assert letters["file"] == "dead_letters/part-00001-of-00002.parquet"
 
 
-def test_a_job_is_from_now_in_whole_seconds(tmp_path, monkeypatch):
-    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    job = begin(tmp_path)
-    assert before <= job.created_at <= datetime.datetime.now(datetime.UTC)
-    assert (
-        job.created_at.microsecond == 0
-        and job.created_at.utcoffset() == datetime.timedelta(0)
-    )
-
-
-def test_an_interrupted_job_is_found_again_with_its_time(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    first = begin(tmp_path)
-    for name in (
-        "summaries/part.aside",
-        "_tasks/00001.json.ab12.aside",
-        "deep/er/x.12345678.aside",
-    ):
-        files.write_bytes(str(tmp_path / name), b"half")
-    files.write_bytes(str(tmp_path / "summaries" / "part"), b"whole")
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
-    assert begin(tmp_path) == first
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-        "job.json",
-        "part",
-    ]
-
-
-def test_leftovers_are_removed_in_a_folder_whose_name_reads_as_a_pattern(tmp_path):
-    folder = tmp_path / "run[1]*"
-    begin(folder)
-    (folder / "x.aside").write_bytes(b"half")
-    begin(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["_tasks"]
-
-
-def test_a_job_killed_before_it_had_said_its_name_is_begun_anew(tmp_path):
-    files.write_bytes(str(tmp_path / "_tasks" / "job.json.0badcafe.aside"), b"{")
-    assert begin(tmp_path) is not None
-
-
-def test_a_finished_job_has_nothing_to_do(tmp_path):
-    job = begin(tmp_path)
-    files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
-    tasks.finish_job(job)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "_SUCCESS",
-        "dataset.json",
-    ]
-    assert (tmp_path / "_SUCCESS").read_text() == job.fingerprint + "\n"
-    files.write_bytes(
-        str(tmp_path / "_tasks" / "00000.json"), b"{}"
-    )  # killed while it removed its receipts
-    assert begin(tmp_path) is None
-    assert not (tmp_path / "_tasks").exists()
-
-
-@pytest.mark.parametrize("other", [{"seed": 2}, {"kind": "summaries"}])
-def test_the_folder_of_another_job_is_refused(tmp_path, other):
-    job = begin(tmp_path)
-    with pytest.raises(
-        UsageError,
-        match=f"^{tmp_path} holds an unfinished job with other settings or another corpus; finish that one, ",
-    ):
-        begin(tmp_path, **other)
-    tasks.finish_job(job)
-    with pytest.raises(
-        UsageError,
-        match=f"^{tmp_path} holds the finished result of another job; name another --output, or remove",
-    ):
-        begin(tmp_path, **other)
+def test_every_task_is_run_once_and_reported(tmp_path, job):
+    run(tmp_path, job, of_both_tasks)
+    assert runs(tmp_path) == ["0", "1"]
+    receipt = json.loads((tmp_path / "_tasks" / "00001.json").read_bytes())
+    assert receipt["longest"] == 8 and receipt["counts"]["failed"] == 1
+    assert set(receipt) == {
+        "task",
+        "counts",
+        "files",
+        "dead_letters",
+        "failures",
+        "longest",
+    }
+    run(tmp_path, job, of_both_tasks)
+    assert runs(tmp_path) == ["0", "1"]
 
 
 @pytest.mark.parametrize(
-    "name", ["notes.txt", "bundle/weights", ".hidden", "_tasks_of_mine/x"]
+    "name", ["part-1", "dead_letters/part-00001-of-00002.parquet", "_tasks/00001.json"]
 )
-def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
-    files.write_bytes(str(tmp_path / name), b"mine")
+def test_a_task_whose_file_is_gone_or_cut_is_run_again(tmp_path, job, name):
+    run(tmp_path, job, of_both_tasks)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    run(tmp_path, job, of_both_tasks)
+    assert runs(tmp_path) == ["0", "1", "1"] and (tmp_path / name).read_bytes() == whole
+    if not name.endswith(".json"):
+        (tmp_path / name).write_bytes(whole[:-1])
+        run(tmp_path, job, of_both_tasks)
+        assert runs(tmp_path) == ["0", "1", "1", "1"]
+        assert (tmp_path / name).read_bytes() == whole
+
+
+def test_without_a_job_every_task_is_run_and_leaves_no_receipt(tmp_path):
+    class Silent(Worker):
+        def run(self, task, progress):
+            result = super().run(task, progress)
+            return result._replace(letters=[], counts={"read": 4, "written": 4})
+
+    for _ in range(2):
+        with test_pipeline.TestPipeline() as pipeline:
+            reports = pipeline | RunTasks(TASKS, Silent(str(tmp_path)))
+            numbers = reports | beam.Map(lambda report: report.task)
+            assert_that(numbers, equal_to([0, 1]))
+    assert runs(tmp_path) == ["0", "0", "1", "1"]
+    assert not (tmp_path / "_tasks").exists()
+    assert not (tmp_path / "dead_letters").exists()
+    assert (tmp_path / "closed").exists()
+
+
+def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, job):
+    result = TaskResult(
+        counts={"read": 9, "written": 2, "duplicates": 3, "skipped": 1},
+        files=[],
+        letters=[DeadLetter("read", "a", "b", records=2)],
+        figures=Letters(0),
+    )
     with pytest.raises(
-        UsageError,
-        match=f"^{tmp_path} is not empty and no job of precis began it; name an empty or new folder",
+        JobError,
+        match="task 1 read 9 records, which are not those it accounts for: written 2, "
+        "failed 2, duplicates 3, skipped 1; this is a defect of precis",
     ):
-        begin(tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+        publish_report(1, result, job)
+    assert not (tmp_path / "_tasks" / "00001.json").exists()
+    assert not (tmp_path / "dead_letters").exists()
+    counts = {**result.counts, "read": 8}
+    assert publish_report(1, result._replace(counts=counts), job).counts["failed"] == 2
 
 
-def test_an_output_that_cannot_be_written_is_refused(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(
-        UsageError,
-        match="file/out cannot be written: .*Not a directory.*; name another --output",
-    ):
-        begin(tmp_path / "file" / "out")
+def test_a_task_that_fails_leaves_no_receipt(tmp_path, job):
+    with pytest.raises(Exception, match="which are not those it accounts for"):
+        run(tmp_path, job, of_both_tasks, lost=1)
+    assert not list((tmp_path / "_tasks").glob("0*.json"))
+    assert not (tmp_path / "dead_letters").exists()
 
 
-def test_a_task_is_done_once(tmp_path):
-    job = begin(tmp_path)
-    calls = []
-
-    def work():
-        calls.append(1)
-        files.write_bytes(str(tmp_path / "part"), b"rows")
-        return {
-            "task": 1,
-            "files": [tasks.describe_file(str(tmp_path), "part", rows=3)],
-            "dead_letters": [],
-        }
-
-    first = tasks.run_task(job, 1, work)
-    assert first["files"][0]["bytes"] == 4
-    assert tasks.run_task(job, 1, work) == first
-    assert len(calls) == 1
-    assert json.loads((tmp_path / "_tasks" / "00001.json").read_bytes()) == first
-
-
-def test_a_task_whose_file_is_gone_or_cut_is_done_again(tmp_path):
-    job = begin(tmp_path)
-    calls = []
-
-    def work():
-        calls.append(1)
-        files.write_bytes(str(tmp_path / "part"), b"rows")
-        return {
-            "files": [],
-            "dead_letters": [tasks.describe_file(str(tmp_path), "part", rows=3)],
-        }
-
-    first = tasks.run_task(job, 1, work)
-    (tmp_path / "part").unlink()
-    assert tasks.run_task(job, 1, work) == first and len(calls) == 2
-    (tmp_path / "part").write_bytes(b"ro")
-    assert tasks.run_task(job, 1, work) == first and len(calls) == 3
-    assert (tmp_path / "part").read_bytes() == b"rows"
+def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, job):
+    """As every version of precis has written it."""
+    files.write_bytes(str(tmp_path / "part"), b"rows")
+    described = describe_file(str(tmp_path), "part", rows=3)
+    receipt = {
+        "task": 1,
+        "counts": {"read": 3, "written": 3},
+        "files": [described],
+        "dead_letters": [],
+        "failures": {},
+        "longest": 5,
+    }
+    files.write_json(str(tmp_path / "_tasks" / "00001.json"), receipt)
+    report = read_receipt(job, 1, Letters.from_json)
+    assert report == TaskReport(
+        task=1,
+        counts={"read": 3, "written": 3},
+        files=[described],
+        dead_letters=[],
+        failures={},
+        figures=Letters(5),
+    )
+    assert report.to_json() == receipt
+    assert read_receipt(job, 0, Letters.from_json) is None
 
 
-def test_a_task_that_fails_leaves_no_receipt(tmp_path):
-    job = begin(tmp_path)
-
-    def work():
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        tasks.run_task(job, 0, work)
-    assert not (tmp_path / "_tasks" / "00000.json").exists()
+def test_a_task_moves_the_progress_by_its_size(tmp_path, job, monkeypatch):
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    monkeypatch.setenv(progress.FOLDER_VARIABLE, str(counts))
+    run(tmp_path, job, of_both_tasks)
+    assert progress.total(str(counts)) == (7, 70)
+    run(tmp_path, job, of_both_tasks)  # both were done before
+    assert progress.total(str(counts)) == (7, 140)
 
 
 def test_dead_letters_are_published_with_task_and_run(tmp_path):
-    job = begin(tmp_path, count=12)
+    job = open_job(str(tmp_path), kind="records", inputs={}, tasks=12)
     letters = [
         DeadLetter("read", "invalid_json", "no", None, "a:byte 3", b"\xff"),
         DeadLetter("read", "empty_article", "none", "d1"),
     ]
-    (described,) = tasks.publish_dead_letters(job, 7, letters)
+    (described,) = publish_dead_letters(job, 7, letters)
     name = "dead_letters/part-00007-of-00012.parquet"
     content = (tmp_path / name).read_bytes()
     assert described == {
@@ -234,54 +269,15 @@ def test_dead_letters_are_published_with_task_and_run(tmp_path):
     ]
 
 
-def test_without_dead_letters_there_is_no_file(tmp_path):
-    assert tasks.publish_dead_letters(begin(tmp_path), 0, []) == []
+def test_without_dead_letters_there_is_no_file(tmp_path, job):
+    assert publish_dead_letters(job, 0, []) == []
     assert not (tmp_path / "dead_letters").exists()
 
 
 def test_counts_are_summed_by_name():
-    assert tasks.sum_counts([{"b": 1, "a": 0}, {"b": 2, "c": 3}]) == {
+    assert sum_counts([{"b": 1, "a": 0}, {"b": 2, "c": 3}]) == {
         "a": 0,
         "b": 3,
         "c": 3,
     }
-    assert (
-        list(tasks.sum_counts([{"b": 1, "a": 0}])) == ["a", "b"]
-        and tasks.sum_counts([]) == {}
-    )
-
-
-def test_everything_a_task_says_is_part_of_the_fingerprint():
-    task = Task(
-        1,
-        "jsonl",
-        ("a", "b"),
-        2,
-        30,
-        "test",
-        Fields("text", "summary", "key", "part"),
-        "7:9",
-        28,
-    )
-    (described,) = json.loads(json.dumps(tasks.describe_tasks([task])))
-    assert described == [
-        1,
-        "jsonl",
-        ["a", "b"],
-        2,
-        30,
-        "test",
-        ["text", "summary", "key", "part"],
-        "7:9",
-        28,
-    ]
-
-
-def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(
-        UsageError,
-        match="SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970",
-    ):
-        tasks.open_job(str(tmp_path / "out"), kind="records", inputs={}, tasks=1)
-    assert not (tmp_path / "out").exists()
+    assert list(sum_counts([{"b": 1, "a": 0}])) == ["a", "b"] and sum_counts([]) == {}

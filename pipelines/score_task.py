@@ -1,0 +1,61 @@
+"""One task of `precis evaluate`: a range of rows -> its part of `scores/`."""
+
+from precis.model import files
+from precis.pipelines.job import part_name
+from precis.pipelines.progress import TaskProgress
+from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
+from precis.pipelines.schema import SCORES_SCHEMA, write_parquet
+from precis.pipelines.scoring import (
+    LATER_COLUMNS,
+    NEEDED_COLUMNS,
+    RangeScores,
+    score_rows,
+)
+from precis.pipelines.tasks import TaskResult, describe_file
+
+SCORES_FOLDER = "scores"
+
+
+class ScoreWorker:
+    """Scores one range of rows; its figures are `RangeScores`."""
+
+    def __init__(self, folder: str, *, tasks: int, split_sentences: bool) -> None:
+        """Stores its arguments.
+
+        Args:
+          folder: where the evaluation goes.
+          tasks: how many tasks there are.
+          split_sentences: as `score_rows` takes it.
+        """
+        self._folder = folder
+        self._tasks = tasks
+        self._split_sentences = split_sentences
+
+    def progress_size(self, task: RowRange) -> int:
+        """Progress is counted in rows."""
+        return task.rows
+
+    def load(self) -> None:
+        """Nothing is to be loaded."""
+
+    def close(self) -> None:
+        """Nothing is to be given back."""
+
+    def run(self, task: RowRange, progress: TaskProgress) -> TaskResult[RangeScores]:
+        """Scores the rows that have a reference; without any there is no part."""
+        rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
+        table, scores = score_rows(
+            rows, number=task.number, split_sentences=self._split_sentences
+        )
+        published = []
+        if scores.scored:
+            name = files.join(SCORES_FOLDER, part_name(task.number, self._tasks))
+            write_parquet(files.join(self._folder, name), [table], SCORES_SCHEMA)
+            published.append(describe_file(self._folder, name, rows=table.num_rows))
+        progress.advance(len(rows), len(rows))
+        counts = {
+            "read": len(rows),
+            "written": scores.scored,
+            "skipped": sum(not has_reference(row) for row in rows),
+        }
+        return TaskResult(counts, published, [], scores)

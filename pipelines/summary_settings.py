@@ -1,0 +1,121 @@
+"""The settings of `precis summarize` that say what the rows hold.
+
+The command and the transform `SummarizeDocuments` read them from the same flags.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    StandardOptions,
+)
+
+from precis.model.bundle.manifest import (
+    EXTRACTIVE,
+    KEYPHRASES,
+    open_files,
+    read_manifest,
+)
+from precis.model.bundle.network_bundle import check_prefix, open_bundle, read_decoding
+from precis.model.extractive.config import SelectionConfig
+from precis.model.quality.fallback import GateConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.search.config import SearchConfig, check_coverage
+from precis.pipelines.beam_runner import LOCAL_RUNNER
+from precis.pipelines.extractive_summaries import check_methods
+from precis.pipelines.options import SummarizeOptions, decode_id
+
+# The options that `SummarySettings` are made from.
+SUMMARY_OPTIONS = (
+    SummarizeOptions,
+    SelectionConfig,
+    QualityConfig,
+    GateConfig,
+    SearchConfig,
+)
+# Runners that work in this process unless --direct_running_mode multi_processing says
+# otherwise.
+LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
+
+
+class SummarySettings(NamedTuple):
+    """How documents are summarized.
+
+    Attributes:
+      options, selection, quality, gate, decoding: as the flags say.
+      model_ids: the columns of a row that name the models and the search.
+    """
+
+    options: SummarizeOptions
+    selection: SelectionConfig
+    quality: QualityConfig
+    gate: GateConfig
+    decoding: SearchConfig
+    model_ids: dict[str, str | None]
+
+
+def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags, and for those that are not given the search of the bundle.
+
+    An imported network brings the search that its checkpoint recommends.
+    """
+    bundle = flags.get("bundle")
+    return {**(read_decoding(bundle) if bundle else {}), **flags}
+
+
+def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:
+    """Checks the options against each other and against the bundle.
+
+    Raises:
+      UsageError: options that do not go together, or a folder that is no bundle.
+    """
+    check_methods(options)
+    if options.bundle:
+        contents = open_bundle(options.bundle)
+        check_coverage(decoding, has_pointer=contents.config.pointer)
+        check_prefix(options.task_prefix, contents)
+
+
+def read_model_ids(
+    options: SummarizeOptions, decoding: SearchConfig
+) -> dict[str, str | None]:
+    """The names of each model and of the search; None for a model that is not used.
+
+    Raises:
+      UsageError: a folder is no bundle, or one of another kind.
+    """
+    ids: dict[str, str | None] = {
+        "model_id": None,
+        "decode_id": None,
+        "extractive_model_id": None,
+        "keyphrase_model_id": None,
+    }
+    if options.bundle:
+        ids["model_id"] = read_manifest(options.bundle)["model_id"]
+        ids["decode_id"] = decode_id(decoding, options.precision)
+    if options.extractive_bundle:
+        contents = open_files(options.extractive_bundle, EXTRACTIVE)
+        ids["extractive_model_id"] = contents.model_id
+    if options.keyphrase_bundle:
+        contents = open_files(options.keyphrase_bundle, KEYPHRASES)
+        ids["keyphrase_model_id"] = contents.model_id
+    return ids
+
+
+def limit_search_processes(
+    options: SummarizeOptions, beam_options: PipelineOptions
+) -> SummarizeOptions:
+    """The options with one search process for each worker process of Beam.
+
+    Beam starts one worker process a core, and each of them would start one search
+    process a core. The flag --search_processes is obeyed where it is given.
+    """
+    runner = beam_options.view_as(StandardOptions).runner or LOCAL_RUNNER
+    mode = beam_options.view_as(DirectOptions).direct_running_mode
+    is_one_process = runner in LOCAL_RUNNERS and mode != "multi_processing"
+    if options.search_processes or is_one_process:
+        return options
+    return dataclasses.replace(options, search_processes=1)

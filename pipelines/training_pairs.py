@@ -1,0 +1,39 @@
+"""From an article to the two texts of a training example, or the reason for none."""
+
+from typing import NamedTuple
+
+from precis.model.text.article import Article
+from precis.model.text.normalization import normalise
+from precis.pipelines.options import PrepareOptions
+from precis.pipelines.targets import TARGETS
+
+
+class Pair(NamedTuple):
+    """The texts of a training example, normalised.
+
+    Attributes:
+      source: the text that the network reads.
+      target: the text that it learns to write.
+    """
+
+    source: str
+    target: str
+
+
+class Skipped(NamedTuple):
+    """Why a document is no training example, as in `without_highlights`."""
+
+    reason: str
+
+
+def read_pair(article: Article, options: PrepareOptions) -> Pair | Skipped:
+    """The texts of an article, or the reason it has none to learn from."""
+    if not article.body:
+        return Skipped("without_text")
+    highlights = normalise(article.document.highlights or "")
+    if not highlights:
+        return Skipped("without_highlights")
+    target = TARGETS[options.target](article, highlights)
+    if not target:
+        return Skipped(f"without_{options.target}")
+    return Pair(options.task_prefix + article.body, target)

@@ -1,0 +1,172 @@
+"""Tests of jobs: taking possession of an output folder, resuming and finishing."""
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+
+import pytest
+
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.task import Fields, Task
+from precis.pipelines.job import describe_tasks, finish_job, open_job
+
+
+def begin(folder, *, kind="records", count=2, **inputs):
+    return open_job(str(folder), kind=kind, inputs={"seed": 1, **inputs}, tasks=count)
+
+
+def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    job = begin(tmp_path / "out")
+    assert job.created_at == datetime.datetime(
+        2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC
+    )
+    version = importlib.metadata.version("precis")
+    assert (
+        job.fingerprint
+        == hashlib.sha256(
+            f'{{"kind":"records","precis_version":"{version}","seed":1}}'.encode()
+        ).hexdigest()
+    )
+    assert job.run_id == job.fingerprint[:16]
+    assert (job.output, job.tasks) == (str(tmp_path / "out"), 2)
+    assert json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes()) == {
+        "created_at": "2023-11-14T22:13:20+00:00",
+        "fingerprint": job.fingerprint,
+        "inputs": {"precis_version": version, "seed": 1},
+        "kind": "records",
+    }
+
+
+def test_a_job_is_from_now_in_whole_seconds(tmp_path, monkeypatch):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    job = begin(tmp_path)
+    assert before <= job.created_at <= datetime.datetime.now(datetime.UTC)
+    assert (
+        job.created_at.microsecond == 0
+        and job.created_at.utcoffset() == datetime.timedelta(0)
+    )
+
+
+def test_an_interrupted_job_is_found_again_with_its_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first = begin(tmp_path)
+    for name in (
+        "summaries/part.aside",
+        "_tasks/00001.json.ab12.aside",
+        "deep/er/x.12345678.aside",
+    ):
+        files.write_bytes(str(tmp_path / name), b"half")
+    files.write_bytes(str(tmp_path / "summaries" / "part"), b"whole")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    assert begin(tmp_path) == first
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "job.json",
+        "part",
+    ]
+
+
+def test_leftovers_are_removed_in_a_folder_whose_name_reads_as_a_pattern(tmp_path):
+    folder = tmp_path / "run[1]*"
+    begin(folder)
+    (folder / "x.aside").write_bytes(b"half")
+    begin(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["_tasks"]
+
+
+def test_a_job_killed_before_it_had_said_its_name_is_begun_anew(tmp_path):
+    files.write_bytes(str(tmp_path / "_tasks" / "job.json.0badcafe.aside"), b"{")
+    assert begin(tmp_path) is not None
+
+
+def test_a_finished_job_has_nothing_to_do(tmp_path):
+    job = begin(tmp_path)
+    files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
+    finish_job(job)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "_SUCCESS",
+        "dataset.json",
+    ]
+    assert (tmp_path / "_SUCCESS").read_text() == job.fingerprint + "\n"
+    files.write_bytes(
+        str(tmp_path / "_tasks" / "00000.json"), b"{}"
+    )  # killed while it removed its receipts
+    assert begin(tmp_path) is None
+    assert not (tmp_path / "_tasks").exists()
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"kind": "summaries"}])
+def test_the_folder_of_another_job_is_refused(tmp_path, other):
+    job = begin(tmp_path)
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} holds an unfinished job with other settings or another corpus; finish that one, ",
+    ):
+        begin(tmp_path, **other)
+    finish_job(job)
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} holds the finished result of another job; name another --output, or remove",
+    ):
+        begin(tmp_path, **other)
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "bundle/weights", ".hidden", "_tasks_of_mine/x"]
+)
+def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
+    files.write_bytes(str(tmp_path / name), b"mine")
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} is not empty and no job of precis began it; name an empty or new folder",
+    ):
+        begin(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+
+
+def test_an_output_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(
+        UsageError,
+        match="file/out cannot be written: .*Not a directory.*; name another --output",
+    ):
+        begin(tmp_path / "file" / "out")
+
+
+def test_everything_a_task_says_is_part_of_the_fingerprint():
+    task = Task(
+        1,
+        "jsonl",
+        ("a", "b"),
+        2,
+        30,
+        "test",
+        Fields("text", "summary", "key", "part"),
+        "7:9",
+        28,
+    )
+    (described,) = json.loads(json.dumps(describe_tasks([task])))
+    assert described == [
+        1,
+        "jsonl",
+        ["a", "b"],
+        2,
+        30,
+        "test",
+        ["text", "summary", "key", "part"],
+        "7:9",
+        28,
+    ]
+
+
+def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(
+        UsageError,
+        match="SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970",
+    ):
+        open_job(str(tmp_path / "out"), kind="records", inputs={}, tasks=1)
+    assert not (tmp_path / "out").exists()
