@@ -8,7 +8,7 @@ step holds those of the whole corpus in one place.
 import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -35,6 +35,11 @@ _HASH_BUCKETS = 64
 _HASH_BYTES = 16
 # One document's content hash and where it stands.
 _PLACE = np.dtype([("hash", f"S{_HASH_BYTES}"), ("task", "<i4"), ("record", "<i4")])
+
+
+# A bucket's number, and word counts or packed `_PLACE` records.
+TaggedWords = beam.pvalue.TaggedOutput[Literal["words"], tuple[int, dict[str, int]]]
+TaggedHashes = beam.pvalue.TaggedOutput[Literal["hashes"], tuple[int, bytes]]
 
 
 class DocumentPlace(NamedTuple):
@@ -81,15 +86,15 @@ def build_scan(
 
 def scan_task(
     task: Task, corpus: CorpusOptions, options: PrepareOptions
-) -> Iterator[beam.pvalue.TaggedOutput]:
+) -> Iterator[TaggedWords | TaggedHashes]:
     """Word counts and content hashes of a task's documents, each cut into buckets."""
     texts = GeneratorResult(_scan_documents(task, corpus, options))
     # One call for the whole task, so that a word that comes again is cut only once.
     words = vocabulary.count_words(texts, lower_case=options.lower_case)
     for bucket, counts in enumerate(_word_buckets(words)):
-        yield beam.pvalue.TaggedOutput("words", (bucket, counts))
+        yield TaggedWords("words", (bucket, counts))
     for bucket, packed in _hash_buckets(texts.result):
-        yield beam.pvalue.TaggedOutput("hashes", (bucket, packed))
+        yield TaggedHashes("hashes", (bucket, packed))
 
 
 def _scan_documents(

@@ -85,7 +85,7 @@ TASKS = [Piece(0, 3), Piece(1, 4)]
 
 
 def run(tmp_path, job, check, **settings):
-    with test_pipeline.TestPipeline() as pipeline:
+    with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
         reports = pipeline | RunTasks(
             TASKS,
             Worker(str(tmp_path), **settings),
@@ -157,7 +157,7 @@ def test_without_a_job_every_task_is_run_and_leaves_no_receipt(tmp_path):
             return result._replace(letters=[], counts={"read": 4, "written": 4})
 
     for _ in range(2):
-        with test_pipeline.TestPipeline() as pipeline:
+        with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
             reports = pipeline | RunTasks(TASKS, Silent(str(tmp_path)))
             numbers = reports | beam.Map(lambda report: report.task)
             assert_that(numbers, equal_to([0, 1]))

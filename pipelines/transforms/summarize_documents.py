@@ -1,0 +1,199 @@
+"""`SummarizeDocuments`: documents -> summary rows, in any Beam pipeline."""
+
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from precis.model.errors import UsageError
+from precis.model.inference.worker_pool import refuse_within_import
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.pipelines.dead_letters import DeadLetter
+from precis.pipelines.flags import read_flags
+from precis.pipelines.job import current_time
+from precis.pipelines.summary_rows import run_columns
+from precis.pipelines.summary_settings import (
+    SUMMARY_OPTIONS,
+    SummarySettings,
+    check_summary_options,
+    limit_search_processes,
+    read_model_ids,
+    with_decoding_of_bundle,
+)
+from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
+
+ROWS = "rows"
+DEAD_LETTERS = "dead_letters"
+# The fields of a document that are checked, and the types of their values.
+_DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
+    "document_id": str,
+    "split": str,
+    "article": str,
+    "highlights": (str, type(None)),
+}
+
+
+@beam.typehints.with_input_types(Document)
+class SummarizeDocuments(beam.PTransform):
+    """Summarizes a PCollection of `Document`.
+
+        result = (
+            pipeline
+            | beam.io.ReadFromBigQuery(table="news.articles")
+            | beam.Map(lambda row: Document(row["url"], article=row["body"]))
+            | SummarizeDocuments(bundle="gs://models/news", beam_width=4)
+        )
+        texts = result.rows | beam.Map(lambda row: (row["document_id"], row["summary"]))
+        lost = result.dead_letters | beam.Map(lambda letter: letter.reason)
+
+    The outputs are `rows`, a PCollection of dicts with the columns of `SUMMARY_SCHEMA`,
+    and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them.
+
+    Documents are taken `window_documents` at a time, as far as a bundle of Beam reaches,
+    and those of similar length are searched together. Rows have the Beam window of
+    their document, and no timestamp of their own. The column `split` is empty where the
+    document names none; the command would decide by the hash of the id.
+    """
+
+    def __init__(
+        self,
+        *,
+        strip_boilerplate: bool = True,
+        run_id: str = "",
+        created_at: datetime.datetime | None = None,
+        **options: Any,
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          strip_boilerplate: as `--strip_boilerplate` of `precis summarize`.
+          run_id: the column `run_id`; there is no job that could name it.
+          created_at: the column `created_at`, with a time zone; without it the time
+              when the pipeline is built.
+          **options: the flags of `precis summarize` that concern summaries, such as
+              `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a
+              bundle there are extractive summaries only, and TensorFlow is not needed.
+        """
+        super().__init__()
+        self._strip_boilerplate = strip_boilerplate
+        self._run_id = run_id
+        self._created_at = created_at
+        self._summary_options = options
+
+    def expand(self, documents: beam.PCollection) -> Any:
+        """Checks the options and adds the summaries.
+
+        Raises:
+          UsageError: an option or a bundle that cannot be.
+        """
+        refuse_within_import()
+        settings = read_settings(self._summary_options)
+        options = limit_search_processes(settings.options, documents.pipeline.options)
+        settings = settings._replace(options=options)
+        columns = run_columns(
+            settings,
+            run_id=self._run_id,
+            created_at=self._created_at or current_time(),
+        )
+        size = options.window_documents
+        return (
+            documents
+            | "Batch" >> beam.BatchElements(min_batch_size=size, max_batch_size=size)
+            | "SummarizeBatches"
+            >> beam.ParDo(_SummarizeBatch(settings, columns, self._strip_boilerplate))
+            .with_output_types(dict[str, Any])
+            .with_outputs(DEAD_LETTERS, main=ROWS)
+        )
+
+
+def read_settings(flags: dict[str, Any]) -> SummarySettings:
+    """The settings that the flags of `precis summarize` give.
+
+    Raises:
+      UsageError: a flag that there is not, or a value or bundle that cannot be.
+    """
+    if "output" in flags:
+        raise UsageError(
+            "SummarizeDocuments takes no output; WriteSummaries writes its rows"
+        )
+    options, selection, quality, gate, decoding = read_flags(
+        SUMMARY_OPTIONS,
+        # The command's folder, which must have a name. Nothing is written here.
+        {**with_decoding_of_bundle(flags), "output": "."},
+    )
+    check_summary_options(options, decoding)
+    model_ids = read_model_ids(options, decoding)
+    return SummarySettings(options, selection, quality, gate, decoding, model_ids)
+
+
+class _SummarizeBatch(beam.DoFn):
+    """Turns a batch of documents into rows and dead letters."""
+
+    def __init__(
+        self,
+        settings: SummarySettings,
+        columns: dict[str, Any],
+        strip_boilerplate: bool,
+    ) -> None:
+        self._settings = settings
+        self._columns = columns
+        self._strip_boilerplate = strip_boilerplate
+        self._summarizer = WindowSummarizer(settings)
+
+    def setup(self) -> None:
+        self._summarizer.load()
+
+    def teardown(self) -> None:
+        self._summarizer.close()
+
+    def process(self, documents: Sequence[Document]) -> Iterator[Any]:
+        articles = []
+        for document in documents:
+            letter = invalid_document_letter(document)
+            if letter is None:
+                articles.append(to_article(document, self._strip_boilerplate))
+            else:
+                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
+        windows = read_windows(articles, self._settings)
+        for window, rows, _ in self._summarizer.summarize(windows):
+            for letter in window.letters:
+                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
+            for row in rows:
+                yield {**row.columns, **self._columns}
+
+
+def invalid_document_letter(document: Document) -> DeadLetter | None:
+    """The dead letter of a document whose fields hold no text; None for a valid one.
+
+    Raises:
+      UsageError: the element is no document at all, which is an error of the pipeline.
+    """
+    if not isinstance(document, Document):
+        raise UsageError(
+            "SummarizeDocuments takes elements of precis.transforms.Document, not "
+            f"{type(document).__name__}; make them with beam.Map"
+        )
+    document_id = (
+        document.document_id if isinstance(document.document_id, str) else None
+    )
+    for name, kinds in _DOCUMENT_TYPES.items():
+        value = getattr(document, name)
+        if not isinstance(value, kinds):
+            detail = f"{name!r} holds a value of type {type(value).__name__}"
+            return DeadLetter("read", "wrong_type", detail, document_id)
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            detail = f"{name!r} holds half of a surrogate pair, which is no character"
+            return DeadLetter("read", "invalid_text", detail)
+    return None
+
+
+def to_article(document: Document, strip_boilerplate: bool) -> Article:
+    """The article of a document; without an id, it has the hash of its content."""
+    article = Article(document, strip_boilerplate=strip_boilerplate)
+    if not document.document_id:
+        article.document = document._replace(document_id=article.content_sha256)
+    return article

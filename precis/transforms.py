@@ -1,0 +1,59 @@
+"""Beam transforms: summaries in a pipeline of the reader's own.
+
+import apache_beam as beam
+from precis.transforms import Document, SummarizeDocuments, WriteSummaries
+
+with beam.Pipeline() as pipeline:
+    result = (
+        pipeline
+        | beam.io.ReadFromText("articles.txt")  # an article a line
+        | beam.Map(lambda line: Document(article=line))
+        | SummarizeDocuments(bundle="bundle", beam_width=4)
+    )
+    _ = result.rows | WriteSummaries("summaries")
+    _ = result.dead_letters | beam.Map(print)
+
+ReadCorpus           reads the corpora that `precis summarize` reads
+SummarizeDocuments   turns documents into rows and dead letters
+WriteSummaries       writes the rows to Parquet
+Document             an element of `SummarizeDocuments`
+DeadLetter           a record or document that could not be processed, and why
+SUMMARY_SCHEMA       the Arrow schema of a row, for a sink of the reader's own
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from precis.model.text.document import Document
+    from precis.pipelines.dead_letters import DeadLetter
+    from precis.pipelines.schema import SUMMARY_SCHEMA
+    from precis.pipelines.transforms.read_corpus import ReadCorpus
+    from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
+    from precis.pipelines.transforms.write_summaries import WriteSummaries
+
+__all__ = [
+    "SUMMARY_SCHEMA",
+    "DeadLetter",
+    "Document",
+    "ReadCorpus",
+    "SummarizeDocuments",
+    "WriteSummaries",
+]
+
+_MODULES = {
+    "SUMMARY_SCHEMA": "precis.pipelines.schema",
+    "DeadLetter": "precis.pipelines.dead_letters",
+    "Document": "precis.model.text.document",
+    "ReadCorpus": "precis.pipelines.transforms.read_corpus",
+    "SummarizeDocuments": "precis.pipelines.transforms.summarize_documents",
+    "WriteSummaries": "precis.pipelines.transforms.write_summaries",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a transform when it is first asked for, as Beam takes seconds."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'precis.transforms' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_MODULES[name]), name)

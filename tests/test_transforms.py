@@ -1,0 +1,341 @@
+"""Tests of the Beam transforms: the rows of `precis summarize`, in any pipeline."""
+
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
+from apache_beam.typehints.decorators import TypeCheckError
+from summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of, story
+
+import precis.transforms
+from precis.model.errors import UsageError
+from precis.model.inference.bulk import BulkSummarizer
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.pipelines.dead_letters import DeadLetter
+from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.transforms.read_corpus import ReadCorpus
+from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
+from precis.pipelines.transforms.write_summaries import WriteSummaries
+
+NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+LEAD = {"extractive": "lead", "sentences": 1, "min_source_words": 0}
+SCORES = ("abstractive", "abstractive_quality")
+
+
+def pipeline():
+    return test_pipeline.TestPipeline("FnApiRunner")
+
+
+def read_parts(folder):
+    parts = sorted(Path(folder).glob("*.parquet"))
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
+def comparable(rows):
+    """Rows in the order of their ids, without the columns of the run."""
+    of_run = dict.fromkeys(("run_id", "created_at"))
+    ordered = sorted(rows, key=lambda row: row["document_id"])
+    return [{**row, **of_run} for row in ordered]
+
+
+def test_a_corpus_is_read_as_documents_and_dead_letters(corpus):
+    path = corpus.removeprefix("jsonl:")
+    content = Path(path).read_bytes()
+    readable = [line for line, _ in LINES if isinstance(line, dict)]
+    places = [content.index(start) for start in (b"{broken", b'{"id": "x"')]
+    with pipeline() as p:
+        result = p | ReadCorpus(
+            corpus=corpus, task_bytes=4_000, validation_share=1.0, test_share=0.0
+        )
+        documents = result.documents | beam.Map(
+            lambda document: (document.document_id, document.split, document.article)
+        )
+        expected = [(id_of(line), "validation", line["article"]) for line in readable]
+        assert_that(documents, equal_to(expected), label="documents")
+        letters = result.dead_letters | "Place" >> beam.Map(
+            lambda letter: (letter.reason, letter.location)
+        )
+        expected = [
+            ("invalid_json", f"{path}:byte {places[0]}"),
+            ("invalid_utf8", f"{path}:byte {places[1]}"),
+        ]
+        assert_that(letters, equal_to(expected), label="letters")
+
+
+def test_a_corpus_that_is_not_there_is_refused_when_the_pipeline_is_built(tmp_path):
+    with pytest.raises(UsageError, match="no file matches"):
+        pipeline() | ReadCorpus(corpus=f"jsonl:{tmp_path}/*.jsonl")
+    with pytest.raises(UsageError, match="unknown option 'idfield'; did you mean 'id_"):
+        pipeline() | ReadCorpus(corpus="sample:", idfield="x")
+
+
+def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_path):
+    with pipeline() as p:
+        read = p | ReadCorpus(corpus=corpus, task_bytes=4_000)
+        result = read.documents | SummarizeDocuments(min_source_words=0)
+        names = result.rows | WriteSummaries(str(tmp_path), num_shards=2)
+        expected = [f"{tmp_path}/part-0000{number}-of-00002.parquet" for number in "01"]
+        assert_that(names, equal_to(expected), label="names")
+        letters = (read.dead_letters, result.dead_letters) | beam.Flatten()
+        reasons = letters | beam.Map(lambda letter: letter.reason)
+        expected = ["invalid_json", "empty_article", "empty_article", "invalid_utf8"]
+        assert_that(reasons, equal_to(expected), label="reasons")
+    assert comparable(read_parts(tmp_path)) == comparable(rows_of(extractive))
+    for part in tmp_path.iterdir():
+        assert pq.read_schema(part).equals(SUMMARY_SCHEMA, check_metadata=True)
+    metadata = [pq.ParquetFile(part).metadata for part in tmp_path.iterdir()]
+    groups = [
+        file.row_group(n) for file in metadata for n in range(file.num_row_groups)
+    ]
+    assert {group.column(0).compression for group in groups} == {"ZSTD"}
+
+
+def test_the_rows_of_a_network_are_those_of_the_command(undisturbed, flags, tmp_path):
+    options = {name: flags[name] for name in ("beam_width", "n_best")}
+    with pipeline() as p:
+        read = p | ReadCorpus(corpus=flags["corpus"], task_bytes=4_000)
+        result = read.documents | SummarizeDocuments(
+            bundle=flags["bundle"], window_documents=5, min_source_words=0, **options
+        )
+        _ = result.rows | WriteSummaries(str(tmp_path))
+    found = comparable(read_parts(tmp_path))
+    expected = comparable(rows_of(undisturbed))
+    assert len(found) == len(WRITTEN)
+    for row, other in zip(found, expected, strict=True):
+        # The last digits of a score depend on the neighbours of a document.
+        candidates, others = row.pop("abstractive"), other.pop("abstractive")
+        assert [item["text"] for item in candidates] == [
+            item["text"] for item in others
+        ]
+        assert [item["score"] for item in candidates] == pytest.approx(
+            [item["score"] for item in others], rel=1e-4
+        )
+        quality, other_quality = (
+            row.pop("abstractive_quality"),
+            other.pop("abstractive_quality"),
+        )
+        for name in ("mean_log_prob", "beam_margin"):
+            assert quality.pop(name) == pytest.approx(other_quality.pop(name), rel=1e-3)
+        assert quality == other_quality and row == other
+
+
+def test_a_pipeline_with_a_source_and_a_sink_of_its_own(tmp_path):
+    (tmp_path / "articles.txt").write_text(
+        "Rain fell on Monday. Nobody came.\n\n(CNN) -- It was cold. Snow fell.\n"
+    )
+    with pipeline() as p:
+        result = (
+            p
+            | beam.io.ReadFromText(str(tmp_path / "articles.txt"))
+            | beam.Map(lambda line: Document(article=line))
+            | SummarizeDocuments(**LEAD, run_id="mine", created_at=NOW)
+        )
+        _ = result.rows | beam.io.WriteToParquet(
+            str(tmp_path / "out" / "rows"), precis.transforms.SUMMARY_SCHEMA
+        )
+        nothing = Article.from_text("").content_sha256
+        letter = DeadLetter("read", "empty_article", "the article has no text", nothing)
+        assert_that(result.dead_letters, equal_to([letter]))
+    (part,) = (tmp_path / "out").iterdir()
+    rows = pq.read_table(part).to_pylist()
+    assert {row["summary"] for row in rows} == {"Rain fell on Monday.", "It was cold."}
+    for row in rows:
+        assert row["document_id"] == row["content_sha256"] and row["split"] == ""
+        assert (row["run_id"], row["created_at"]) == ("mine", NOW)
+        assert row["model_id"] is None and row["reference_summary"] is None
+
+
+PROGRAM = """
+import sys
+
+for name in ("tensorflow", "keras", "safetensors", "tensorflow_text"):
+    sys.modules[name] = None
+
+import apache_beam as beam
+from precis.transforms import Document, SummarizeDocuments, WriteSummaries
+
+with beam.Pipeline("FnApiRunner") as pipeline:
+    result = (
+        pipeline
+        | beam.io.ReadFromText("articles.txt")
+        | beam.Map(lambda line: Document(article=line))
+        | SummarizeDocuments(extractive="lead", sentences=1, min_source_words=0)
+    )
+    _ = result.rows | WriteSummaries("summaries")
+    _ = result.dead_letters | beam.Map(print)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_only_extracts_needs_no_network(tmp_path):
+    (tmp_path / "articles.txt").write_text("Rain fell. Nobody came.\n")
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM], check=True, timeout=120, cwd=tmp_path
+    )
+    (row,) = read_parts(tmp_path / "summaries")
+    assert row["summary"] == "Rain fell."
+
+
+def test_what_a_document_says_is_kept_and_boilerplate_on_request(tmp_path):
+    document = Document("d7", "test", "(CNN) -- " + SHORT, "It rained.", {"a": "b"})
+    with pipeline() as p:
+        result = (
+            p
+            | beam.Create([document])
+            | SummarizeDocuments(strip_boilerplate=False, **LEAD)
+        )
+        names = ("document_id", "split", "reference_summary", "summary")
+        kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
+        summary = "(CNN) -- Rain fell on Monday."
+        assert_that(kept, equal_to([("d7", "test", "It rained.", summary)]))
+
+
+def test_documents_whose_fields_hold_no_text_become_dead_letters():
+    documents = [
+        Document("a", article=None),
+        Document(7, article="Rain fell."),
+        Document("c", article="Rain fell.", highlights=["x"]),
+        Document("d", article="\ud800 fell."),
+        Document("e", article="Rain fell."),
+    ]
+    with pipeline() as p:
+        result = p | beam.Create(documents) | SummarizeDocuments(**LEAD)
+        ids = result.rows | beam.Map(lambda row: row["document_id"])
+        assert_that(ids, equal_to(["e"]), label="rows")
+        short = result.dead_letters | "Short" >> beam.Map(
+            lambda letter: (letter.reason, letter.detail, letter.document_id)
+        )
+        no_text = "'article' holds half of a surrogate pair, which is no character"
+        expected = [
+            ("wrong_type", "'article' holds a value of type NoneType", "a"),
+            ("wrong_type", "'document_id' holds a value of type int", None),
+            ("wrong_type", "'highlights' holds a value of type list", "c"),
+            ("invalid_text", no_text, None),
+        ]
+        assert_that(short, equal_to(expected), label="letters")
+
+
+def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
+    with pytest.raises(TypeCheckError, match="SummarizeDocuments"):
+        pipeline() | beam.Create([1, 2]) | SummarizeDocuments(**LEAD)
+    p = pipeline()
+    untyped = p | beam.Create([{"article": "Rain fell."}]).with_output_types(
+        beam.typehints.Any
+    )
+    _ = untyped | SummarizeDocuments(**LEAD)
+    with pytest.raises(
+        Exception,
+        match="takes elements of precis.transforms.Document, not dict; make them with",
+    ):
+        p.run()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean 'beam_width'"),
+        ({"corpus": "sample:"}, "unknown option 'corpus'"),
+        ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
+        ({"extractive": "best"}, "--extractive: there is no method 'best'"),
+        ({"bundle": "no"}, "no: this is no complete bundle"),
+        ({"beam_width": 0}, "--beam_width"),
+    ],
+)
+def test_options_are_checked_when_the_pipeline_is_built(options, message):
+    documents = pipeline() | beam.Create([Document(article="Rain fell.")])
+    with pytest.raises(UsageError, match=message):
+        documents | SummarizeDocuments(**options)
+
+
+def test_windows_are_searched_by_one_model(flags, monkeypatch):
+    sizes = []
+    made = []
+    real_begin, real_init = BulkSummarizer.begin, BulkSummarizer.__init__
+
+    def begin(self, sources, **settings):
+        sizes.append(len(sources))
+        return real_begin(self, sources, **settings)
+
+    def init(self, *arguments, **settings):
+        made.append(1)
+        real_init(self, *arguments, **settings)
+
+    monkeypatch.setattr(BulkSummarizer, "begin", begin)
+    monkeypatch.setattr(BulkSummarizer, "__init__", init)
+    documents = [Document(article=story(index)["article"]) for index in range(7)]
+    with pipeline() as p:
+        result = (
+            p
+            | beam.Create(documents)
+            | SummarizeDocuments(
+                bundle=flags["bundle"], window_documents=3, beam_width=1
+            )
+        )
+        methods = result.rows | beam.Map(lambda row: row["abstractive_summary"] is None)
+        assert_that(methods, equal_to([False] * 7))
+    assert sorted(size for size in sizes if size) == [1, 3, 3] and made == [1]
+
+
+def test_rows_stay_in_the_window_of_their_document():
+    times = {"a": 1, "b": 2, "c": 11}
+    documents = [Document(name, article="Rain fell.") for name in times]
+    with pipeline() as p:
+        result = (
+            p
+            | beam.Create(documents)
+            | beam.Map(lambda document: TimestampedValue(document, times[document[0]]))
+            | beam.WindowInto(FixedWindows(10))
+            | SummarizeDocuments(**LEAD)
+        )
+        windows = result.rows | beam.Map(
+            lambda row, window=beam.DoFn.WindowParam: (
+                row["document_id"],
+                float(window.start),
+            )
+        )
+        assert_that(windows, equal_to([("a", 0.0), ("b", 0.0), ("c", 10.0)]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda row: row.pop("summary"), "summary"),
+        (lambda row: row.update(summery="x"), "summery"),
+        (lambda row: row.update(article_words="nine"), "column 'article_words'"),
+    ],
+)
+def test_a_row_of_another_shape_fails_the_pipeline(tmp_path, change, message):
+    def changed(row):
+        row = dict(row)
+        change(row)
+        return row
+
+    p = pipeline()
+    result = (
+        p | beam.Create([Document("a", "test", "A b.")]) | SummarizeDocuments(**LEAD)
+    )
+    _ = result.rows | beam.Map(changed) | WriteSummaries(str(tmp_path))
+    with pytest.raises(Exception, match=message):
+        p.run()
+    assert not list(tmp_path.glob("part-*"))
+
+
+def test_the_module_imports_its_names_lazily():
+    program = (
+        "import sys, precis.transforms\n"
+        "heavy = {'apache_beam', 'pyarrow', 'tensorflow'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    for name in precis.transforms.__all__:
+        assert getattr(precis.transforms, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'Summarize'"):
+        _ = precis.transforms.Summarize
