@@ -221,3 +221,27 @@ def _run(folder: Path, **flags: Any) -> Path:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
         assert precis("summarize", output=folder, **flags) == 0
     return folder
+
+
+# What the tests of `precis prepare` share; `prepared` says what is in the corpus.
+@pytest.fixture(scope="session")
+def prepare_flags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The flags of the run `prepared_records`: several tasks, several splits."""
+    from prepared import LINES, SMALL  # TensorFlow takes seconds.
+
+    path = tmp_path_factory.mktemp("prepare_corpus") / "news.jsonl"
+    corpus = write_jsonl(path, [line for line, _ in LINES])
+    shares = {"validation_share": 0.2, "test_share": 0.2}
+    return {"corpus": corpus, "task_bytes": 12_000, **shares, **SMALL}
+
+
+@pytest.fixture(scope="session")
+def prepared_records(
+    prepare_flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The records of an undisturbed run."""
+    folder = tmp_path_factory.mktemp("prepared") / "records"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        assert precis("prepare", output=folder, **prepare_flags) == 0
+    return folder

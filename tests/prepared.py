@@ -1,10 +1,12 @@
 """What `precis prepare` is run on, what it wrote, and how it is made to break off."""
 
 import errno
+import hashlib
 import json
 from pathlib import Path
 
 import tensorflow as tf
+from command_line import precis
 
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.encoding_pass import EncodeWorker
@@ -21,6 +23,60 @@ def story(index, **changes):
         "highlights": document.highlights,
         **changes,
     }
+
+
+def spaced(text):
+    return "  " + text.replace(" ", "  ", 3) + "\n"
+
+
+# In the order of the corpus: each line and what becomes of it.
+LINES = [
+    *[(story(index), "written") for index in range(20)],
+    ("{broken", "failed"),
+    (story(20), "written"),
+    (
+        story(90, article=spaced(story(20)["article"])),
+        "duplicates",
+    ),  # of the line before
+    (
+        story(91, article=spaced(story(3)["article"])),
+        "duplicates",
+    ),  # of one in another task
+    (story(92, article="(CNN) -- "), "without_text"),
+    (story(93, article=" \n"), "without_text"),
+    (story(94, highlights=" \n "), "without_highlights"),
+    ({"id": "d95", "article": "Rain fell. Nobody came."}, "without_highlights"),
+    (
+        story(96, article="Rain  fell. Nobody came."),
+        "written",
+    ),  # the same text, but this time with highlights
+    (b'{"id": "d97", "article": "caf\xe9", "highlights": "x"}', "failed"),
+    ("[1, 2]", "failed"),
+    ({"id": "d98", "highlights": "x"}, "failed"),
+    ({"id": "d99", "article": 7, "highlights": "x"}, "failed"),
+    *[(story(index), "written") for index in range(21, 60)],
+    (story(89, article=story(3)["article"]), "duplicates"),
+]
+FATES = [fate for _, fate in LINES]
+
+
+def split_by_hash(document_id, seed=17, validation=0.2, test=0.2):
+    place = (
+        int(hashlib.sha256(f"{seed}:{document_id}".encode()).hexdigest()[:16], 16)
+        / 2**64
+    )
+    return (
+        "validation"
+        if place < validation
+        else "test"
+        if place < validation + test
+        else "train"
+    )
+
+
+def run_prepare(output, **flags):
+    """Runs `precis prepare`, which must succeed."""
+    assert precis("prepare", output=output, **flags) == 0
 
 
 def examples(folder):

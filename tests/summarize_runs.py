@@ -27,7 +27,10 @@ def story(index, **changes):
     }
 
 
-SHORT = "Rain fell on Monday.\r\n\n \tNobody   came,\u00a0it was cold.  \u201cWhy?\u201d she asked."
+SHORT = (
+    "Rain fell on Monday.\r\n\n \tNobody   came,\u00a0it was cold.  "
+    "\u201cWhy?\u201d she asked."
+)
 # In the order of the corpus: each line and whether it is written.
 LINES = [
     (story(0), True),
@@ -82,9 +85,8 @@ def learn_tokenizer():
 
 def save_network(folder, tokenizer):
     """Writes a bundle with a network of one layer that has learned nothing."""
-    from precis.model.network.build import (
-        build_network,  # TensorFlow takes seconds: not for every test that reads this file.
-    )
+    # Imported here because TensorFlow takes seconds, and not every test needs it.
+    from precis.model.network.build import build_network
 
     shape = {
         "encoder_layers": 1,

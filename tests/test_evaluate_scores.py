@@ -75,8 +75,10 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
         and b"rouge-score" in table.schema.metadata[b"precis.variant"]
     )
     query = f"""
-        SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum, abstractive_summary, reference_summary
-        FROM '{folder}/*.parquet' JOIN '{run}/summaries/*.parquet' USING (document_id, run_id) ORDER BY ALL
+        SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum,
+            abstractive_summary, reference_summary
+        FROM '{folder}/*.parquet'
+        JOIN '{run}/summaries/*.parquet' USING (document_id, run_id) ORDER BY ALL
     """
     found = duckdb.sql(query).fetchall()
     scored = {
@@ -202,9 +204,16 @@ def test_what_a_task_counts(tmp_path):
         found.unsplit == {"reference": 0, "abstractive": 0, "summary": 1}
         and found.unsplit_rows == 1
     )
-    assert {system: np.isnan(values[:, 0]).tolist() for system, values in found.scores.items()} == {
-        "lead": [False] * 4, "frequency": [False] * 4, "abstractive": [False] * 3 + [True], "summary": [True] * 3 + [False],
-    }  # fmt: skip
+    missing = {
+        system: np.isnan(values[:, 0]).tolist()
+        for system, values in found.scores.items()
+    }
+    assert missing == {
+        "lead": [False] * 4,
+        "frequency": [False] * 4,
+        "abstractive": [False] * 3 + [True],
+        "summary": [True] * 3 + [False],
+    }
 
 
 def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):

@@ -57,7 +57,8 @@ def test_a_job_bears_a_share_of_failures(read, failed, share, is_borne):
         return
     with pytest.raises(
         DataError,
-        match=f"{failed} of {read} records failed .*more than --max_failed_share {share:g} allows",
+        match=f"{failed} of {read} records failed .*more than --max_failed_share "
+        f"{share:g} allows",
     ):
         check()
 
@@ -65,7 +66,8 @@ def test_a_job_bears_a_share_of_failures(read, failed, share, is_borne):
 def test_the_message_names_the_reasons_the_place_and_the_way_out():
     with pytest.raises(
         DataError,
-        match="^9 of 9 records failed \\(read/b 7, read/a 2\\), .*; see gs://b/dead_letters, mend the corpus, or ",
+        match="^9 of 9 records failed \\(read/b 7, read/a 2\\), .*; "
+        "see gs://b/dead_letters, mend the corpus, or ",
     ):
         check_failures(
             {"read": 9, "failed": 9},
@@ -79,7 +81,8 @@ def test_a_stream_that_broke_off_fails_the_job_whatever_its_share():
     counts, reasons = {"read": 1000, "failed": 1}, {"read/broken_gzip": 1}
     with pytest.raises(
         DataError,
-        match="1 gzip stream.* broke off and an unknown number of records is lost; see dead, replace the files",
+        match="1 gzip stream.* broke off and an unknown number of records is lost; "
+        "see dead, replace the files",
     ):
         check_failures(counts, reasons, max_failed_share=0.5, dead_letters="dead")
     check_failures(counts, reasons, max_failed_share=1.0, dead_letters="dead")

@@ -103,13 +103,15 @@ def test_the_folder_of_another_job_is_refused(tmp_path, other):
     job = begin(tmp_path)
     with pytest.raises(
         UsageError,
-        match=f"^{tmp_path} holds an unfinished job with other settings or another corpus; finish that one, ",
+        match=f"^{tmp_path} holds an unfinished job with other settings or another "
+        "corpus; finish that one, ",
     ):
         begin(tmp_path, **other)
     finish_job(job)
     with pytest.raises(
         UsageError,
-        match=f"^{tmp_path} holds the finished result of another job; name another --output, or remove",
+        match=f"^{tmp_path} holds the finished result of another job; "
+        "name another --output, or remove",
     ):
         begin(tmp_path, **other)
 
@@ -121,7 +123,8 @@ def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
     files.write_bytes(str(tmp_path / name), b"mine")
     with pytest.raises(
         UsageError,
-        match=f"^{tmp_path} is not empty and no job of precis began it; name an empty or new folder",
+        match=f"^{tmp_path} is not empty and no job of precis began it; "
+        "name an empty or new folder",
     ):
         begin(tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]

@@ -4,7 +4,7 @@ document, and how it is told.
 
 import pytest
 from command_line import contents, error_lines, precis, write_jsonl
-from prepared import SMALL, all_examples, fail_at, info, story
+from prepared import SMALL, all_examples, fail_at, info, run_prepare, story
 
 from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
@@ -20,8 +20,10 @@ STORIES = [story(index) for index in range(24)]
 FLAGS = {"validation_share": 0.3, "test_share": 0, **SMALL, "max_target_tokens": 200}
 JAIL = {
     "id": "jail",
-    "article": "(CNN) -- Judge Steven Leifman visits the jails.\nLeifman met a judge. A lawyer told Steven.",
-    "highlights": " The jail's  lawyers met Steven Leifman .\n\nA Judge and another judge met Leifman , rain fell .",
+    "article": "(CNN) -- Judge Steven Leifman visits the jails.\nLeifman met a judge. "
+    "A lawyer told Steven.",
+    "highlights": " The jail's  lawyers met Steven Leifman .\n\nA Judge and another "
+    "judge met Leifman , rain fell .",
 }
 NAMED = "jail; lawyers; met; Steven Leifman; Judge; Leifman"
 
@@ -46,15 +48,11 @@ def texts_of(folder, feature: str) -> dict[str, str]:
 
 
 def test_a_headline_is_the_first_highlight(corpus, tmp_path):
-    assert (
-        precis(
-            "prepare",
-            corpus=corpus,
-            output=tmp_path / "out",
-            target="headline",
-            **FLAGS,
-        )
-        == 0
+    run_prepare(
+        corpus=corpus,
+        output=tmp_path / "out",
+        target="headline",
+        **FLAGS,
     )
     expected = {
         line["id"]: next(
@@ -85,7 +83,7 @@ def test_the_vocabulary_is_learned_from_the_texts_that_are_encoded(corpus, tmp_p
         "task_prefix": "Überschrift: ",
         "target": "headline",
     }
-    assert precis("prepare", corpus=corpus, output=tmp_path / "out", **flags) == 0
+    run_prepare(corpus=corpus, output=tmp_path / "out", **flags)
     texts = [
         text
         for line in STORIES
@@ -114,15 +112,11 @@ def test_keyphrases_are_the_phrases_that_the_reference_names_in_its_order(tmp_pa
         *STORIES[:5],
     ]
     corpus_ = write_jsonl(tmp_path / "c.jsonl", lines)
-    assert (
-        precis(
-            "prepare",
-            corpus=corpus_,
-            output=tmp_path / "out",
-            target="keyphrases",
-            **FLAGS,
-        )
-        == 0
+    run_prepare(
+        corpus=corpus_,
+        output=tmp_path / "out",
+        target="keyphrases",
+        **FLAGS,
     )
     found = {
         example["id"]: example["highlights"]
@@ -147,21 +141,17 @@ def test_keyphrases_are_the_phrases_that_the_reference_names_in_its_order(tmp_pa
 
 
 def test_a_prefix_stands_before_every_article(corpus, tmp_path):
-    assert (
-        precis(
-            "prepare",
-            corpus=corpus,
-            output=tmp_path / "out",
-            task_prefix="summarize: ",
-            **FLAGS,
-        )
-        == 0
+    run_prepare(
+        corpus=corpus,
+        output=tmp_path / "out",
+        task_prefix="summarize: ",
+        **FLAGS,
     )
     again = {
         "tokenizer": tmp_path / "out",
         **{name: value for name, value in FLAGS.items() if name != "vocabulary_size"},
     }
-    assert precis("prepare", corpus=corpus, output=tmp_path / "plain", **again) == 0
+    run_prepare(corpus=corpus, output=tmp_path / "plain", **again)
     tokenizer = Tokenizer.load(str(tmp_path / "out/tokenizer"))
     (prefix,) = tokenizer.encode(["summarize: "[:-1]])
     plain = {example["id"]: example for example in all_examples(tmp_path / "plain")}
@@ -189,30 +179,22 @@ def test_an_article_without_text_has_none_behind_a_prefix_either(tmp_path):
             *STORIES[:5],
         ],
     )
-    assert (
-        precis(
-            "prepare",
-            corpus=corpus_,
-            output=tmp_path / "out",
-            task_prefix="summarize: ",
-            **FLAGS,
-        )
-        == 0
+    run_prepare(
+        corpus=corpus_,
+        output=tmp_path / "out",
+        task_prefix="summarize: ",
+        **FLAGS,
     )
     assert info(tmp_path / "out")["counts"]["without_text"] == 1
 
 
 def test_oracle_labels_are_those_of_the_target(corpus, tmp_path):
-    assert (
-        precis(
-            "prepare",
-            corpus=corpus,
-            output=tmp_path / "out",
-            target="headline",
-            oracle_sentences=3,
-            **FLAGS,
-        )
-        == 0
+    run_prepare(
+        corpus=corpus,
+        output=tmp_path / "out",
+        target="headline",
+        oracle_sentences=3,
+        **FLAGS,
     )
     rows = [
         row
@@ -239,15 +221,11 @@ def test_oracle_labels_are_those_of_the_target(corpus, tmp_path):
 def test_each_flag_makes_other_records(corpus, tmp_path, capsys):
     jobs = [{}, {"target": "headline"}, {"task_prefix": "headline: "}]
     for number, flags in enumerate(jobs):
-        assert (
-            precis(
-                "prepare",
-                corpus=corpus,
-                output=tmp_path / str(number),
-                **flags,
-                **FLAGS,
-            )
-            == 0
+        run_prepare(
+            corpus=corpus,
+            output=tmp_path / str(number),
+            **flags,
+            **FLAGS,
         )
     assert len(
         {info(tmp_path / str(number))["fingerprint"] for number in range(len(jobs))}
@@ -283,8 +261,8 @@ def test_a_job_that_broke_off_ends_as_an_undisturbed_one(corpus, tmp_path, monke
         assert precis("prepare", output=tmp_path / "out", **flags) == 1
     finished = [path.name for path in (tmp_path / "out/_tasks").glob("0*.json")]
     assert finished and "00002.json" not in finished
-    assert precis("prepare", output=tmp_path / "out", **flags) == 0
-    assert precis("prepare", output=tmp_path / "whole", **flags) == 0
+    run_prepare(output=tmp_path / "out", **flags)
+    run_prepare(output=tmp_path / "whole", **flags)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
@@ -305,8 +283,8 @@ def test_without_a_document_to_learn_from_the_target_is_named(tmp_path, capsys):
     )
     (line,) = error_lines(capsys.readouterr().err, "prepare")
     assert (
-        "the corpus has no training document with a text and keyphrases to learn a vocabulary from; check --article_field"
-        in line
+        "the corpus has no training document with a text and keyphrases to learn a "
+        "vocabulary from; check --article_field" in line
     )
 
 
@@ -319,7 +297,8 @@ def test_without_a_document_to_learn_from_the_target_is_named(tmp_path, capsys):
         ),
         (
             {"task_prefix": "sum  up:\t"},
-            r"--task_prefix 'sum  up:\\t' is not normalised, as articles are; write 'sum up: '",
+            r"--task_prefix 'sum  up:\\t' is not normalised, as articles are; "
+            r"write 'sum up: '",
         ),
         (
             {"task_prefix": " "},
@@ -327,7 +306,8 @@ def test_without_a_document_to_learn_from_the_target_is_named(tmp_path, capsys):
         ),
         (
             {"task_prefix": "one\ntwo: "},
-            r"--task_prefix 'one\\ntwo: ' is not normalised, as articles are; write 'one two: '",
+            r"--task_prefix 'one\\ntwo: ' is not normalised, as articles are; "
+            r"write 'one two: '",
         ),
     ],
 )

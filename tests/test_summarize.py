@@ -111,7 +111,8 @@ def test_extractive_columns(undisturbed):
     ]
     assert (
         short["extractive_summary"]
-        == "Rain fell on Monday.\nNobody came, it was cold.\n\u201cWhy?\u201d she asked."
+        == "Rain fell on Monday.\nNobody came, it was cold.\n\u201cWhy?\u201d she "
+        "asked."
     )
     assert (
         rows["marks"]["extractive"] == [] and rows["marks"]["extractive_summary"] == ""
@@ -205,7 +206,8 @@ def test_without_a_bundle_the_columns_of_the_network_are_null(extractive, undist
 def test_duckdb_and_arrow_read_it(undisturbed):
     pattern = f"{undisturbed}/summaries/*.parquet"
     query = f"""
-        SELECT document_id, [s.text for s in extractive if s.method = 'lead'][1], abstractive[1].rank, created_at
+        SELECT document_id, [s.text for s in extractive if s.method = 'lead'][1],
+            abstractive[1].rank, created_at
         FROM '{pattern}' WHERE document_id = 'short'
     """
     (row,) = duckdb.sql("SET TimeZone = 'UTC'") or duckdb.sql(query).fetchall()

@@ -261,9 +261,11 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
 def test_a_worker_that_only_extracts_needs_no_network(tmp_path):
     program = (
         "import sys\n"
-        "for name in ('tensorflow', 'keras', 'safetensors', 'tensorflow_text', 'tensorboard'): sys.modules[name] = None\n"
+        "for name in ('tensorflow', 'keras', 'safetensors', 'tensorflow_text', "
+        "'tensorboard'): sys.modules[name] = None\n"
         "from precis.pipelines.cli import main\n"
-        f"sys.exit(main(['summarize', '--corpus', 'sample:20', '--output', {str(tmp_path / 'out')!r}]))"
+        "sys.exit(main(['summarize', '--corpus', 'sample:20', '--output', "
+        f"{str(tmp_path / 'out')!r}]))"
     )
     subprocess.run(
         [sys.executable, "-c", program],

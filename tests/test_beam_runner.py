@@ -1,0 +1,66 @@
+"""Tests of Beam's own flags: the pinned runner, and flags that are refused."""
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    SetupOptions,
+    StandardOptions,
+)
+
+from precis.model.errors import UsageError
+from precis.pipelines.beam_runner import pipeline_options
+
+
+def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
+    options = pipeline_options(["--direct_num_workers", "2", "--save_main_session"])
+    assert options.view_as(StandardOptions).runner == "FnApiRunner"
+    assert options.view_as(SetupOptions).save_main_session is False
+    assert options.view_as(DirectOptions).direct_num_workers == 2
+    assert type(beam.Pipeline(options=options).runner).__name__ == "FnApiRunner"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--runner", "DataflowRunner"], ["--runner=DataflowRunner"]]
+)
+def test_a_runner_that_is_named_is_kept(arguments):
+    assert (
+        pipeline_options(arguments).view_as(StandardOptions).runner == "DataflowRunner"
+    )
+
+
+def test_flags_of_a_job_server_are_left_to_it():
+    options = pipeline_options(["--runner=FlinkRunner", "--checkpoint_every=4"])
+    assert (
+        options.get_all_options(retain_unknown_options=True)["checkpoint_every"] == "4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--direct_num_worker", "2"],
+            "'--direct_num_worker' is a flag neither of precis nor of Beam; "
+            "did you mean --direct_num_workers",
+        ),
+        (
+            ["--resample=7"],
+            "'--resample' is a flag neither of precis nor of Beam; "
+            "did you mean --resamples",
+        ),
+        (["--xyzzyqq"], "'--xyzzyqq' is .* see --help"),
+        (
+            ["--direct_num_workers=two"],
+            "Beam refuses its flags: argument --direct_num_workers: invalid int value",
+        ),
+        (
+            ["--runner=FlinkRuner"],
+            "--runner FlinkRuner is unknown; did you mean FlinkRunner",
+        ),
+        (["--runner=xyzzy"], "--runner xyzzy is unknown; known: DataflowRunner"),
+    ],
+)
+def test_flags_that_nobody_knows_are_refused(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        pipeline_options(arguments, own_flags=["resamples"])
