@@ -87,19 +87,12 @@ def read_attention(
     )
     chosen = _choose_map(maps, block=block, layer=layer)
     source_pieces = _pieces(bundle.source_tokenizer, source.ids)
-    input_pieces = _pieces(bundle.tokenizer, inputs)
-    columns = {
-        "source": source_pieces,
-        "target": input_pieces,
-        "both": source_pieces + input_pieces,
-    }
     rows = {"source": source_pieces, "target": _pieces(bundle.tokenizer, written)}
+    columns = {"source": source_pieces, "target": _pieces(bundle.tokenizer, inputs)}
+    columns["both"] = columns["source"] + columns["target"]
+    weights = np.asarray(chosen.weights[0], "float32")
     return HeadWeights(
-        block,
-        chosen.layer + 1,
-        np.asarray(chosen.weights[0], "float32"),
-        rows[chosen.rows],
-        columns[chosen.columns],
+        block, chosen.layer + 1, weights, rows[chosen.rows], columns[chosen.columns]
     )
 
 
