@@ -83,7 +83,7 @@ def result_lines(
 def table_rows(
     size: str, results: Mapping[Engine, EngineResult], peaks: Mapping[str, float]
 ) -> list[str]:
-    """A row for each engine; of engines that differ in their batch alone, the fastest."""
+    """A row for each engine; of those that differ in their batch alone, the fastest."""
     first = next(iter(results.values()))
     rows = []
     for engine in _fastest_batches(results):

@@ -40,13 +40,13 @@ def test_the_encoder_block_by_hand(settings):
     block = built(EncoderBlock(config=config, name="block"), seed=4)
     states = values(2, 5, 8)
     pair_bias = values(1, config.heads, 5, 5, seed=6)
-    found, weights = map(np.asarray, block(states, SOURCE_BIAS + pair_bias))
+    updated, weights = map(np.asarray, block(states, SOURCE_BIAS + pair_bias))
     for b in range(2):
         readable = np.tile(SOURCE_MASK[b], (5, 1))
         expected, expected_weights = plain.encoder_block(
             states[b], readable, weights_of(block), config, pair_bias[0]
         )
-        close(found[b], expected)
+        close(updated[b], expected)
         close(weights[b], expected_weights)
     assert block.feed_forward.inner.kernel.shape == (8, config.feed_forward)
 
@@ -72,5 +72,5 @@ def test_the_decoder_block_by_hand(settings, memory_width):
             config,
             pair_bias[0],
         )
-        for found, right in zip(results, expected, strict=True):
-            close(np.asarray(found)[b], right)
+        for result, right in zip(results, expected, strict=True):
+            close(np.asarray(result)[b], right)

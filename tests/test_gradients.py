@@ -95,10 +95,10 @@ def test_attention_computes_its_softmax_and_its_gradient_in_float32():
     expected, expected_gradients = result_and_gradients(
         plain_attend, [*tensors, bias], upstream
     )
-    for found, right in zip(
+    for computed, right in zip(
         [mixed, *gradients], [expected, *expected_gradients], strict=True
     ):
-        np.testing.assert_allclose(found, right, atol=0.02 * np.abs(right).max())
+        np.testing.assert_allclose(computed, right, atol=0.02 * np.abs(right).max())
     _, weights = attend_in_half(*tensors, bias)
     assert weights.dtype == "float32"
     assert float(tf.reduce_max(tf.abs(tf.reduce_sum(weights, -1) - 1.0))) < 1e-6

@@ -131,14 +131,14 @@ def test_heads_are_slices_of_the_weights(settings):
     config = small_config(**settings)
     layer = built(layers.MultiHeadAttention(config=config, name="attention"))
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    found, weights = map(np.asarray, layer(states, memory, source_bias()))
+    attended, weights = map(np.asarray, layer(states, memory, source_bias()))
     assert weights.shape == (2, config.heads, 4, 5)
     assert len(layer.weights) == (8 if config.biases else 4)
     for b in range(2):
         expected, expected_weights = plain.multi_head(
             states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(found[b], expected)
+        close(attended[b], expected)
         close(weights[b], expected_weights)
 
 
@@ -150,12 +150,12 @@ def test_a_memory_of_another_width():
     assert layer.key.kernel.shape == layer.value.kernel.shape == (6, 8)
     assert layer.query.kernel.shape == (8, 8)
     states, memory = values(2, 4, 8, seed=1), values(2, 5, 6, seed=2)
-    found, _ = layer(states, memory, source_bias())
+    attended, _ = layer(states, memory, source_bias())
     for b in range(2):
         expected, _ = plain.multi_head(
             states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(found[b], expected)
+        close(attended[b], expected)
 
 
 def test_keys_and_values_are_split_into_heads():
@@ -163,11 +163,11 @@ def test_keys_and_values_are_split_into_heads():
     layer = built(layers.MultiHeadAttention(config=config, name="attention"), seed=5)
     memory, weights = values(2, 5, 8, seed=2), weights_of(layer)
     keys, head_values = layer.keys_values(ops.convert_to_tensor(memory))
-    for found, name in ((keys, "key"), (head_values, "value")):
-        assert tuple(found.shape) == (2, 2, 5, 3)
+    for tensor, name in ((keys, "key"), (head_values, "value")):
+        assert tuple(tensor.shape) == (2, 2, 5, 3)
         expected = plain.dense(memory, weights, name)
         for b, head in np.ndindex(2, 2):
-            close(found[b, head], expected[b, :, 3 * head : 3 * head + 3])
+            close(tensor[b, head], expected[b, :, 3 * head : 3 * head + 3])
 
 
 def test_past_keys_and_values_stand_before_the_memory():
@@ -177,8 +177,8 @@ def test_past_keys_and_values_stand_before_the_memory():
     whole = layer(states, memory, source_bias())
     past = layer.keys_values(ops.convert_to_tensor(memory[:, :2]))
     parts = layer(states, memory[:, 2:], source_bias(), past=past)
-    for found, expected in zip(parts, whole, strict=True):
-        close(found, np.asarray(expected), 1e-6)
+    for part, expected in zip(parts, whole, strict=True):
+        close(part, np.asarray(expected), 1e-6)
 
 
 NORMS = [
@@ -240,11 +240,11 @@ def test_every_activation_has_a_function():
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations_by_hand(activation):
     x = np.linspace(-6, 6, 241)
-    found = np.asarray(
+    activated = np.asarray(
         layers.ACTIVATION_FUNCTIONS[activation](ops.convert_to_tensor(x, "float32"))
     )
     # The two forms of gelu differ by up to 5e-4.
-    close(found, [plain.activate(activation, value) for value in x], 2e-6)
+    close(activated, [plain.activate(activation, value) for value in x], 2e-6)
 
 
 @pytest.mark.parametrize("gated", [False, True])

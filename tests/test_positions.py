@@ -173,10 +173,10 @@ def test_the_buckets_of_t5_by_hand():
     settings = {"buckets": 32, "longest": 128}
     widths = [1] * 8 + [4, 4, 7, 9, 14, 18, 27, 38]  # distances in each bucket
     backward = [bucket for bucket, width in enumerate(widths) for _ in range(width)]
-    found = buckets_of(range(0, -129, -1), is_bidirectional=True, **settings)
-    assert found == backward
-    found = buckets_of(range(1, 129), is_bidirectional=True, **settings)
-    assert found == [16 + bucket for bucket in backward[1:]]
+    buckets = buckets_of(range(0, -129, -1), is_bidirectional=True, **settings)
+    assert buckets == backward
+    buckets = buckets_of(range(1, 129), is_bidirectional=True, **settings)
+    assert buckets == [16 + bucket for bucket in backward[1:]]
     distances = [5, 1, 0, -1, -15, -16, -18, -19, -20, -21, -112, -113, -128]
     expected = [0, 0, 0, 1, 15, 16, 16, 17, 17, 18, 30, 31, 31]
     assert buckets_of(distances, is_bidirectional=False, **settings) == expected
@@ -194,11 +194,11 @@ def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
         "is_bidirectional": is_bidirectional,
     }
     distances = list(range(-longest, longest + 1))
-    found = buckets_of(distances, **settings)
-    assert found == [plain.bucket(distance, **settings) for distance in distances]
+    result = buckets_of(distances, **settings)
+    assert result == [plain.bucket(distance, **settings) for distance in distances]
     last = 2 * (buckets // 2) - 1 if is_bidirectional else buckets - 1
-    assert set(found) <= set(range(buckets))
-    assert max(found) == last
+    assert set(result) <= set(range(buckets))
+    assert max(result) == last
 
 
 @pytest.mark.parametrize("is_bidirectional", [False, True])
