@@ -23,9 +23,9 @@ class Reading(NamedTuple):
     """The output of the pointer for the T tokens of a target.
 
     Attributes:
-      generate: p_gen, the probability to generate, float32 [B, T, 1].
-      copy: a, the probability of each source position given that a token is copied,
-          float32 [B, T, S].
+      generate: the probability to generate, float32 [B, T, 1].
+      copy: a, the probability of each source position if the token is
+          copied, float32 [B, T, S].
       source: int32 [B, S].
     """
 

@@ -15,8 +15,8 @@ class Prediction(NamedTuple):
 
     Attributes:
       logits: float32 [B, T, V] of the generator.
-      reading: the output of the pointer, or None: the generator's distribution is then
-          that of the network.
+      reading: the output of the pointer; None where the distribution of the
+          generator is that of the network.
       coverage_loss: float32 [B, T] (See et al. 2017, equation 12), or None without
           coverage.
     """
