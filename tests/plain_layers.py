@@ -1,8 +1,8 @@
-"""The parts of the networks in plain numpy and float64, loop by loop, from the formulas
-of the papers: `model.network` must equal them.
+"""The parts of the networks in plain numpy and float64, written with loops from the
+formulas of the papers; `model.network` must equal them.
 
-Attention takes its softmax over the readable positions alone, so that no masked score
-exists here; heads are slices of the weights. A `config` is a `StackConfig` or has its
+The softmax of attention goes over the readable positions alone, so there are no masked
+scores. Heads are slices of the weights. A `config` is a `StackConfig` or has its
 fields.
 """
 

@@ -25,8 +25,12 @@ Map = tuple[str, int, np.ndarray]  # of a block and its number, the weights [H, 
 
 
 class Document(NamedTuple):
-    """What a network says of each next token of one document, logits of the output
-    layer and distributions, both [T, V]; who read what.
+    """The output of a network for one document.
+
+    Attributes:
+      logits: of the output layer, [T, V].
+      probabilities: of each next token, [T, V].
+      maps: the attention weights of each block.
     """
 
     logits: np.ndarray
@@ -35,8 +39,8 @@ class Document(NamedTuple):
 
 
 def scramble(layer: Any, *, seed: int, scale: float = 0.5) -> None:
-    """Replaces every weight of a built layer, biases and norms too: zeros and ones hide
-    mistakes. Norms scale around one.
+    """Replaces every weight of a built layer, biases and norms too, because zeros and
+    ones hide mistakes. The scales of norms are drawn around one.
     """
     rng = np.random.default_rng(seed)
     drawn = [

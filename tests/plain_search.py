@@ -1,7 +1,7 @@
-"""Beam search and greedy search written from their definition, in plain Python: what
-`precis.model.search` is checked against.
+"""Beam search and greedy search in plain Python, written from their definition;
+`precis.model.search` must equal them.
 
-No tensors and no sentinels: a forbidden continuation does not exist.
+There are no tensors and no sentinels: a forbidden continuation does not exist.
 """
 
 import math
@@ -11,9 +11,8 @@ from typing import NamedTuple
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 Tokens = tuple[int, ...]
-Logits = Callable[
-    [Tokens], Sequence[float]
-]  # of the next token, after the start token and these
+# The logits of the next token after the start token and these tokens.
+Logits = Callable[[Tokens], Sequence[float]]
 
 
 class Hypothesis(NamedTuple):
@@ -28,8 +27,12 @@ class Hypothesis(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """Ranked hypotheses; the steps until every group was done; how often equal
-    candidates stood on both sides of a cut.
+    """The result of a search.
+
+    Attributes:
+      hypotheses: best first.
+      steps: until every group was done.
+      ties: how often equal candidates were on both sides of a cut.
     """
 
     hypotheses: list[Hypothesis]
@@ -62,7 +65,7 @@ def ngrams(tokens: Tokens, order: int) -> list[Tokens]:
 
 
 def penalised(logit: float, log_prob: float, config: SearchConfig) -> float:
-    """The log-probability of a token that stands there already."""
+    """The log-probability of a token that was written before."""
     if config.repetition_penalty_form == "log_probs":
         return log_prob * config.repetition_penalty
     norm = logit - log_prob
@@ -149,8 +152,8 @@ class Group:
         config: SearchConfig,
         special: SpecialTokens,
     ) -> None:
-        """Ends and extends hypotheses; a group that is done goes on writing, but what
-        it ends no longer counts.
+        """Ends and extends hypotheses. A group that is done goes on writing, but
+        hypotheses that it ends no longer count.
         """
         live = []
         for rank, (log_prob, token, place) in enumerate(candidates):

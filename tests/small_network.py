@@ -1,5 +1,5 @@
-"""Networks of a tiny width that differ in their settings, none of whose weights is zero
-or one.
+"""Networks of a tiny width with different settings, whose weights are never zero or
+one.
 """
 
 import dataclasses

@@ -9,8 +9,8 @@ LENGTHS = [int((row != PAD).sum()) for row in SOURCE]
 
 
 def placed(weights, attention_map, length):
-    """The weights [H, T, S] of one document without padding among those of a batch,
-    zeros elsewhere; and which rows mean something.
+    """Places the weights [H, T, S] of one document without padding where a batch has
+    them, with zeros elsewhere; returns also the rows that are not padding.
     """
     width = SOURCE.shape[1]
     whole = np.zeros(
@@ -31,7 +31,7 @@ def placed(weights, attention_map, length):
 
 @pytest.mark.parametrize("variant", ALL)
 def test_attention_maps_are_the_weights_of_the_formulas(variant):
-    """All of them, in order, with zeros at padding and at what comes later."""
+    """All maps in order, with zeros at padding and at later tokens."""
     network = network_of(variant)
     maps, documents = (
         network.attention(SOURCE, TARGET),
@@ -59,7 +59,7 @@ def test_attention_maps_are_the_weights_of_the_formulas(variant):
             np.testing.assert_allclose(actual[:, rows], expected[:, rows], atol=1e-5)
             assert (actual[:, rows][expected[:, rows] == 0] == 0).all()
             np.testing.assert_allclose(actual.sum(-1), 1, atol=1e-5)
-            # Nobody reads padding, what stands at padding neither.
+            # Padding is never read, not even by rows that are padding.
             assert (
                 attention_map.columns == "target"
                 or (actual[..., LENGTHS[row] : SOURCE.shape[1]] == 0).all()
@@ -88,7 +88,7 @@ def test_attention_maps_are_the_weights_of_the_formulas(variant):
         ("lstm_gate", ["cross target source"]),
     ],
 )
-def test_attention_maps_say_who_read_what(variant, blocks):
+def test_attention_maps_name_their_rows_and_columns(variant, blocks):
     assert [
         f"{attention_map.block} {attention_map.rows} {attention_map.columns}"
         for attention_map in network_of(variant).attention(SOURCE, TARGET)

@@ -1,7 +1,7 @@
 """Beam search against its definition in plain Python and against enumeration, over
 random tables and random combinations of its options.
 
-Short searches run eagerly, which takes half the time of making a graph of each;
+Short searches run eagerly, in half the time of building a graph for each;
 `test_beam_graph.py` shows that a graph finds the same.
 """
 
@@ -133,9 +133,9 @@ WIDE = SearchConfig(beam_width=40, max_summary_tokens=4, no_repeat_ngram=0)
     ],
     ids=str,
 )
-def test_a_wide_beam_finds_everything_there_is(changes):
-    """Two tokens and the end, four places: 15 finished and 16 unfinished hypotheses at
-    most.
+def test_a_wide_beam_finds_every_hypothesis(changes):
+    """Two tokens, the end token and four places make at most 15 finished and 16
+    unfinished hypotheses.
     """
     options = {
         name: changes[name]
@@ -164,7 +164,7 @@ def texts(results):
     return np.asarray(results.tokens)[0].tolist()
 
 
-def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_once():
+def test_a_summary_cut_at_the_maximum_length_competes_once_and_is_not_finished():
     config = SearchConfig(
         beam_width=3, max_summary_tokens=1, no_repeat_ngram=0, unfinished="compete"
     )
@@ -185,8 +185,8 @@ def test_a_summary_that_was_cut_is_not_finished_where_it_competes_and_is_found_o
 
 
 def test_groups_are_pushed_apart_and_ranked_together():
-    """Three groups of one: each takes what is best once what the others took is lowered
-    by ln 3 for each time.
+    """Three groups of one hypothesis. Each takes the best token after every token that
+    an earlier group took was lowered by ln 3.
     """
     config = SearchConfig(
         beam_width=3,
@@ -212,7 +212,7 @@ def test_groups_are_pushed_apart_and_ranked_together():
     )
 
 
-def test_unfinished_ones_of_several_groups_are_ranked_to_the_last_digit():
+def test_unfinished_hypotheses_of_several_groups_are_ranked_to_the_last_digit():
     """Two groups write the same two tokens, of nearly the same probability."""
     config = SearchConfig(
         beam_width=4, beam_groups=2, max_summary_tokens=1, no_repeat_ngram=0
@@ -224,8 +224,8 @@ def test_unfinished_ones_of_several_groups_are_ranked_to_the_last_digit():
 
 
 def test_a_token_that_must_not_be_written_is_not_counted_as_chosen():
-    """The first group has one token to write, the second has it again: lowered once,
-    not for the places that the first left empty.
+    """Only one token may be written. For the second group it is lowered once, and not
+    for the empty places of the first group.
     """
     config = SearchConfig(
         beam_width=4,

@@ -46,8 +46,8 @@ STOPPING = [
     ids=lambda config: f"{config.early_stopping}-{config.beam_width}",
 )
 def test_it_stops_at_the_step_where_the_definition_does(config):
-    """Documents that stop at each of the steps: the earliest two alone, and all
-    together, who take as long as the longest.
+    """Documents that stop at different steps: the two earliest alone, and all together,
+    which take as many steps as the longest.
     """
     tables = ending_tables(60, 6, 4, seed=3)
     expected = [
@@ -119,8 +119,8 @@ def test_steps_by_hand(early, steps):
     ("width", "form", "alpha"), [(1, "wu", 0.0), (2, "average", 1.0), (3, "wu", 2.0)]
 )
 def test_stopping_early_changes_nothing(width, form, alpha):
-    """One document a call, so that each stops when it alone is decided; the plain
-    search goes on to the last place.
+    """One document per call, so that each stops when it is decided; the plain search
+    continues to the last place.
     """
     config = SearchConfig(
         beam_width=width,
@@ -170,7 +170,7 @@ def test_stopping_early_changes_nothing(width, form, alpha):
     ],
     ids=["bound", "groups"],
 )
-def test_neighbours_change_nothing(config):
+def test_other_documents_of_the_batch_change_nothing(config):
     tables = ending_tables(16, 6, 6, seed=5)
     signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
     compiled = tf.function(
@@ -235,8 +235,8 @@ def test_one_graph_finds_the_same(groups):
 
 @pytest.mark.parametrize(("early", "order"), [("never", 3), ("first_k", 0)])
 def test_sixty_tokens(early, order):
-    """More than two segments of the real size; the end is made unlikely, so that
-    documents are long.
+    """More than two segments of the real size; an unlikely end token makes summaries
+    long.
     """
     config = SearchConfig(
         beam_width=3,

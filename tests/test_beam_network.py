@@ -27,7 +27,7 @@ SOURCE = np.array(
 )
 
 
-# Of each architecture the one whose cache holds most.
+# Of each architecture the variant with the largest cache.
 SHAPES = {
     "gelu_tanh": {"encoder_layers": 1},
     "decoder_only_relative": {},
@@ -129,8 +129,8 @@ def test_scores_are_those_of_the_teacher_forced_call(network, width):
     ],
 )
 def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
-    """Eagerly and in one graph; with room made in pieces, so that documents that are
-    done leave.
+    """Eagerly and in one graph, in several segments, so that documents that are done
+    are dropped.
     """
     monkeypatch.setattr(compaction, "SEGMENT", segment)
     network = make(variant)

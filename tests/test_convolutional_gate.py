@@ -109,7 +109,7 @@ def test_the_gate_changes_the_memory_of_decoder_and_pointer(variant):
         weight.assign(weights[weight.path])
     memory = network.encode(SOURCE)
     ungated = without.encode(SOURCE).states
-    gated = network.convolutional_gate(ungated, memory.bias)
+    gated = network.convolutional_gate(ungated, score_bias(memory.mask))
     close(memory.states, gated, 1e-6)
     paths = weights.keys() - {weight.path for weight in without.weights}
     assert {path.split("/")[1] for path in paths} == {"convolutional_gate"}

@@ -1,5 +1,5 @@
-"""What was read so far: its loss, its penalty, what a search counts, and what a search
-prefers because of it.
+"""Coverage, the sum of past copy distributions: its loss, its penalty, its counting in
+a search, and its influence on the ranking.
 """
 
 import keras
@@ -51,8 +51,8 @@ def copies_of(network, source, target):
 
 
 def test_the_loss_by_hand():
-    """Equation 12 of See et al.; what was read before is (0, 0), (1/2, 1/2), (5/4,
-    3/4).
+    """Equation 12 of See et al. The coverage before each token is (0, 0), (1/2, 1/2)
+    and (5/4, 3/4).
     """
     copy = np.array(
         [
@@ -69,8 +69,8 @@ def test_the_loss_by_hand():
 
 
 def test_the_penalty_by_hand():
-    """Equation 14 of Wu et al.: what was read more than once counts as once, what
-    stands at padding not at all.
+    """Equation 14 of Wu et al.: coverage above 1 counts as 1, padding does not
+    count.
     """
     coverage = np.array(
         [
@@ -114,8 +114,8 @@ def test_without_coverage_there_is_no_loss(variant):
 
 @pytest.mark.parametrize("variant", COVERED)
 def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
-    """A network that was trained without goes on from where it was; the number begins
-    at 0.
+    """The coverage weight starts at 0, so training continues from a network without
+    coverage.
     """
     fresh = make_network(variant, coverage=False)
     network = make_network(variant)
@@ -137,9 +137,9 @@ def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
 
 
 @pytest.mark.parametrize("variant", [*KINDS, *COVERED])
-def test_a_search_counts_what_each_hypothesis_read(variant):
-    """However hypotheses are reordered, documents leave and room is made: the sum of
-    the copy distributions of their own tokens.
+def test_a_search_counts_the_coverage_of_each_hypothesis(variant):
+    """The coverage is the sum of the copy distributions of a hypothesis's tokens,
+    however the cache is reordered, selected and grown.
     """
     network, walk = network_of(variant), random_walk(3, steps=6)
     copies = copies_of(
@@ -173,7 +173,7 @@ def test_a_search_counts_what_each_hypothesis_read(variant):
     ("variant", "counts"),
     [*((kind, False) for kind in KINDS), *((kind, True) for kind in COVERED)],
 )
-def test_nobody_counts_without_need(variant, counts):
+def test_coverage_is_counted_only_where_needed(variant, counts):
     network = network_of(variant)
     cache = network.start(network.encode(SOURCE), 3, 4)
     assert [
@@ -220,8 +220,8 @@ def search(network, config):
     [("pointer", "last"), ("decoder_only_relative", "compete"), ("lstm", "last")],
 )
 def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinished):
-    """Forty summaries of up to three tokens there are, and forty hypotheses: the order
-    is that of all scores, coverage included.
+    """There are forty summaries of up to three tokens, and forty hypotheses. They are
+    ordered by score, coverage included.
     """
     network = network_of(variant)
     config = SearchConfig(
@@ -239,7 +239,7 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
         )
         check(results, expected, document, SPECIAL, tolerance=2e-4)
         without = plain_search.all_hypotheses(logits, config=config, special=SPECIAL)
-        # The penalty does choose; of a source of one token all is read always.
+        # The penalty changes the order, except for a source of one token.
         is_other = [each.tokens for each in expected] != [
             each.tokens for each in without
         ]
@@ -259,8 +259,8 @@ def test_a_wide_beam_ranks_every_summary_as_the_definition_does(variant, unfinis
     ],
 )
 def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
-    """Eagerly, or one of them compiled; with room made in pieces, so that documents
-    that are done leave.
+    """Eagerly or compiled, in several segments, so that documents that are done are
+    dropped.
     """
     monkeypatch.setattr(compaction, "SEGMENT", 2)
     network = network_of(variant)
@@ -286,7 +286,7 @@ def test_a_narrow_beam_by_the_definition(variant, width, groups, monkeypatch):
 
 @pytest.mark.parametrize("variant", COVERED)
 def test_greedy_search_of_a_network_that_was_trained_with_coverage(variant):
-    """It counts though no penalty asks for it: the next token depends on it."""
+    """Coverage is counted without a penalty, because the next token depends on it."""
     network, config = (
         network_of(variant),
         SearchConfig(beam_width=1, max_summary_tokens=5, no_repeat_ngram=0),

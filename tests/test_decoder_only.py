@@ -37,8 +37,8 @@ def test_the_whole_network_by_hand(variant):
         )
 
 
-def test_positions_go_on_behind_the_source_whatever_its_padding():
-    """Of four and six tokens: the start token stands at position 4 or 6."""
+def test_positions_continue_after_the_source_whatever_its_padding():
+    """The sources have four and six tokens, so the start token has position 4 or 6."""
     network = network_of("decoder_only")
     assert np.asarray(source_lengths(SOURCE, PAD)).tolist() == [4, 6]
     _, inputs, _ = network.decode(TARGET, network.encode(SOURCE))
@@ -51,18 +51,16 @@ def test_positions_go_on_behind_the_source_whatever_its_padding():
         )
 
 
-def test_the_source_is_read_as_the_summary_is():
-    """A token of the source sees those before it alone."""
+def test_the_source_is_read_causally():
+    """A token of the source attends only to itself and the tokens before it."""
     network = network_of("decoder_only_relative")
     states = np.asarray(network.encode(SOURCE).states)
     for end in range(1, 6):
         close(np.asarray(network.encode(SOURCE[1:, :end]).states)[0], states[1, :end])
 
 
-def test_source_and_summary_could_be_parted_elsewhere():
-    """What is written after a source with its own beginning behind it is what is
-    written after both as one source.
-    """
+def test_the_cut_between_source_and_summary_does_not_matter():
+    """The logits of a sequence are the same wherever the source ends."""
     network = network_of("decoder_only_halves")
     whole = np.concatenate([SOURCE[1], TARGET[1]])
     logits = np.asarray(network(whole[None, :6], whole[None, 6:]))[0]
@@ -175,9 +173,9 @@ def test_weights_have_the_names_that_bundles_hold():
     assert shapes_of(pointer=False, tied_output=False, biases=False) == untied
 
 
-def test_a_token_s_own_past_is_read_in_one_softmax_with_the_source():
-    """The weights of the first summary token over six source tokens and itself are
-    those of one row.
+def test_one_softmax_goes_over_the_source_and_the_written_tokens():
+    """The weights of the first summary token over six source tokens and itself are one
+    row of the attention over the whole sequence.
     """
     network = network_of("decoder_only_relative")
     (first, _) = [

@@ -1,5 +1,5 @@
-"""What every network that writes must hold to, whatever its architecture: who may
-influence what, dropout, precision, freezing.
+"""What holds for every network that writes summaries: causality, padding, dropout,
+precision, freezing.
 """
 
 import keras
@@ -22,7 +22,7 @@ from tests.small_network import (
     network_of,
 )
 
-# Of each architecture two that differ most, and what only one of them has.
+# Of each architecture the two variants that differ most, and special features.
 MIXED = [*KINDS, "bart", "t5", "vocabularies", "decoder_only_relative", "lstm_gate"]
 
 
@@ -54,7 +54,7 @@ def test_pointer_networks_give_log_probabilities_and_others_logits_of_float32(va
 
 
 @pytest.mark.parametrize("variant", [*KINDS, *COVERED, "plain"])
-def test_a_call_joins_the_parts_that_a_loss_reads(variant):
+def test_a_call_is_the_log_probabilities_of_the_prediction(variant):
     prediction = network_of(variant).predict_next(SOURCE, TARGET)
     np.testing.assert_allclose(
         log_probs(prediction), network_of(variant)(SOURCE, TARGET), atol=1e-6
@@ -74,8 +74,8 @@ def test_padding_and_batch_neighbours_have_no_influence(variant):
     )
     np.testing.assert_allclose(more_columns, alone, atol=1e-5)
     np.testing.assert_allclose(more_rows[1:2], alone, atol=1e-5)
-    # The same positions filled with a real token do have influence: the comparison
-    # above can fail.
+    # Real tokens at the same positions have an influence: the comparison above can
+    # fail.
     assert (
         difference(
             logits_of(
@@ -143,7 +143,7 @@ def test_no_gradient_flows_from_later_targets_or_padding(variant):
     ],
 )
 def test_gradients_are_differences_of_the_loss(variant):
-    """Of every weight, along a direction of its own. Networks without a corner in their
+    """For every weight, along a random direction. Only networks with a differentiable
     activation.
     """
     network, rng = make_network(variant), np.random.default_rng(3)
@@ -246,7 +246,7 @@ def paths_of(weights):
 
 @pytest.mark.parametrize("variant", ALL)
 def test_weight_paths_are_unique_and_the_same_each_time(variant):
-    """Whatever was built before in the process: bundles hold weights by their paths."""
+    """They do not depend on networks built before: bundles store weights by path."""
     network = network_of(variant)
     paths = [weight.path for weight in network.weights]
     assert len(set(paths)) == len(paths) and {path.split("/")[0] for path in paths} == {

@@ -1,5 +1,5 @@
 """Greedy search over tables of logits against its definition in plain Python, with all
-the rules, and by hand.
+constraints, and by hand.
 """
 
 from collections import Counter
@@ -38,8 +38,8 @@ def search(tables, config, special, network=None):
 
 @pytest.mark.parametrize("whole", [False, True], ids=["random", "ties"])
 def test_it_finds_what_the_definition_finds(whole):
-    """The configurations of the tests of beam search, whose width and groups greedy
-    search does not look at.
+    """Configurations of the beam search tests; greedy search ignores width and
+    groups.
     """
     counts = Counter()
     for case in range(2000, 2030):
@@ -92,8 +92,8 @@ def test_documents_end_everywhere_and_nowhere(length):
 
 
 def test_by_hand():
-    """Among equals the smaller token; 0.4 ^ 3 and the end that may not come before
-    three tokens.
+    """The smaller of two equal tokens, three times because of the minimum length, then
+    the end token.
     """
     config = SearchConfig(
         max_summary_tokens=6,
@@ -122,7 +122,7 @@ def test_by_hand():
     ],
 )
 def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
-    """The likeliest token is always 0: padding that is written, or the end, or both."""
+    """The most likely token is always 0: the padding token, the end token or both."""
     config = SearchConfig(
         max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average"
     )

@@ -138,6 +138,38 @@ np.savez(
 """
 
 
+def run_on_jax(network, config, folder):
+    """What `ON_JAX` computes with the weights of a network."""
+    settings = {
+        "architecture": architecture_of(config),
+        "network": dataclasses.asdict(config),
+        "decoding": dataclasses.asdict(DECODING),
+        "special": {
+            **dataclasses.asdict(SPECIAL),
+            "suppressed": list(SPECIAL.suppressed),
+        },
+    }
+    given, results = str(folder / "given.npz"), str(folder / "results.npz")
+    np.savez(
+        given,
+        settings=json.dumps(settings),
+        source=SOURCE,
+        target=TARGET,
+        expected=EXPECTED,
+        **{weight.path: np.asarray(weight.numpy()) for weight in network.weights},
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ON_JAX, given, results],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return np.load(results)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
@@ -149,41 +181,7 @@ def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
     config = NETWORKS[name]
     network = build_network(config)
     scramble(network, seed=5, scale=0.5)
-    settings = {
-        "architecture": architecture_of(config),
-        "network": dataclasses.asdict(config),
-        "decoding": dataclasses.asdict(DECODING),
-        "special": {
-            **dataclasses.asdict(SPECIAL),
-            "suppressed": list(SPECIAL.suppressed),
-        },
-    }
-    weights = {weight.path: np.asarray(weight.numpy()) for weight in network.weights}
-    np.savez(
-        tmp_path / "given.npz",
-        settings=json.dumps(settings),
-        source=SOURCE,
-        target=TARGET,
-        expected=EXPECTED,
-        **weights,
-    )
-    script = [
-        sys.executable,
-        "-c",
-        ON_JAX,
-        str(tmp_path / "given.npz"),
-        str(tmp_path / "results.npz"),
-    ]
-    done = subprocess.run(
-        script,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "KERAS_BACKEND": "jax"},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    results = np.load(tmp_path / "results.npz")
+    results = run_on_jax(network, config, tmp_path)
     np.testing.assert_allclose(results["logits"], network(SOURCE, TARGET), atol=2e-5)
     with tf.GradientTape() as tape:
         loss = smoothed_cross_entropy(

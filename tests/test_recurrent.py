@@ -40,7 +40,7 @@ def test_the_whole_network_by_hand(variant):
 
 
 def test_a_cell_by_hand():
-    """One number of each: a GRU from 1/2 with x = 1, an LSTM from h = 1/2 and c = 2."""
+    """Cells of width 1: a GRU from 1/2 with x = 1, an LSTM from h = 1/2 and c = 2."""
 
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
@@ -80,8 +80,8 @@ def test_a_cell_by_hand():
 
 @pytest.mark.parametrize("variant", RECURRENT)
 def test_the_source_is_read_in_both_directions(variant):
-    """States and first states of the decoder, by hand; backwards from the last token
-    that is no padding.
+    """The states, and the first states of the decoder, by hand; the backward direction
+    starts at the last token before the padding.
     """
     network = network_of(variant)
     memory, weights = network.encode(SOURCE), weights_of(network)
@@ -116,9 +116,9 @@ def test_scores_by_hand(attention):
 
 
 @pytest.mark.parametrize("input_feeding", [False, True])
-def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
-    """The memory of one step changes what the cells of the next one say, if that is fed
-    in.
+def test_input_feeding_passes_the_output_to_the_cells_of_the_next_step(input_feeding):
+    """Another memory changes the cells from the second step on, with input feeding
+    only.
     """
     network = make_network("gru", input_feeding=input_feeding, encoder_layers=1)
     assert network.cells[0].kernel.shape == (
@@ -139,11 +139,11 @@ def test_what_a_step_made_reaches_the_next_one_s_cells(input_feeding):
             cells.append(np.asarray(cache.per_beam["state"].cells[0]))
     np.testing.assert_array_equal(
         cells[0], cells[2]
-    )  # the first step has nothing to be fed with
+    )  # there is no output before the first step
     assert (np.abs(cells[1] - cells[3]).max() > 1e-2) == input_feeding
 
 
-def test_dropout_touches_inputs_and_what_the_output_layer_reads(monkeypatch):
+def test_dropout_is_applied_to_inputs_and_outputs_of_the_decoder(monkeypatch):
     network = make_network("gru", decoder_layers=1)
     calls, call = [], layers.Dropout.call
     monkeypatch.setattr(
@@ -174,9 +174,7 @@ def test_recurrences_are_float32_whatever_the_precision():
 
 
 def test_it_reads_sources_and_writes_summaries_of_any_length():
-    """There are no positions that could end; a cache has no room that could be too
-    small.
-    """
+    """There is no maximum position, and a cache needs no room."""
     network = network_of("gru")
     source, target = np.tile(SOURCE[1:], (1, 5)), np.tile(TARGET[1:], (1, 4))
     assert (

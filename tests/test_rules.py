@@ -1,5 +1,5 @@
-"""Which token may come next: each rule by hand, all of them against plain Python, and
-the length penalty.
+"""The constraints on the next token, each by hand and all against plain Python, and the
+length penalty.
 """
 
 import dataclasses
@@ -52,11 +52,11 @@ def approx(probabilities):
     )
 
 
-def test_without_rules_it_is_the_softmax():
+def test_without_constraints_it_is_the_softmax():
     assert next_of([2, 2, 2]) == approx(dict(enumerate(PROBABILITIES)))
 
 
-def test_suppressed_tokens_do_not_come_and_lend_nothing_to_the_others():
+def test_suppressed_tokens_keep_their_share_of_the_probability():
     special = dataclasses.replace(SPECIAL, suppressed=(0, 3))
     assert next_of([2], special=special) == approx({1: 0.2, 2: 0.3})
     assert next_of(
@@ -67,7 +67,7 @@ def test_suppressed_tokens_do_not_come_and_lend_nothing_to_the_others():
 @pytest.mark.parametrize(
     ("written", "ends"), [([], False), ([2], False), ([2, 2], True), ([2, 2, 3], True)]
 )
-def test_the_end_waits_for_the_least_number_of_tokens(written, ends):
+def test_the_end_token_is_forbidden_below_the_minimum_length(written, ends):
     config = dataclasses.replace(NONE, min_summary_tokens=2)
     assert next_of(written, config) == approx(
         {token: PROBABILITIES[token] for token in ((0, 1, 2, 3) if ends else (0, 2, 3))}
@@ -88,7 +88,7 @@ def test_repetition_multiplies_the_log_probability_once(penalty):
 @pytest.mark.parametrize(
     ("penalty", "penalised"), [(2.0, {0: -4.0, 2: 1.0}), (0.5, {0: -1.0, 2: 4.0})]
 )
-def test_repetition_of_logits_multiplies_what_is_negative_and_divides_what_is_positive(
+def test_repetition_of_logits_multiplies_negative_and_divides_positive_logits(
     penalty, penalised
 ):
     """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) =
@@ -176,7 +176,7 @@ def test_ngrams_by_loops(order):
         ([2] * 7, {1: 1.0}),
     ],
 )
-def test_given_tokens_come_whatever_the_other_rules_say(written, expected):
+def test_forced_tokens_override_all_other_constraints(written, expected):
     special = SpecialTokens(
         start_id=0, end_id=1, pad_id=0, suppressed=(0,), prefix=(3, 0), last_id=1
     )
@@ -197,7 +197,7 @@ def test_the_prefix_wins_over_the_last_token():
     }  # the prefix is longer than the summary
 
 
-def test_all_rules_by_plain_python():
+def test_all_constraints_by_plain_python():
     rng = np.random.default_rng(0)
     sizes = Counter()
     for case in range(150):

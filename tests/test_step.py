@@ -1,5 +1,5 @@
-"""The step of every network says of each hypothesis what teacher forcing says, however
-a search reorders, grows and narrows the cache.
+"""The step of every network computes for each hypothesis the logits of the
+teacher-forced call, however a search reorders, selects and grows the cache.
 """
 
 import keras
@@ -20,14 +20,14 @@ from tests.walks import (
     walk_steps,
 )
 
-# Of each architecture one with all that a cache can hold: a pointer with coverage, and
-# where there are such relative positions and heads of another width.
+# Of each architecture a variant with everything that a cache can hold: a pointer with
+# coverage, relative positions, heads of another width.
 FULL = ("gelu_tanh", "decoder_only_relative", "lstm")
 
 
 def test_a_walk_by_hand():
-    """The comparisons below are worth something if pasts are mixed: most hypotheses go
-    on from another one than themselves.
+    """In a random walk, most hypotheses continue another hypothesis, so that a mistake
+    in reordering shows below.
     """
     walk = random_walk(3)
     first, second = walk.tokens[0, :, 0], walk.tokens[0, :, 1]
@@ -95,8 +95,8 @@ def test_compiled_loops_of_the_others(variant):
 
 
 def test_a_compiled_search_begins_with_an_empty_cache_each_time(compiled):
-    """Buffers are written in place: one that outlived its call, or that two calls
-    share, would be found out here.
+    """Buffers are written in place. A buffer that outlives its call, or that two calls
+    share, would change the result of the second call.
     """
     _, run = compiled
     walks = [random_walk(3, seed=seed) for seed in (5, 6)]
@@ -123,7 +123,7 @@ def test_padding_and_batch_neighbours_change_nothing(compiled):
                 together[row],
                 atol=1e-5,
             )
-        # A real token at one more place does change something: the comparison can fail.
+        # A real token at one more place changes the result: the comparison can fail.
         longer = np.append(SOURCE[row : row + 1, :length], [[11]], axis=1).astype(
             "int32"
         )
@@ -139,7 +139,7 @@ def test_padding_and_batch_neighbours_change_nothing(compiled):
 
 
 @pytest.mark.parametrize("variant", [*KINDS, *FULL])
-def test_a_hypothesis_knows_nothing_of_the_others(variant):
+def test_a_hypothesis_does_not_depend_on_the_others(variant):
     network, walk = network_of(variant), random_walk(3, steps=5)
     straight = walk._replace(
         parents=np.broadcast_to(
@@ -159,8 +159,8 @@ def test_a_hypothesis_knows_nothing_of_the_others(variant):
     ("documents", "is_grown"),
     [([0, 2], True), ([1], False), ([2, 0, 1], True), ([1, 1], False)],
 )
-def test_documents_may_leave_the_cache(documents, is_grown, variant):
-    """All that belongs to a document leaves with it."""
+def test_documents_may_be_selected(documents, is_grown, variant):
+    """All tensors of a document are selected with it."""
     network, walk, written = network_of(variant), random_walk(3, steps=6), 3
     cache = network.start(network.encode(SOURCE), 3, written if is_grown else 6)
     expected = teacher_forced(network, SOURCE, walk)
@@ -180,9 +180,9 @@ def test_documents_may_leave_the_cache(documents, is_grown, variant):
 
 
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
-def test_documents_leave_after_slots_were_dropped(variant):
-    """Of 24 slots after eight steps 12 are kept, of every document others: where they
-    stand leaves with it, too.
+def test_documents_may_be_selected_after_slots_were_dropped(variant):
+    """Of 24 slots after eight steps 12 are kept, different ones for each document. The
+    positions of the slots are selected with the documents.
     """
     network, walk = (
         make_network(variant, max_target_tokens=12),
@@ -212,8 +212,8 @@ def test_documents_leave_after_slots_were_dropped(variant):
         cache = reorder_beams(cache, walk.parents[rows, :, index])
 
 
-# Past slots that may be read, or the state and what was made; what was read of the
-# source where that counts.
+# The mask of the slots, or the state and the output of a recurrent network; the
+# coverage where the network reads it.
 @pytest.mark.parametrize(
     ("variant", "numbers"),
     [
@@ -223,8 +223,8 @@ def test_documents_leave_after_slots_were_dropped(variant):
         ("untied_pointer", 3 * 5 + 6),
     ],
 )
-def test_a_search_reorders_little(variant, numbers):
-    """Keys and values stay where they are."""
+def test_a_search_does_not_reorder_keys_and_values(variant, numbers):
+    """The size of the reordered tensors per hypothesis."""
     network = network_of(variant)
     cache = network.start(network.encode(SOURCE), 3, 5)
     leaves = keras.tree.flatten(cache.per_beam)
@@ -232,8 +232,8 @@ def test_a_search_reorders_little(variant, numbers):
     assert sum(int(np.prod(leaf.shape[2:])) for leaf in leaves) == numbers
 
 
-# What a step computes in float32: the softmax of each attention, of the pointer's two,
-# and what enters each residual.
+# What a step computes in float32: the softmax of each attention and the two of the
+# pointer, and the states that enter each residual.
 @pytest.mark.parametrize(
     ("variant", "softmaxes", "residuals"),
     [

@@ -49,9 +49,7 @@ def test_the_whole_network_by_hand(variant):
     ],
 )
 def test_without_a_pointer_logits_are_the_output_layer_s(variant):
-    """Logits, not only their distribution: a constant shift is no error of the
-    distribution but one of the formula.
-    """
+    """The logits themselves: a constant shift would not show in the distribution."""
     network = network_of(variant)
     expected = [document.logits for document in by_hand(network, SOURCE, TARGET)]
     np.testing.assert_allclose(np.asarray(network(SOURCE, TARGET)), expected, atol=2e-5)
@@ -107,7 +105,7 @@ def test_training_reaches_every_dropout(monkeypatch):
 # The weights of a network that has the defaults: bundles hold these, and a change of
 # them would make them unreadable.
 def attention(width, inner, *, memory=None, biases=True):
-    """The weights of an attention over a memory of a width."""
+    """The shapes of the weights of an attention."""
     shapes = {
         "query": (width, inner),
         "key": (memory or width, inner),
@@ -303,8 +301,8 @@ def test_heads_must_divide_the_width():
 def test_the_residual_stream_norms_and_softmax_are_float32(
     variant, inputs, ends, monkeypatch
 ):
-    """Norms of what enters the first blocks, and behind the last ones, besides those of
-    the residuals.
+    """Besides the norms of the residuals there are norms of the input of the first
+    blocks and of the output of the last ones.
     """
     network = network_of(variant, "mixed_bfloat16")
     dtypes = {"stream": [], "norm": [], "softmax": [], "sublayer": []}

@@ -1,5 +1,5 @@
-"""What a search might do with a network, step by step, and what the teacher-forced call
-says of the same tokens.
+"""Random walks: what a search might do with a network, step by step, and the
+teacher-forced logits of the same tokens.
 """
 
 import itertools
@@ -24,13 +24,13 @@ ROOMS = (2, 5, STEPS)
 
 
 class Walk(NamedTuple):
-    """What a search might do: the tokens that it writes and how it reorders.
+    """The tokens that a search might write, and how it might reorder hypotheses.
 
     Attributes:
       tokens: int32 [B, K, T].
-      parents: int32 [B, K, T], which hypothesis each is the continuation of after step
-          t.
-      histories: int32 [B, K, T, T], what each hypothesis has read at step t; 0 follows.
+      parents: int32 [B, K, T], the hypothesis that each hypothesis continues after
+          step t.
+      histories: int32 [B, K, T, T], the tokens of each hypothesis up to step t, then 0.
     """
 
     tokens: np.ndarray
@@ -60,8 +60,8 @@ def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
 def walk_steps(
     network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS
 ) -> np.ndarray:
-    """Log-probabilities [B, K, T, V] of each step. At each of `rooms`, before the cache
-    is full, room is made up to the next.
+    """Log-probabilities [B, K, T, V] of all steps. The cache grows at each of `rooms`
+    and has room up to the next.
     """
     steps, step_logits = walk.tokens.shape[2], []
     cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
@@ -84,8 +84,8 @@ def walk_steps(
 def compiled_walk(
     network: Any, *, beams: int, rooms: Sequence[int] = ROOMS
 ) -> Callable[..., Any]:
-    """All steps in one graph, a loop for each room, as a search makes them; source,
-    tokens and parents of any number of documents.
+    """A function of source, tokens and parents that takes all steps in one graph, with
+    a loop for each room.
     """
     size = network.target_embedding.vocabulary_size
 
@@ -127,7 +127,7 @@ def normalised(logits: Any) -> np.ndarray:
 
 
 def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
-    """The same [B, K, T, V] from the call, every history a row of its own."""
+    """The same [B, K, T, V] from the teacher-forced call, with a row per history."""
     documents, beams, steps = walk.tokens.shape
     logits = np.asarray(
         network(
@@ -143,10 +143,10 @@ def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
 def every_summary(
     start_id: int, live: Sequence[int], length: int
 ) -> tuple[np.ndarray, dict[tuple[int, ...], int]]:
-    """All that can be read before `length` tokens are written, int32 [N, T], start
-    token first; and of each beginning a row that holds it.
+    """All inputs of a decoder that writes `length` tokens, int32 [N, T], start token
+    first; and for each beginning a row that starts with it.
 
-    The teacher-forced call of these rows says at once what a search may ask.
+    The teacher-forced call of these rows gives all logits that a search may need.
     """
     written = list(itertools.product(live, repeat=length - 1))
     rows = {
