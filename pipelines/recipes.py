@@ -1,15 +1,14 @@
-"""Named settings of `precis train`: a flag given beside `--recipe` replaces the one of
-that name.
+"""Named settings of `precis train`: a flag given beside `--recipe` replaces the setting
+of its name.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 RECIPES: Mapping[str, Mapping[str, Any]] = {
-    # A trained BERT below a Transformer decoder with a subword vocabulary of its own,
-    # as in the material the project was founded on: six layers of width 256, sources
-    # cut at 300 tokens, batches of about 64 documents, one rate after 4,000 steps of
-    # warm-up, 20 epochs.
+    # A trained BERT below a Transformer decoder with another subword vocabulary: six
+    # layers of width 256, sources cut at 300 tokens, batches of about 64 documents, one
+    # learning rate with a warm-up of 4,000 steps, 20 epochs.
     "bert_transformer": {
         "network": "six_layers",
         "tied_output": False,
@@ -21,10 +20,9 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "epochs": 20,
         "validation_beam_width": 1,
     },
-    # BertSumAbs (Liu and Lapata 2019, section 4.2): the encoder, trained already,
-    # learns slowly and later than the decoder. Their rates are 0.002 and 0.1, times the
-    # step to the power of -0.5 after the warm-up; here a rate is that at the end of the
-    # warm-up.
+    # BertSumAbs (Liu and Lapata 2019, section 4.2): the trained encoder learns more
+    # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are multiplied
+    # by the step to the power of -0.5; a rate here is the one at the end of the warm-up.
     "bertsumabs": {
         "network": "base",
         "width": 768,
@@ -37,8 +35,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "label_smoothing": 0.1,
         "steps": 200_000,
     },
-    # Coverage as a second phase (See et al. 2017, section 5), with --init_from the
-    # pointer network that is to learn it.
+    # Coverage as a second phase (See et al. 2017, section 5), with --init_from a pointer
+    # network that was trained without coverage.
     "coverage": {
         "coverage": True,
         "coverage_weight": 1.0,
@@ -46,7 +44,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "warmup_steps": 100,
         "steps": 3_000,
     },
-    # A trained network on a corpus of one's own, with --init_from it (after Lewis et
+    # A trained network on another corpus, with --init_from its bundle (after Lewis et
     # al. 2020, section 5.3).
     "fine_tune": {
         "learning_rate": 3e-5,

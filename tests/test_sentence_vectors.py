@@ -1,5 +1,5 @@
-"""Windows over sentences and the vectors that come from them, on a random encoder of a
-tiny width that reads 24 tokens.
+"""Windows over sentences and the vectors of sentences, with a random encoder of a tiny
+width that reads 24 tokens.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def sentence_encoder(encoder, tokenizer) -> SentenceEncoder:
 
 def test_windows_by_hand():
     lengths = [3, 4, 2, 5, 1, 6]
-    # 3 + 4 + 2 | 2 again, 5 + 1 | 1 again, as 5 + 1 is more than 4, 6
+    # 3 + 4 + 2, then 2 again and 5 + 1, then 1 again and 6: 5 + 1 is more than 4.
     assert cut_windows(lengths, limit=10, overlap=4) == [
         Window(0, 0, 3),
         Window(2, 3, 5),
@@ -69,7 +69,7 @@ def test_a_sentence_at_the_limit_fills_a_window():
     ]
 
 
-def test_a_window_reads_back_no_more_than_leaves_room_for_its_first_new_sentence():
+def test_repeated_sentences_leave_room_for_the_first_new_sentence_of_a_window():
     assert cut_windows([4, 4, 7, 1], limit=10, overlap=9) == [
         Window(0, 0, 2),
         Window(2, 2, 4),
@@ -81,7 +81,7 @@ def test_a_window_reads_back_no_more_than_leaves_room_for_its_first_new_sentence
     ]
 
 
-def test_windows_of_random_documents_hold_what_they_promise():
+def test_windows_of_random_documents_are_full_and_cover_every_sentence_once():
     generator = np.random.default_rng(3)
     for _ in range(300):
         limit = int(generator.integers(1, 30))
@@ -92,15 +92,14 @@ def test_windows_of_random_documents_hold_what_they_promise():
             place for window in windows for place in range(window.new, window.last)
         ] == list(range(len(lengths)))
         for window in windows:
-            again, own = (
-                sum(lengths[window.first : window.new]),
-                sum(lengths[window.first : window.last]),
-            )
-            assert own <= limit and again <= overlap
-            # As much as can be on either side.
-            assert window.last == len(lengths) or own + lengths[window.last] > limit
-            before = again + lengths[window.first - 1] if window.first else limit + 1
-            assert before > overlap or before + lengths[window.new] > limit
+            repeated = sum(lengths[window.first : window.new])
+            tokens = sum(lengths[window.first : window.last])
+            assert tokens <= limit and repeated <= overlap
+            # No further sentence fits behind the window, and none before it.
+            assert window.last == len(lengths) or tokens + lengths[window.last] > limit
+            if window.first:
+                longer = repeated + lengths[window.first - 1]
+                assert longer > overlap or longer + lengths[window.new] > limit
 
 
 def states(encoder, tokens):
@@ -112,18 +111,12 @@ def test_vectors_are_means_over_the_states_of_a_document(
 ):
     (whole,) = tokenizer.encode([" ".join(STORY)])
     assert whole[0] == CLS and whole[-1] == SEP and len(whole) == sum(LENGTHS) + 2
-    found = states(encoder, whole)
+    rows = states(encoder, whole)
     (vectors,) = sentence_encoder.vectors([STORY])
-    assert (
-        vectors.dtype == np.float32
-        and vectors.shape == (3, 8)
-        and sentence_encoder.width == 8
-    )
-    np.testing.assert_allclose(
-        vectors,
-        [found[1:6].mean(axis=0), found[6:9].mean(axis=0), found[9:12].mean(axis=0)],
-        atol=1e-5,
-    )
+    assert vectors.dtype == np.float32 and vectors.shape == (3, 8)
+    assert sentence_encoder.width == 8
+    means = [rows[1:6].mean(axis=0), rows[6:9].mean(axis=0), rows[9:12].mean(axis=0)]
+    np.testing.assert_allclose(vectors, means, atol=1e-5)
 
 
 def test_a_vector_sees_the_document_around_the_sentence(sentence_encoder):
@@ -137,20 +130,20 @@ def test_vectors_do_not_depend_on_the_other_documents(sentence_encoder, monkeypa
     assert [len(vectors) for vectors in alone] == [3, 0, 40, 2, 2, 3]
     for batch_tokens in (8_192, 60):
         monkeypatch.setattr(vectors_module, "_BATCH_TOKENS", batch_tokens)
-        for found, expected in zip(
-            sentence_encoder.vectors(documents), alone, strict=True
-        ):
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+        together = sentence_encoder.vectors(documents)
+        for vectors, expected in zip(together, alone, strict=True):
+            np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 def test_a_sentence_without_tokens_has_the_zero_vector(sentence_encoder):
-    (bare,) = sentence_encoder.vectors([["rain fell", "it was cold"]])
-    (found,) = sentence_encoder.vectors([["", "rain fell", "", "it was cold", "", ""]])
-    np.testing.assert_allclose(found[[1, 3]], bare, atol=1e-6)
-    assert not found[[0, 2, 4, 5]].any() and bare.all()
-    assert [
-        vectors.tolist() for vectors in sentence_encoder.vectors([["", ""], []])
-    ] == [[[0.0] * 8] * 2, []]
+    (plain,) = sentence_encoder.vectors([["rain fell", "it was cold"]])
+    (vectors,) = sentence_encoder.vectors(
+        [["", "rain fell", "", "it was cold", "", ""]]
+    )
+    np.testing.assert_allclose(vectors[[1, 3]], plain, atol=1e-6)
+    assert not vectors[[0, 2, 4, 5]].any() and plain.all()
+    empty, none = sentence_encoder.vectors([["", ""], []])
+    assert empty.tolist() == [[0.0] * 8] * 2 and none.tolist() == []
     assert sentence_encoder.vectors([]) == []
 
 
@@ -159,25 +152,22 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
 ):
     (vectors,) = sentence_encoder.vectors([LONG])
     ids = tokenizer.encode_bare(LONG)
-    windows = cut_windows([len(own) for own in ids], limit=TOKENS - 2, overlap=8)
-    assert (
-        len(windows) > 10
-        and any(window.first < window.new for window in windows)
-        and vectors.shape == (40, 8)
-    )
+    lengths = [len(sentence_ids) for sentence_ids in ids]
+    windows = cut_windows(lengths, limit=TOKENS - 2, overlap=8)
+    assert len(windows) > 10 and vectors.shape == (40, 8)
+    assert any(window.first < window.new for window in windows)
     for window in windows:
-        found = states(
-            encoder, [CLS, *np.concatenate(ids[window.first : window.last]), SEP]
-        )
+        window_ids = np.concatenate(ids[window.first : window.last])
+        rows = states(encoder, [CLS, *window_ids, SEP])
         start = 1
         for place in range(window.first, window.last):
-            own = found[start : start + len(ids[place])].mean(axis=0)
-            start += len(ids[place])
+            mean = rows[start : start + lengths[place]].mean(axis=0)
+            start += lengths[place]
             if place >= window.new:
-                np.testing.assert_allclose(vectors[place], own, atol=1e-5)
+                np.testing.assert_allclose(vectors[place], mean, atol=1e-5)
 
 
-def test_of_a_sentence_that_is_too_long_the_beginning_counts(sentence_encoder):
+def test_a_sentence_that_is_too_long_has_the_vector_of_its_beginning(sentence_encoder):
     long, cut = sentence_encoder.vectors(
         [["rain " * 15 + "fell " * 90], ["rain " * 15 + "fell " * 7]]
     )

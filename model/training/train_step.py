@@ -60,29 +60,7 @@ def make_train_step(
     """
 
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
-        """Gradients of the summed loss of one piece, in the optimizer's loss scale."""
-        with tf.GradientTape() as tape:
-            prediction = network.predict_next(
-                batch["source"], batch["target"], training=True
-            )
-            sums = smoothed_cross_entropy(
-                prediction,
-                batch["expected"],
-                pad_id=target_pad_id,
-                smoothing=training.label_smoothing,
-            )
-            if prediction.coverage_loss is not None:
-                coverage_loss = masked_sum(
-                    prediction.coverage_loss, batch["expected"], pad_id=target_pad_id
-                )
-                sums = sums._replace(
-                    loss=sums.loss + training.coverage_weight * coverage_loss
-                )
-            scaled = optimizer.scale_loss(sums.loss)
-        gradients = tape.gradient(
-            scaled, [weight.value for weight in network.trainable_variables]
-        )
-        return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
+        return _loss_gradients(network, optimizer, training, target_pad_id, batch)
 
     def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
         if training.accumulate == 1:
@@ -100,21 +78,14 @@ def make_train_step(
         )
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         gradients = [gradient / target_tokens for gradient in gradients]
-        scale = tf.convert_to_tensor(optimizer.scale_loss(1.0))
-        norm = tf.linalg.global_norm(gradients)
-        if training.clip_norm:
-            gradients, _ = tf.clip_by_global_norm(
-                gradients, training.clip_norm * scale, use_norm=norm
-            )
-        rate = tf.convert_to_tensor(optimizer.learning_rate)
-        # Keras sums the gradients over the replicas once more.
-        shares = [gradient / strategy.num_replicas_in_sync for gradient in gradients]
-        optimizer.apply_gradients(zip(shares, network.trainable_variables, strict=True))
+        norm, rate = _apply_gradients(
+            network, optimizer, strategy, gradients, clip_norm=training.clip_norm
+        )
         return StepReport(
             loss=loss / target_tokens,
             accuracy=correct / target_tokens,
             tokens=source_tokens + target_tokens,
-            gradient_norm=norm / scale,
+            gradient_norm=norm,
             learning_rate=rate,
         )
 
@@ -126,6 +97,73 @@ def make_train_step(
         )
 
     return train_step
+
+
+def _loss_gradients(
+    network: Generator,
+    optimizer: keras.optimizers.Optimizer,
+    training: TrainingConfig,
+    pad_id: int,
+    batch: dict[str, tf.Tensor],
+) -> tuple[list[tf.Tensor], Sums]:
+    """The gradients of the summed loss of a batch, in the optimizer's loss scale, and
+    the sums themselves, which are not scaled.
+    """
+    with tf.GradientTape() as tape:
+        prediction = network.predict_next(
+            batch["source"], batch["target"], training=True
+        )
+        sums = smoothed_cross_entropy(
+            prediction,
+            batch["expected"],
+            pad_id=pad_id,
+            smoothing=training.label_smoothing,
+        )
+        if prediction.coverage_loss is not None:
+            coverage_loss = masked_sum(
+                prediction.coverage_loss, batch["expected"], pad_id=pad_id
+            )
+            sums = sums._replace(
+                loss=sums.loss + training.coverage_weight * coverage_loss
+            )
+        scaled = optimizer.scale_loss(sums.loss)
+    gradients = tape.gradient(
+        scaled, [weight.value for weight in network.trainable_variables]
+    )
+    return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
+
+
+def _apply_gradients(
+    network: Generator,
+    optimizer: keras.optimizers.Optimizer,
+    strategy: tf.distribute.Strategy,
+    gradients: list[tf.Tensor],
+    *,
+    clip_norm: float,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Clips the gradients of the whole batch and updates the network with them.
+
+    Args:
+      network: has the trainable variables.
+      optimizer: whose loss scale the gradients have.
+      strategy: the devices.
+      gradients: the same on every replica.
+      clip_norm: the largest global norm, without the loss scale; 0 does not clip.
+
+    Returns:
+      The global norm before clipping, without the loss scale, and the learning rate.
+    """
+    scale = tf.convert_to_tensor(optimizer.scale_loss(1.0))
+    norm = tf.linalg.global_norm(gradients)
+    if clip_norm:
+        gradients, _ = tf.clip_by_global_norm(
+            gradients, clip_norm * scale, use_norm=norm
+        )
+    rate = tf.convert_to_tensor(optimizer.learning_rate)
+    # Keras sums the gradients over the replicas once more.
+    shares = [gradient / strategy.num_replicas_in_sync for gradient in gradients]
+    optimizer.apply_gradients(zip(shares, network.trainable_variables, strict=True))
+    return norm / scale, rate
 
 
 def _sum_over_pieces(
