@@ -84,7 +84,6 @@ class BulkSummarizer:
         Raises:
           ValueError: a source is longer than the network reads.
         """
-        sources = self._cut(sources)
         check_source_lengths(sources, limit=self.max_source_tokens)
         return Window(self, sources, self._batches(sources), in_processes=in_processes)
 
@@ -102,11 +101,6 @@ class BulkSummarizer:
             beams=self._search.config.beam_width,
             limit=self.max_source_tokens,
         )
-
-    def _cut(self, sources: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Cuts sources at the network's source length."""
-        limit = self.max_source_tokens
-        return [self.source_tokenizer.cut(source, limit) for source in sources]
 
 
 class Window:

@@ -11,6 +11,7 @@ from precis.model.network.generator import Generator
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.source import cut_source
 from precis.model.tokenization.wordpiece import Tokenizer
 
 
@@ -84,8 +85,9 @@ class Summarizer:
           The n best summaries of each document, in the order of the documents; fewer
           where fewer can be written.
         """
+        limit = self.max_source_tokens
         cut_sources = [
-            self.source_tokenizer.cut(source, self.max_source_tokens)
+            cut_source(self.source_tokenizer, source, max_source_tokens=limit).ids
             for source in sources
         ]
         return [

@@ -25,17 +25,25 @@ class EncodedSource(NamedTuple):
         return self.source_tokens > len(self.ids)
 
 
-def encode_sources(
-    tokenizer: AnyTokenizer, texts: Iterable[str], *, max_source_tokens: int
-) -> list[EncodedSource]:
-    """Encodes texts and cuts each at `max_source_tokens`.
+def cut_source(
+    tokenizer: AnyTokenizer, ids: np.ndarray, *, max_source_tokens: int
+) -> EncodedSource:
+    """Cuts the token ids of a source, int32 [S], at `max_source_tokens`.
 
-    Special tokens at the end of a text stay at its end. With BART and at most 4 tokens:
+    Special tokens at the end of a source stay at its end. With BART and at most 4
+    tokens:
 
         Rain fell.  ->  ids            <s> Rain Ġfell </s>
                         source_tokens  5
     """
+    return EncodedSource(tokenizer.cut(ids, max_source_tokens), len(ids))
+
+
+def encode_sources(
+    tokenizer: AnyTokenizer, texts: Iterable[str], *, max_source_tokens: int
+) -> list[EncodedSource]:
+    """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does."""
     return [
-        EncodedSource(tokenizer.cut(ids, max_source_tokens), len(ids))
+        cut_source(tokenizer, ids, max_source_tokens=max_source_tokens)
         for ids in tokenizer.encode(texts)
     ]
