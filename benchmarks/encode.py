@@ -35,7 +35,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.job import Job
-from precis.pipelines.options import PrepareOptions
+from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.vocabulary_pass import scan_path
 

@@ -19,7 +19,7 @@ from precis.model.search.config import check_coverage
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags import read_flags
-from precis.pipelines.options import ATTENTION, AttentionOptions
+from precis.pipelines.options.bundles import ATTENTION, AttentionOptions
 
 
 def attention(**flags: Any) -> str:

@@ -17,8 +17,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from precis.model.errors import PrecisError
 from precis.model.tensorflow_import import import_tensorflow
-from precis.pipelines import options
 from precis.pipelines.flags import add_flags
+from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
+from precis.pipelines.options.evaluate import EVALUATE
+from precis.pipelines.options.prepare import PREPARE
+from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.options.train import TRAIN
 
 _BEAM_HELP = (
     "Flags that are not listed here go to Beam, as in --runner DataflowRunner or "
@@ -216,13 +220,11 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-_TRAIN_CONCERNS = tuple(
-    dict.fromkeys(itertools.chain.from_iterable(options.TRAIN.values()))
-)
+_TRAIN_CONCERNS = tuple(dict.fromkeys(itertools.chain.from_iterable(TRAIN.values())))
 COMMANDS = {
     "prepare": Command(
         help="corpus -> vocabulary -> TFRecord shards",
-        concerns=options.PREPARE,
+        concerns=PREPARE,
         uses_beam=True,
         run=_prepare,
     ),
@@ -234,31 +236,31 @@ COMMANDS = {
     ),
     "import": Command(
         help="checkpoint of another project -> bundle",
-        concerns=options.IMPORT,
+        concerns=IMPORT,
         uses_beam=False,
         run=_import,
     ),
     "summarize": Command(
         help="corpus (+ bundle) -> Parquet with both summaries",
-        concerns=options.SUMMARIZE,
+        concerns=SUMMARIZE,
         uses_beam=True,
         run=_summarize,
     ),
     "export": Command(
         help="bundle -> TensorFlow SavedModel from text to summaries",
-        concerns=options.EXPORT,
+        concerns=EXPORT,
         uses_beam=False,
         run=_export,
     ),
     "attention": Command(
         help="bundle + text -> picture of what the network reads",
-        concerns=options.ATTENTION,
+        concerns=ATTENTION,
         uses_beam=False,
         run=_attention,
     ),
     "evaluate": Command(
         help="Parquet -> ROUGE table",
-        concerns=options.EVALUATE,
+        concerns=EVALUATE,
         uses_beam=True,
         run=_evaluate,
     ),

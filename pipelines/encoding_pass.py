@@ -25,7 +25,7 @@ from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.dead_letters import DeadLetter, unreadable_letter
 from precis.pipelines.job import Job
-from precis.pipelines.options import PrepareOptions
+from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
 from precis.pipelines.training_pairs import Pair, Skipped, read_pair

@@ -35,7 +35,7 @@ from precis.pipelines.evaluation_table import (
     unsplit_notes,
 )
 from precis.pipelines.flags import option_names, read_flags
-from precis.pipelines.options import EVALUATE, EvaluateOptions
+from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
 from precis.pipelines.row_ranges import (
     RowRange,
     has_reference,

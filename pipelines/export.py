@@ -21,7 +21,8 @@ from precis.model.bundle.network_bundle import (
 from precis.model.errors import JobError, UsageError
 from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.flags import read_flags
-from precis.pipelines.options import EXPORT, ExportOptions, decode_id
+from precis.pipelines.options.bundles import EXPORT, ExportOptions
+from precis.pipelines.options.summarize import decode_id
 
 MANIFEST_FILE = "manifest.json"
 PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")

@@ -11,7 +11,7 @@ from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
 from precis.model.text.sentences import Sentence
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.options.summarize import SummarizeOptions
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.sentence_scorer import NeuralScorer

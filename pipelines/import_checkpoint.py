@@ -22,7 +22,7 @@ from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.pipelines.flags import read_flags
-from precis.pipelines.options import IMPORT
+from precis.pipelines.options.bundles import IMPORT
 
 
 def import_checkpoint(**flags: Any) -> str:

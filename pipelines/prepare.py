@@ -52,7 +52,8 @@ from precis.pipelines.job import (
     finish_job,
     open_job,
 )
-from precis.pipelines.options import PREPARE, FailureOptions, PrepareOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, scan_path
 

@@ -29,7 +29,8 @@ from precis.pipelines.job import (
     finish_job,
     open_job,
 )
-from precis.pipelines.options import SUMMARIZE, FailureOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (

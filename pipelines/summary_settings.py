@@ -26,7 +26,7 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.beam_runner import LOCAL_RUNNER
 from precis.pipelines.extractive_summaries import check_methods
-from precis.pipelines.options import SummarizeOptions, decode_id
+from precis.pipelines.options.summarize import SummarizeOptions, decode_id
 
 # The options that `SummarySettings` are made from.
 SUMMARY_OPTIONS = (

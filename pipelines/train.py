@@ -29,7 +29,7 @@ from precis.model.training.loop import train_network
 from precis.model.training.record_sets import RecordSets, open_records
 from precis.model.training.shards import check_shards
 from precis.pipelines.flags import option_names, read_flags
-from precis.pipelines.options import TRAIN, NetworkOptions, TrainOptions
+from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
 
 

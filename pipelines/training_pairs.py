@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.pipelines.options import PrepareOptions
+from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.targets import TARGETS
 
 

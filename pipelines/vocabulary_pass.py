@@ -23,7 +23,7 @@ from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
-from precis.pipelines.options import PrepareOptions
+from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.training_pairs import Pair, read_pair
 

@@ -238,7 +238,7 @@ def test_a_wrong_text_or_flag_is_refused(
 
 
 def test_a_block_by_another_name_is_refused():
-    from precis.pipelines.options import AttentionOptions
+    from precis.pipelines.options.bundles import AttentionOptions
 
     with pytest.raises(
         UsageError, match="--block is one of encoder, self, cross, copy, not 'other'"

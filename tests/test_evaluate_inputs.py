@@ -7,7 +7,7 @@ from summary_rows import rows_of, write_run
 
 from precis.model.errors import UsageError
 from precis.pipelines.evaluate import evaluate
-from precis.pipelines.options import EvaluateOptions
+from precis.pipelines.options.evaluate import EvaluateOptions
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.text.article import Article
 from precis.pipelines.extractive_summaries import check_methods, choose_sentences
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.options.summarize import SummarizeOptions
 
 ARTICLES = [
     "The dam broke. Nobody was hurt in the town below the dam. "

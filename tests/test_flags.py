@@ -16,15 +16,11 @@ from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.cli import COMMANDS
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags import add_flags, option_names, read_flags
-from precis.pipelines.options import (
-    TRAIN,
-    EvaluateOptions,
-    FailureOptions,
-    NetworkOptions,
-    PrepareOptions,
-    SummarizeOptions,
-    TrainOptions,
-)
+from precis.pipelines.options.evaluate import EvaluateOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.cli import main
 from precis.pipelines.import_checkpoint import import_checkpoint
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summary_settings import read_model_ids
 
 LONG = " ".join(TEXTS)  # longer than the network's source length

@@ -23,7 +23,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summary_rows import (
     ScoringModels,
     SourceDocument,

@@ -23,7 +23,7 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.options import SummarizeOptions
+from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summary_settings import SummarySettings, limit_search_processes
 from precis.pipelines.window_summarizer import WindowSummarizer, one_ahead
 

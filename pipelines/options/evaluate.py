@@ -1,0 +1,54 @@
+"""The options of `precis evaluate`."""
+
+import dataclasses
+
+from precis.model.config import flag, required
+from precis.model.errors import UsageError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Evaluation"""
+
+    input: str = required(
+        "run folder written by `precis summarize`, or a pattern of Parquet files"
+    )
+    output: str = flag(
+        "",
+        "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the "
+        "run folder",
+    )
+    baseline: str = flag(
+        "",
+        "system that the others are compared with by paired bootstrap; if empty, lead "
+        "where it is there",
+    )
+    split_sentences: bool = flag(
+        False,
+        "cut texts that hold several sentences and no line break into one a line "
+        "before they are scored",
+    )
+    show: int = flag(
+        0, "print this many documents with their reference and both summaries"
+    )
+    resamples: int = flag(1000, "bootstrap samples behind each interval")
+    confidence: float = flag(0.95, "share of the bootstrap means within an interval")
+
+    def __post_init__(self) -> None:
+        if not self.input:
+            raise UsageError(
+                "--input is empty; give a run folder written by `precis summarize` or "
+                "a pattern of Parquet files"
+            )
+        if self.show < 0:
+            raise UsageError(f"--show must be 0 or more, not {self.show}")
+        if self.resamples < 1:
+            raise UsageError(f"--resamples must be 1 or more, not {self.resamples}")
+        if not 0 < self.confidence < 1:
+            raise UsageError(
+                f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 "
+                "is usual"
+            )
+
+
+EVALUATE = (EvaluateOptions,)

@@ -1,0 +1,106 @@
+"""The options of `precis prepare`."""
+
+import dataclasses
+
+from precis.model.config import flag, required
+from precis.model.errors import UsageError
+from precis.model.text.normalization import one_line
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.output import check_output
+from precis.pipelines.targets import TARGETS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrepareOptions:
+    """Records"""
+
+    output: str = required("folder for the records, the vocabulary and dataset.json")
+    target: str = flag(
+        "highlights",
+        "what a network shall learn to write: the highlights, the first of them as a "
+        "headline, or the phrases of the article they name",
+        choices=tuple(TARGETS),
+    )
+    task_prefix: str = flag(
+        "",
+        "text before every article, by which a network of several tasks knows its "
+        "task, such as 'summarize: '",
+    )
+    tokenizer: str = flag(
+        "",
+        "tokenizer to encode with: the folder of one, or of records or a bundle that "
+        "have one, such as an imported network that is to be "
+        "trained further; without it a vocabulary is learned",
+    )
+    source_tokenizer: str = flag(
+        "",
+        "tokenizer for the articles alone, such as that of an imported encoder; the "
+        "targets have --tokenizer, or else a subword vocabulary "
+        "that is learned from the training split's targets alone",
+    )
+    vocabulary_size: int = flag(16_000, "pieces of the learned vocabulary, at most")
+    lower_case: bool = flag(False, "learn a vocabulary of lower-cased text")
+    reserved_tokens: str = flag(
+        "", "further tokens of the learned vocabulary, with commas between them"
+    )
+    max_source_tokens: int = flag(
+        512, "longer articles are cut; their full length is kept in source_tokens"
+    )
+    max_target_tokens: int = flag(128, "longer targets are cut")
+    oracle_sentences: int = flag(
+        0,
+        "also keep each article's sentences and which of them, at most so many, make "
+        "its best extractive summary; `precis train` needs "
+        "them for --task extractive and keyphrases, 5 is usual; 0 keeps none",
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+        if self.target not in TARGETS:
+            raise UsageError(
+                f"--target is one of {', '.join(TARGETS)}, not {self.target!r}"
+            )
+        if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
+            raise UsageError(
+                f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
+                f"are; write {normalised!r}"
+            )
+        if self.oracle_sentences < 0:
+            raise UsageError(
+                "--oracle_sentences must not be negative, but is "
+                f"{self.oracle_sentences}; 0 keeps none"
+            )
+        for name in ("max_source_tokens", "max_target_tokens"):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"--{name} must be at least 1, not {getattr(self, name)}"
+                )
+        if self.vocabulary_size < 300:
+            raise UsageError(
+                "--vocabulary_size must be at least 300, room for the characters of "
+                f"plain text, not {self.vocabulary_size}"
+            )
+        if self.tokenizer and (self.lower_case or self.reserved_tokens):
+            raise UsageError(
+                "--tokenizer brings its own --lower_case and --reserved_tokens; leave "
+                "them out"
+            )
+        tokens = (*RESERVED_TOKENS, *self.reserved)
+        for token in self.reserved:
+            if token.split() != [token] or tokens.count(token) > 1:
+                raise UsageError(
+                    f"--reserved_tokens holds {token!r}, which is there twice or has a "
+                    "space in it; name each token once"
+                )
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The names in `reserved_tokens`, in order."""
+        return tuple(
+            name.strip() for name in self.reserved_tokens.split(",") if name.strip()
+        )
+
+
+PREPARE = (CorpusOptions, PrepareOptions, FailureOptions)

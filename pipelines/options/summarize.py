@@ -1,0 +1,109 @@
+"""The options of `precis summarize`."""
+
+import dataclasses
+
+from precis.model import files
+from precis.model.config import PRECISIONS, flag, required
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.quality.fallback import GateConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.search.config import SearchConfig
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.output import check_output
+
+
+def decode_id(decoding: SearchConfig, precision: str) -> str:
+    """Names a search in every row it writes and in every graph that was exported with
+    it: 16 hexadecimal digits.
+    """
+    return files.sha256_json({**dataclasses.asdict(decoding), "precision": precision})[
+        :16
+    ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizeOptions:
+    """Summaries"""
+
+    output: str = required("folder for the summaries, dead letters and manifest")
+    bundle: str = flag(
+        "",
+        "network, the --output of `precis train` or `precis import`; without it only "
+        "extractive summaries are written",
+    )
+    task_prefix: str = flag(
+        "",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
+    )
+    extractive: str = flag(
+        "frequency,lead",
+        "extractive methods with commas between them; the first gives "
+        "extractive_summary. neural needs --extractive_bundle; oracle, the "
+        "sentences closest to the reference, is the upper bound to evaluate the "
+        "others with, and first only if it is alone",
+    )
+    extractive_bundle: str = flag(
+        "",
+        "network of the method neural, the --output of `precis train --task "
+        "extractive`",
+    )
+    keyphrase_bundle: str = flag(
+        "",
+        "classifier of phrases, the --output of `precis train --task keyphrases`; "
+        "without it there are none",
+    )
+    keyphrases: int = flag(10, "keyphrases of a document, at most")
+    window_documents: int = flag(
+        512,
+        "documents read ahead, so that those of similar length are searched together",
+    )
+    search_processes: int = flag(
+        0,
+        "processes that search, one thread each; 1 searches without further processes, "
+        "on all threads; "
+        "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has "
+        "processes of its own",
+    )
+    precision: str = flag(
+        "float32",
+        "number format of the network's layers; others may change a summary",
+        choices=PRECISIONS,
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+        for name in ("keyphrases", "window_documents"):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"--{name} must be at least 1, not {getattr(self, name)}"
+                )
+        if self.search_processes < 0:
+            raise UsageError(
+                "--search_processes must not be negative, but is "
+                f"{self.search_processes}; 0 is one per core"
+            )
+        if self.precision not in PRECISIONS:
+            raise UsageError(
+                f"--precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}"
+            )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names in `extractive`, in order."""
+        return tuple(
+            name.strip() for name in self.extractive.split(",") if name.strip()
+        )
+
+
+SUMMARIZE = (
+    CorpusOptions,
+    SummarizeOptions,
+    SelectionConfig,
+    QualityConfig,
+    GateConfig,
+    SearchConfig,
+    FailureOptions,
+)
