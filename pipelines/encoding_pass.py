@@ -28,7 +28,7 @@ from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
-from precis.pipelines.training_pairs import Pair, Skipped, read_pair
+from precis.pipelines.training_pairs import Skipped, TrainingPair, read_pair
 from precis.pipelines.vocabulary_pass import scan_path
 
 # Each split is an open file. A corpus with more has a --split_field that names none.
@@ -40,7 +40,7 @@ class TrainingDocument(NamedTuple):
     """An article and the texts that a network learns from."""
 
     article: Article
-    pair: Pair
+    pair: TrainingPair
 
 
 class Duplicate(NamedTuple):
@@ -174,7 +174,7 @@ class EncodeWorker:
             )
             yield EncodedDocument(article.document.split, example, len(target))
 
-    def _label(self, article: Article, pair: Pair) -> LabelledSentences | None:
+    def _label(self, article: Article, pair: TrainingPair) -> LabelledSentences | None:
         """The sentences as `precis summarize` cuts them, and those of the oracle."""
         if not self._options.oracle_sentences:
             return None

@@ -93,7 +93,8 @@ def _inputs(
     corpus: CorpusOptions, settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
     """Everything that the summaries depend on."""
-    options, gate = settings.options, settings.gate
+    options = settings.options
+    gate = settings.gate
     return {
         "schema": SCHEMA_VERSION,
         "corpus": dataclasses.asdict(corpus),

@@ -5,12 +5,27 @@
 
 The receipt `_tasks/00003.json` is a task's report as JSON. It is written when all the
 files that it describes are in place, so a task with a receipt need not run again.
+
+    task            3
+    counts          read 900, written 897, failed 2, duplicates 1, skipped 0
+    files           [{file, rows, bytes, sha256}]
+    dead_letters    the same, of the file of dead letters if there is one
+    failures        read/invalid_json 2
+    (figures)       what only this kind of job reports, such as source_lengths
 """
 
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import (
+    Any,
+    Generic,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    TypeVar,
+)
 
 import apache_beam as beam
 
@@ -29,19 +44,17 @@ from precis.pipelines.schema import (
 _COMMON_KEYS = ("task", "counts", "files", "dead_letters", "failures")
 
 
-class _OptionalKeys(TypedDict, total=False):
-    split: str  # of a shard of records
+class PublishedFile(TypedDict):
+    """A file as receipts and manifests describe it.
 
-
-class PublishedFile(_OptionalKeys):
-    """A file as a receipt and a manifest describe it; `file` is its name in the output
-    folder.
+    `file` is its name in the output folder; only a shard of records has a `split`.
     """
 
     file: str
     rows: int
     bytes: int
     sha256: str
+    split: NotRequired[str]
 
 
 class TaskFigures(Protocol):
@@ -57,9 +70,9 @@ class TaskResult(NamedTuple, Generic[FiguresT]):
     """What a worker returns of one task.
 
     Attributes:
-      counts: documents by what became of them. `read` counts every record of the task;
-          each of them is `written`, in `letters`, one of the `duplicates` or `skipped`.
-          A job may count more, under other names.
+      counts: `read` counts every record of the task, and `written`, `duplicates` and
+          `skipped` count those that did not become dead letters. A job may count more
+          under other names.
       files: the files that the worker has published.
       letters: the dead letters, which are published by `RunTasks`.
       figures: what only this kind of job reports.

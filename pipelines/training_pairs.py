@@ -8,7 +8,7 @@ from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.targets import TARGETS
 
 
-class Pair(NamedTuple):
+class TrainingPair(NamedTuple):
     """The texts of a training example, normalised.
 
     Attributes:
@@ -26,7 +26,7 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def read_pair(article: Article, options: PrepareOptions) -> Pair | Skipped:
+def read_pair(article: Article, options: PrepareOptions) -> TrainingPair | Skipped:
     """The texts of an article, or the reason it has none to learn from."""
     if not article.body:
         return Skipped("without_text")
@@ -36,4 +36,4 @@ def read_pair(article: Article, options: PrepareOptions) -> Pair | Skipped:
     target = TARGETS[options.target](article, highlights)
     if not target:
         return Skipped(f"without_{options.target}")
-    return Pair(options.task_prefix + article.body, target)
+    return TrainingPair(options.task_prefix + article.body, target)

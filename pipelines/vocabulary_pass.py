@@ -25,7 +25,7 @@ from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.training_pairs import Pair, read_pair
+from precis.pipelines.training_pairs import TrainingPair, read_pair
 
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
@@ -107,7 +107,7 @@ def _scan_documents(
         if isinstance(article, Unreadable):
             continue
         pair = read_pair(article, options)
-        if isinstance(pair, Pair):
+        if isinstance(pair, TrainingPair):
             digest = bytes.fromhex(article.content_sha256)[:_HASH_BYTES]
             places.append(DocumentPlace(digest, task.number, position))
             if article.document.split == TRAIN_SPLIT:
@@ -117,7 +117,7 @@ def _scan_documents(
     return places
 
 
-def _texts_to_learn(pair: Pair, options: PrepareOptions) -> tuple[str, ...]:
+def _texts_to_learn(pair: TrainingPair, options: PrepareOptions) -> tuple[str, ...]:
     """The texts of a training example that the vocabulary is learned from."""
     if options.tokenizer:
         return ()

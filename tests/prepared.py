@@ -81,11 +81,11 @@ def run_prepare(output, **flags):
 
 def examples(folder):
     """The records of each split as TensorFlow reads them."""
-    found = {}
+    by_split = {}
     for path in sorted(Path(folder).glob("*.tfrecord")):
         for serialised in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
             feature = tf.train.Example.FromString(serialised).features.feature
-            found.setdefault(path.name.split("-")[0], []).append(
+            by_split.setdefault(path.name.split("-")[0], []).append(
                 {
                     "id": feature["document_id"].bytes_list.value[0].decode(),
                     "source": list(feature["source"].int64_list.value),
@@ -94,7 +94,7 @@ def examples(folder):
                     "highlights": feature["highlights"].bytes_list.value[0].decode(),
                 }
             )
-    return found
+    return by_split
 
 
 def all_examples(folder):

@@ -82,12 +82,12 @@ def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(
     articles = {document(index).document_id: document(index) for index in range(60)}
     assert by_id.keys() == articles.keys()
     for measure in ("rouge1", "rouge2", "rougeLsum"):
-        found = [
+        scores = [
             direct(measure, articles[name].highlights, lines_of(row, "lead"))
             for name, row in by_id.items()
         ]
         assert 100 * lead[measure]["mean"] == pytest.approx(
-            100 * np.mean(found), abs=0.01
+            100 * np.mean(scores), abs=0.01
         )
 
 
@@ -179,19 +179,34 @@ def test_another_baseline_by_either_of_its_names(run):
     )
 
 
-def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
+def unsplit_rows():
+    """Six rows, of which three have several sentences on one line."""
     one_line = "Rain fell on the coast. Roads were closed. Nobody was hurt."
-    rows = rows_of(range(1, 4)) + [
+    both = {
+        "reference_summary": one_line,
+        "abstractive_summary": "Nobody was hurt. Rain fell on the coast.",
+    }
+    return [
+        *rows_of(range(1, 4)),
         make_row(4, reference_summary=one_line),
         make_row(5, abstractive_summary="The roads were closed. Rain fell."),
+        make_row(6, **both),
     ]
-    rows.append(
-        make_row(
-            6,
-            reference_summary=one_line,
-            abstractive_summary="Nobody was hurt. Rain fell on the coast.",
-        )
-    )
+
+
+def mean_lsum(rows, *, cut):
+    """ROUGE-Lsum of the abstractive summaries, the texts cut into sentences or not."""
+    scores = []
+    for row in rows:
+        texts = [row["reference_summary"], row["abstractive_summary"]]
+        if cut:
+            texts = [text.replace(". ", ".\n") for text in texts]
+        scores.append(direct("rougeLsum", *texts))
+    return np.mean(scores)
+
+
+def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
+    rows = unsplit_rows()
     run = write_run(tmp_path / "run", [[rows]])
     plain = evaluate(input=run, resamples=10)
     counts = (
@@ -225,24 +240,13 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
         and split["split_sentences"]
     )
 
-    def expected(cut):
-        texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
-        return np.mean(
-            [
-                direct(
-                    "rougeLsum",
-                    *(text.replace(". ", ".\n") if cut else text for text in pair),
-                )
-                for pair in texts
-            ]
-        )
-
     for result, cut in ((plain, False), (split, True)):
-        (found,) = (
+        (abstractive,) = (
             system for system in result["systems"] if system["system"] == "abstractive"
         )
-        assert found["rougeLsum"]["mean"] == pytest.approx(expected(cut))
-    assert expected(True) > expected(False)
+        expected = mean_lsum(rows, cut=cut)
+        assert abstractive["rougeLsum"]["mean"] == pytest.approx(expected)
+    assert mean_lsum(rows, cut=True) > mean_lsum(rows, cut=False)
 
 
 def test_show_prints_documents_with_a_reference(tmp_path, capsys):

@@ -39,8 +39,8 @@ def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
         RowRange(3, second, 4, 1),
     ]
     read = [
-        [row["document_id"] for row in read_rows(own, ["document_id", "summary"])]
-        for own in ranges
+        [row["document_id"] for row in read_rows(row_range, ["document_id", "summary"])]
+        for row_range in ranges
     ]
     assert read == [
         [f"d{number}" for number in numbers]
@@ -51,7 +51,9 @@ def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
 def test_a_row_group_is_read_by_eight_tasks_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(row_ranges, "_ROWS_A_TASK", 1)
     run = write_run(tmp_path / "run", [[rows_of(range(17))]])
-    assert [own.rows for own in list_ranges(parquet_files(run), needed=[])] == [
+    assert [
+        row_range.rows for row_range in list_ranges(parquet_files(run), needed=[])
+    ] == [
         3,
         3,
         3,
@@ -80,7 +82,7 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
         FROM '{folder}/*.parquet'
         JOIN '{run}/summaries/*.parquet' USING (document_id, run_id) ORDER BY ALL
     """
-    found = duckdb.sql(query).fetchall()
+    lines = duckdb.sql(query).fetchall()
     scored = {
         row["document_id"]: row
         for group in rows
@@ -92,11 +94,11 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
         for name, row in scored.items()
         if row["abstractive_summary"] is not None
     ]
-    assert [line[:2] for line in found] == sorted(
+    assert [line[:2] for line in lines] == sorted(
         [(name, method) for name in scored for method in ("lead", "frequency")]
         + networks
     )
-    for name, system, *figures, abstractive, reference in found:
+    for name, system, *figures, abstractive, reference in lines:
         summary = (
             abstractive if system == "abstractive" else lines_of(scored[name], system)
         )
@@ -195,18 +197,20 @@ def test_what_a_task_counts(tmp_path):
         + [make_row(4, network=False, summary="One fell. Two came.")]
     )
     run = write_run(tmp_path / "run", [[[{"summary": None, **row} for row in rows]]])
-    (own,) = list_ranges(parquet_files(run), needed=[])
+    (row_range,) = list_ranges(parquet_files(run), needed=[])
     columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-    found = score_rows(read_rows(own, columns), number=0, split_sentences=False).scores
-    assert (found.rows, found.scored, found.judged, found.truncated) == (5, 4, 3, 1)
-    assert found.most_sentences == {"lead": 3, "frequency": 2}
+    scores = score_rows(
+        read_rows(row_range, columns), number=0, split_sentences=False
+    ).scores
+    assert (scores.rows, scores.scored, scores.judged, scores.truncated) == (5, 4, 3, 1)
+    assert scores.most_sentences == {"lead": 3, "frequency": 2}
     assert (
-        found.unsplit == {"reference": 0, "abstractive": 0, "summary": 1}
-        and found.unsplit_rows == 1
+        scores.unsplit == {"reference": 0, "abstractive": 0, "summary": 1}
+        and scores.unsplit_rows == 1
     )
     missing = {
         system: np.isnan(values[:, 0]).tolist()
-        for system, values in found.scores.items()
+        for system, values in scores.scores.items()
     }
     assert missing == {
         "lead": [False] * 4,
@@ -224,15 +228,15 @@ def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
         if sentence["method"] != "frequency"
     ]
     run = write_run(tmp_path / "run", [[rows]])
-    (own,) = list_ranges(parquet_files(run), needed=[])
+    (row_range,) = list_ranges(parquet_files(run), needed=[])
     columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-    found = score_rows(
-        read_rows(own, columns), number=0, split_sentences=False
+    scores = score_rows(
+        read_rows(row_range, columns), number=0, split_sentences=False
     ).scores.scores
     assert (
-        found["frequency"][1].tolist() == [0.0] * 4
-        and (found["frequency"][[0, 2], 0] > 0).all()
-        and found["lead"][1, 0] > 0
+        scores["frequency"][1].tolist() == [0.0] * 4
+        and (scores["frequency"][[0, 2], 0] > 0).all()
+        and scores["lead"][1, 0] > 0
     )
 
 
@@ -266,30 +270,35 @@ def test_keyphrases_against_the_reference_phrases_by_hand():
         {"keyphrases": None, "reference_keyphrases": ["train"]},
         {},
     ]
-    found = keyphrase_f1(rows)
-    assert sorted(found) == ["classifier", "frequency"]
+    scores = keyphrase_f1(rows)
+    assert sorted(scores) == ["classifier", "frequency"]
     np.testing.assert_allclose(
-        found["classifier"], [[2 * 3 / (5 + 3), 2 * 3 / (7 + 3)], [1, 1]]
+        scores["classifier"], [[2 * 3 / (5 + 3), 2 * 3 / (7 + 3)], [1, 1]]
     )
-    np.testing.assert_allclose(found["frequency"], [[0, 0], [0, 0]])
+    np.testing.assert_allclose(scores["frequency"], [[0, 0], [0, 0]])
 
 
 def test_keyphrases_in_the_result_and_the_table(tmp_path, capsys):
-    own = phrases("classifier", "bridge", "mayor") + phrases(
+    keyphrases = phrases("classifier", "bridge", "mayor") + phrases(
         "frequency", "cost", "mayor"
     )
     rows = [
         make_row(
             number,
-            keyphrases=own,
+            keyphrases=keyphrases,
             reference_keyphrases=["bridg", "mayor"] if number % 2 else None,
         )
         for number in range(1, 6)
     ]
     result = evaluate(input=write_run(tmp_path / "run", [[rows]]), resamples=10)
     assert [
-        (one["system"], one["rows"], one["f1_at_5"]["mean"], one["f1_at_10"]["mean"])
-        for one in result["keyphrases"]
+        (
+            system["system"],
+            system["rows"],
+            system["f1_at_5"]["mean"],
+            system["f1_at_10"]["mean"],
+        )
+        for system in result["keyphrases"]
     ] == [
         ("classifier", 3, 1.0, 1.0),
         ("frequency", 3, 0.5, 0.5),

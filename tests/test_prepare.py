@@ -67,10 +67,10 @@ def test_the_first_of_equal_documents_is_kept_and_order_is_that_of_the_corpus(
     prepared_records,
 ):
     written = [line["id"] for line, fate in LINES if fate == "written"]
-    found = examples(prepared_records)
-    assert set(found) == {"train", "validation", "test"}
-    for split, own in found.items():
-        assert [example["id"] for example in own] == [
+    by_split = examples(prepared_records)
+    assert set(by_split) == {"train", "validation", "test"}
+    for split, records in by_split.items():
+        assert [example["id"] for example in records] == [
             name for name in written if split_by_hash(name) == split
         ]
 

@@ -47,11 +47,11 @@ def labels(folder):
 
 
 def test_records_with_oracle_labels_hold_the_sentences_and_which_are_best(labelled):
-    found = labels(labelled)
-    assert len(found) == FATES.count("written")
+    articles = labels(labelled)
+    assert len(articles) == FATES.count("written")
     picked = 0
     for line in (line for line, fate in LINES if fate == "written"):
-        row = found[line["id"]]
+        row = articles[line["id"]]
         story_ = [
             " ".join(sentence.text.split())
             for sentence in Article.from_text(line["article"]).sentences
@@ -68,14 +68,15 @@ def test_records_with_oracle_labels_hold_the_sentences_and_which_are_best(labell
 
 def test_labels_leave_the_rest_of_a_record_as_it_is(labelled, prepared_records):
     assert examples(labelled) == examples(prepared_records)
-    one, other = info(labelled), info(prepared_records)
+    described, plain = info(labelled), info(prepared_records)
     assert (
-        one["features"]
-        == {**other["features"], "sentences": "bytes", "oracle": "int64"}
-        and "oracle" not in other["features"]
+        described["features"]
+        == {**plain["features"], "sentences": "bytes", "oracle": "int64"}
+        and "oracle" not in plain["features"]
     )
     assert (
-        one["fingerprint"] != other["fingerprint"] and one["counts"] == other["counts"]
+        described["fingerprint"] != plain["fingerprint"]
+        and described["counts"] == plain["counts"]
     )
     assert (labelled / "tokenizer/vocab.txt").read_bytes() == (
         prepared_records / "tokenizer/vocab.txt"

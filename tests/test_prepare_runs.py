@@ -102,11 +102,11 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
         and pq.read_table(out / "dead_letters").num_rows == 5
     )
 
-    def again(*_):
+    def fail(*_):
         raise AssertionError("this was done before")
 
-    monkeypatch.setattr(EncodeWorker, "run", again)
-    monkeypatch.setattr(prepare_module, "build_scan", again)
+    monkeypatch.setattr(EncodeWorker, "run", fail)
+    monkeypatch.setattr(prepare_module, "build_scan", fail)
     run_prepare(output=out, max_failed_share=0.5, **prepare_flags)
     assert contents(out) == contents(prepared_records)
 
@@ -114,17 +114,17 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
 def test_a_job_that_broke_off_does_only_what_is_left(
     prepared_records, prepare_flags, tmp_path, monkeypatch, capsys
 ):
-    out, begun = tmp_path / "out", []
-    fail_at(monkeypatch, 2, begun)
+    out, started = tmp_path / "out", []
+    fail_at(monkeypatch, 2, started)
     assert precis("prepare", output=out, **prepare_flags) == 1
     assert "the pipeline failed: " in capsys.readouterr().err
     finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
-    assert 2 in begun and finished and 2 not in finished
+    assert 2 in started and finished and 2 not in finished
     (out / "train-00002.tfrecord.0a1b2c3d.aside").write_bytes(b"half a file")
-    again = []
-    fail_at(monkeypatch, -1, again)
+    started_again = []
+    fail_at(monkeypatch, -1, started_again)
     run_prepare(output=out, **prepare_flags)
-    assert set(again) & set(finished) == set() and 2 in again
+    assert set(started_again) & set(finished) == set() and 2 in started_again
     assert contents(out) == contents(prepared_records)
 
 
@@ -224,15 +224,15 @@ def test_an_object_store_gets_the_same_files(prepared_records, prepare_flags):
             output="memory://run/records",
             **{**prepare_flags, "corpus": "jsonl:memory://news/*.jsonl"},
         )
-        found = {
+        written = {
             path.removeprefix("/run/records/"): fs.cat_file(path)
             for path in fs.find("/run/records")
         }
     finally:
         fs.rm("/", recursive=True)
     expected = contents(prepared_records)
-    assert set(found) == set(expected)
-    differing = {name for name in found if found[name] != expected[name]}
+    assert set(written) == set(expected)
+    differing = {name for name in written if written[name] != expected[name]}
     # The paths of the corpus are part of what the job depends on.
     assert {name.partition("/")[0] for name in differing} == {
         "dataset.json",

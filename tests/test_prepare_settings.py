@@ -35,11 +35,11 @@ def test_a_document_goes_to_the_split_it_names(tmp_path):
         test_share=0,
         **SMALL,
     )
-    found = {
-        split: [example["id"] for example in own]
-        for split, own in examples(tmp_path / "out").items()
+    ids = {
+        split: [example["id"] for example in records]
+        for split, records in examples(tmp_path / "out").items()
     }
-    assert found == {
+    assert ids == {
         "train": ["d00", "d03", "d06", "d09"],
         "test": ["d01", "d04", "d07", "d10"],
         "extra": ["d02", "d05", "d08", "d11"],
@@ -49,19 +49,19 @@ def test_a_document_goes_to_the_split_it_names(tmp_path):
 
 def test_a_seed_makes_other_splits(prepare_flags, prepared_records, tmp_path):
     run_prepare(output=tmp_path, seed=3, **prepare_flags)
-    found = {
+    splits = {
         example["id"]: split
-        for split, own in examples(tmp_path).items()
-        for example in own
+        for split, records in examples(tmp_path).items()
+        for example in records
     }
     assert (
-        found == {name: split_by_hash(name, seed=3) for name in found}
+        splits == {name: split_by_hash(name, seed=3) for name in splits}
         and info(tmp_path)["seed"] == 3
     )
-    assert found != {
+    assert splits != {
         example["id"]: split
-        for split, own in examples(prepared_records).items()
-        for example in own
+        for split, records in examples(prepared_records).items()
+        for example in records
     }
 
 

@@ -35,12 +35,12 @@ def corpus(tmp_path_factory) -> str:
 
 def texts_of(folder, feature: str) -> dict[str, str]:
     """A feature of every record as text, by document id."""
-    found = all_examples(folder)
+    records = all_examples(folder)
     return dict(
         zip(
-            (example["id"] for example in found),
+            (example["id"] for example in records),
             Tokenizer.load(f"{folder}/tokenizer").decode(
-                [example[feature] for example in found]
+                [example[feature] for example in records]
             ),
             strict=True,
         )
@@ -118,15 +118,15 @@ def test_keyphrases_are_the_phrases_that_the_reference_names_in_its_order(tmp_pa
         target="keyphrases",
         **FLAGS,
     )
-    found = {
+    targets = {
         example["id"]: example["highlights"]
         for example in all_examples(tmp_path / "out")
     }
     assert (
-        set(found) == {"jail", *(line["id"] for line in STORIES[:5])}
-        and found["jail"] == NAMED
+        set(targets) == {"jail", *(line["id"] for line in STORIES[:5])}
+        and targets["jail"] == NAMED
     )
-    assert texts_of(tmp_path / "out", "target") == found and all(found.values())
+    assert texts_of(tmp_path / "out", "target") == targets and all(targets.values())
     described = info(tmp_path / "out")
     reasons = {"without_keyphrases": 1, "without_highlights": 1, "without_text": 1}
     assert described["counts"] == {
@@ -147,11 +147,11 @@ def test_a_prefix_stands_before_every_article(corpus, tmp_path):
         task_prefix="summarize: ",
         **FLAGS,
     )
-    again = {
+    same_tokenizer = {
         "tokenizer": tmp_path / "out",
         **{name: value for name, value in FLAGS.items() if name != "vocabulary_size"},
     }
-    run_prepare(corpus=corpus, output=tmp_path / "plain", **again)
+    run_prepare(corpus=corpus, output=tmp_path / "plain", **same_tokenizer)
     tokenizer = Tokenizer.load(str(tmp_path / "out/tokenizer"))
     (prefix,) = tokenizer.encode(["summarize: "[:-1]])
     plain = {example["id"]: example for example in all_examples(tmp_path / "plain")}

@@ -127,9 +127,9 @@ def cut(ids: list[int], limit: int) -> list[int]:
 
 
 def test_a_network_that_was_imported_gets_its_own_tokens(bart, of_bart):
-    found, definition = all_examples(of_bart), definition_of(bart)
-    assert len(found) == len(STORIES)
-    for example in found:
+    records, definition = all_examples(of_bart), definition_of(bart)
+    assert len(records) == len(STORIES)
+    for example in records:
         source, target = (
             definition.encode(ARTICLES[example["id"]]).ids,
             definition.encode(HIGHLIGHTS[example["id"]]).ids,
@@ -191,12 +191,12 @@ def test_a_bundle_its_tokenizer_and_records_made_with_it_name_the_same(
 
 
 def test_sources_and_targets_have_tokenizers_of_their_own(bert, of_two):
-    found, definition, learned = (
+    by_split, definition, learned = (
         examples(of_two),
         definition_of(bert),
         Tokenizer.load(str(of_two / "tokenizer")),
     )
-    assert set(found) == {"train", "validation"}
+    assert set(by_split) == {"train", "validation"}
     for example in all_examples(of_two):
         source = definition.encode(ARTICLES[example["id"]]).ids
         assert PIECES[source[0]] == "[CLS]" and PIECES[example["source"][-1]] == "[SEP]"
@@ -242,12 +242,14 @@ def test_records_name_the_tokenizer_of_their_sources(
             **flags,
         )
     assert contents(tmp_path / "0") == contents(tmp_path / "1")
-    one, two = (load_tokenizers(str(folder)) for folder in (tmp_path / "0", of_two))
+    both_imported, of_sources = (
+        load_tokenizers(str(folder)) for folder in (tmp_path / "0", of_two)
+    )
     assert (
-        one.source.fingerprint
-        == two.source.fingerprint
-        != one.target.fingerprint
-        != two.target.fingerprint
+        both_imported.source.fingerprint
+        == of_sources.source.fingerprint
+        != both_imported.target.fingerprint
+        != of_sources.target.fingerprint
     )
     by_id = {example["id"]: example for example in all_examples(of_two)}
     for example in all_examples(tmp_path / "0"):
@@ -272,22 +274,22 @@ def test_a_tokenizer_that_is_given_twice_is_one_for_both(
 def test_a_job_with_two_tokenizers_that_broke_off_ends_as_an_undisturbed_one(
     bert, of_two, flags, tmp_path, monkeypatch
 ):
-    out, begun = tmp_path / "out", []
+    out, started = tmp_path / "out", []
     with monkeypatch.context() as patch:
-        fail_at(patch, 2, begun)
+        fail_at(patch, 2, started)
         assert precis("prepare", output=out, source_tokenizer=bert, **flags) == 1
     finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
     assert (
-        2 in begun
+        2 in started
         and finished
         and 2 not in finished
         and not (out / "_SUCCESS").exists()
     )
-    again = []
+    started_again = []
     with monkeypatch.context() as patch:
-        fail_at(patch, -1, again)
+        fail_at(patch, -1, started_again)
         run_prepare(output=out, source_tokenizer=bert, **flags)
-    assert set(again) & set(finished) == set() and 2 in again
+    assert set(started_again) & set(finished) == set() and 2 in started_again
     assert contents(out) == contents(of_two)
 
 

@@ -49,12 +49,12 @@ def test_every_thread_counts_into_a_file_of_its_own(counters):
     for number, worker in enumerate(workers, start=1):
         worker.submit(advance, 1, number).result()
     assert len(os.listdir(counters)) == 4
-    work = [
+    submitted = [
         worker.submit(lambda n: [advance(1, n) for _ in range(500)], number)
         for number, worker in enumerate(workers, start=1)
     ]
-    for one in work:
-        one.result()
+    for future in submitted:
+        future.result()
     for worker in workers:
         worker.shutdown()
     assert (

@@ -72,10 +72,10 @@ def test_rows_in_are_rows_out_and_dead_letters(undisturbed):
     assert 0 < truncated < len(WRITTEN)
     letters = ds.dataset(undisturbed / "dead_letters").to_table()
     assert letters.schema.equals(DEAD_LETTER_SCHEMA)
-    found = [
+    lost = [
         (row["reason"], row["document_id"], row["raw"]) for row in letters.to_pylist()
     ]
-    assert found == [
+    assert lost == [
         ("invalid_json", None, b"{broken\n"),
         ("empty_article", "empty", None),
         ("empty_article", "credit", None),

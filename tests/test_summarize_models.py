@@ -39,10 +39,10 @@ pytestmark = pytest.mark.usefixtures("one_time")
 def keyphrase_bundle(tmp_path_factory):
     pairs = [
         (
-            [one.text for one in Article.from_text(found.article).sentences],
-            found.highlights,
+            [sentence.text for sentence in Article.from_text(story_.article).sentences],
+            story_.highlights,
         )
-        for found in map(document, range(60))
+        for story_ in map(document, range(60))
     ]
     folder = tmp_path_factory.mktemp("keyphrases") / "bundle"
     train_keyphrases(pairs, seed=3).save(str(folder))
@@ -64,20 +64,28 @@ def test_keyphrases(keyphrase_bundle, tmp_path):
         )
         row, empty = rows_of(tmp_path / f"{count}")
         expected = KeyphraseModel.load(str(keyphrase_bundle)).keyphrases(
-            [one.text for one in Article.from_text(story(0)["article"]).sentences],
+            [
+                sentence.text
+                for sentence in Article.from_text(story(0)["article"]).sentences
+            ],
             count,
         )
-        found = {
-            method: [one for one in row["keyphrases"] if one["method"] == method]
+        phrases = {
+            method: [
+                phrase for phrase in row["keyphrases"] if phrase["method"] == method
+            ]
             for method in ("classifier", "frequency")
         }
         assert [
-            (one["phrase"], one["score"]) for one in found["classifier"]
+            (phrase["phrase"], phrase["score"]) for phrase in phrases["classifier"]
         ] == expected and len(expected) == count
-        texts = [one.text for one in Article.from_text(story(0)["article"]).sentences]
-        assert [one["phrase"] for one in found["frequency"]] == frequent_keyphrases(
-            texts, count
-        )
+        texts = [
+            sentence.text
+            for sentence in Article.from_text(story(0)["article"]).sentences
+        ]
+        assert [
+            phrase["phrase"] for phrase in phrases["frequency"]
+        ] == frequent_keyphrases(texts, count)
         assert (
             row["reference_keyphrases"]
             == sorted(reference_keyphrases(texts, story(0)["highlights"]))
@@ -161,18 +169,20 @@ def test_the_scores_of_a_network_choose_sentences(scorer_bundle, tmp_path):
     )
     documents = [Article.from_text(line["article"]).sentences for line in lines]
     scores = load_scorer(str(scorer_bundle)).score(
-        [[one.text for one in document] for document in documents]
+        [[sentence.text for sentence in document] for document in documents]
     )
-    for row, found, own in zip(
+    for row, sentences, scores_of_row in zip(
         rows_of(tmp_path / "out"), documents, scores, strict=True
     ):
-        chosen = [one for one in row["extractive"] if one["method"] == "neural"]
-        best = sorted(np.argsort(-own, kind="stable")[:3].tolist())
-        assert [one["start"] for one in chosen] == [
-            found[place].start for place in best
+        chosen = [
+            sentence for sentence in row["extractive"] if sentence["method"] == "neural"
         ]
-        assert [one["score"] for one in chosen] == pytest.approx(
-            [own[place] for place in best], rel=1e-5
+        best = sorted(np.argsort(-scores_of_row, kind="stable")[:3].tolist())
+        assert [sentence["start"] for sentence in chosen] == [
+            sentences[place].start for place in best
+        ]
+        assert [sentence["score"] for sentence in chosen] == pytest.approx(
+            [scores_of_row[place] for place in best], rel=1e-5
         )
         assert row["summary_method"] == row["extractive_method"] == "neural"
     manifest = manifest_of(tmp_path / "out")
@@ -228,8 +238,8 @@ def test_the_oracle_is_there_for_documents_with_a_reference(tmp_path):
         == 0
     )
     first, second = rows_of(tmp_path / "out")
-    assert "oracle" in {one["method"] for one in first["extractive"]}
-    assert {one["method"] for one in second["extractive"]} == {"lead"}
+    assert "oracle" in {sentence["method"] for sentence in first["extractive"]}
+    assert {sentence["method"] for sentence in second["extractive"]} == {"lead"}
     assert (
         precis(
             "summarize", corpus=corpus, output=tmp_path / "only", extractive="oracle"

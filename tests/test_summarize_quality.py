@@ -50,8 +50,8 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
             row["extractive_quality"]
             == measure(row["extractive_summary"], source, QualityConfig())._asdict()
         )
-        found = row["abstractive_quality"]
-        log_prob, margin = found.pop("mean_log_prob"), found.pop("beam_margin")
+        quality = row["abstractive_quality"]
+        log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
         expected = measure(
             row["abstractive_summary"],
             source,
@@ -59,7 +59,7 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
             mean_log_prob=log_prob,
             is_truncated=row["truncated"],
         )
-        assert found == expected._asdict() and log_prob < 0 and margin > 0
+        assert quality == expected._asdict() and log_prob < 0 and margin > 0
         if len(row["abstractive"]) == 2:
             assert (
                 margin
@@ -134,17 +134,19 @@ def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
         methods[row["summary_method"]] = methods.get(row["summary_method"], 0) + 1
         if row["abstractive_quality"] is None:
             continue
-        found = [
+        flags = [
             name for name in row["abstractive_quality"]["flags"] if name in held_back
         ]
-        for name in found:
+        for name in flags:
             reasons[name] = reasons.get(name, 0) + 1
-        shown = ("frequency", "extractive") if found else ("abstractive", "abstractive")
-        assert (row["summary_method"], row["summary"]) == (
-            shown[0],
-            row[f"{shown[1]}_summary"],
+        method_and_column = (
+            ("frequency", "extractive") if flags else ("abstractive", "abstractive")
         )
-        assert row["quality_flags"] == row[f"{shown[1]}_quality"]["flags"]
+        assert (row["summary_method"], row["summary"]) == (
+            method_and_column[0],
+            row[f"{method_and_column[1]}_summary"],
+        )
+        assert row["quality_flags"] == row[f"{method_and_column[1]}_quality"]["flags"]
     manifest = manifest_of(gated)
     assert manifest["fallbacks"] == reasons and manifest["summary_methods"] == methods
     shown_flags = [name for row in rows_of(gated) for name in row["quality_flags"]]
@@ -161,15 +163,19 @@ def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
 
 
 def test_without_a_fallback_the_network_is_shown_unless_it_is_longer(undisturbed):
-    shown = [
+    shown_and_longer = [
         (
             row["summary_method"],
             "longer_than_source" in row["abstractive_quality"]["flags"],
         )
         for row in rows_of(undisturbed)
     ]
-    assert {method for method, is_longer in shown if is_longer} == {"frequency"}
-    assert {method for method, is_longer in shown if not is_longer} == {"abstractive"}
+    assert {method for method, is_longer in shown_and_longer if is_longer} == {
+        "frequency"
+    }
+    assert {method for method, is_longer in shown_and_longer if not is_longer} == {
+        "abstractive"
+    }
     assert set(manifest_of(undisturbed)["fallbacks"]) == {"longer_than_source"}
 
 

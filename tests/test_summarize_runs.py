@@ -87,10 +87,10 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
         and not (out / "_SUCCESS").exists()
     )
 
-    def again(*_):
+    def fail(*_):
         raise AssertionError("this was done before")
 
-    monkeypatch.setattr(SummarizeWorker, "run", again)
+    monkeypatch.setattr(SummarizeWorker, "run", fail)
     assert precis("summarize", output=out, **flags) == 0
     assert results(out) == results(undisturbed)
 
@@ -241,16 +241,16 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
         names = {
             path.removeprefix("/run/summaries/") for path in fs.find("/run/summaries")
         }
-        found = (
+        rows = (
             ds.dataset("/run/summaries/summaries", filesystem=fs).to_table().to_pylist()
         )
         manifest = json.loads(fs.cat_file("/run/summaries/manifest.json"))
     finally:
         fs.rm("/", recursive=True)
     assert names == set(contents(extractive))
-    own = ("run_id", "created_at")
-    assert [{**row, **dict.fromkeys(own)} for row in found] == [
-        {**row, **dict.fromkeys(own)} for row in rows_of(extractive)
+    of_run = ("run_id", "created_at")
+    assert [{**row, **dict.fromkeys(of_run)} for row in rows] == [
+        {**row, **dict.fromkeys(of_run)} for row in rows_of(extractive)
     ]
     assert [file["rows"] for file in manifest["files"]] == [
         file["rows"] for file in manifest_of(extractive)["files"]

@@ -28,31 +28,31 @@ from precis.pipelines.tasks import (
 )
 
 
-class Piece(NamedTuple):
+class RowsTask(NamedTuple):
     """A task of these tests: some rows, of which the last cannot be read."""
 
     number: int
     rows: int
 
 
-class Letters(NamedTuple):
+class LongestFigure(NamedTuple):
     """The figures of these tests."""
 
     longest: int
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Letters":
+    def from_json(cls, content: dict[str, Any]) -> "LongestFigure":
         return cls(**content)
 
 
-class Worker:
+class PartWorker:
     """Writes one row of each task but the last, and names the tasks that it runs."""
 
     def __init__(self, folder: str, *, lost: int = 0) -> None:
         self.folder = folder
         self.lost = lost
 
-    def progress_size(self, task: Piece) -> int:
+    def progress_size(self, task: RowsTask) -> int:
         return 10 * task.rows
 
     def load(self) -> None:
@@ -61,7 +61,9 @@ class Worker:
     def close(self) -> None:
         files.write_bytes(f"{self.folder}/closed", b"")
 
-    def run(self, task: Piece, progress: progress.TaskProgress) -> TaskResult[Letters]:
+    def run(
+        self, task: RowsTask, progress: progress.TaskProgress
+    ) -> TaskResult[LongestFigure]:
         assert self.is_loaded
         with open(f"{self.folder}/runs", "a") as log:
             log.write(f"{task.number} ")
@@ -72,7 +74,7 @@ class Worker:
             counts={"read": task.rows, "written": task.rows - 1 - self.lost, "long": 2},
             files=[describe_file(self.folder, name, rows=task.rows - 1)],
             letters=[DeadLetter("read", "broken", "the last row")],
-            figures=Letters(7 + task.number),
+            figures=LongestFigure(7 + task.number),
         )
 
 
@@ -81,16 +83,16 @@ def job(tmp_path):
     return open_job(str(tmp_path), kind="records", inputs={}, tasks=2)
 
 
-TASKS = [Piece(0, 3), Piece(1, 4)]
+TASKS = [RowsTask(0, 3), RowsTask(1, 4)]
 
 
 def run(tmp_path, job, check, **settings):
     with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
         reports = pipeline | RunTasks(
             TASKS,
-            Worker(str(tmp_path), **settings),
+            PartWorker(str(tmp_path), **settings),
             job=job,
-            figures_from_json=Letters.from_json,
+            figures_from_json=LongestFigure.from_json,
         )
         assert_that(reports, check)
 
@@ -111,7 +113,7 @@ def of_both_tasks(reports):
         "long": 2,
     }
     assert first.failures == {"read/broken": 1}
-    assert first.figures == Letters(7) and second.figures == Letters(8)
+    assert first.figures == LongestFigure(7) and second.figures == LongestFigure(8)
     assert [file["file"] for file in first.files] == ["part-0"]
     (letters,) = second.dead_letters
     assert letters["file"] == "dead_letters/part-00001-of-00002.parquet"
@@ -151,14 +153,14 @@ def test_a_task_whose_file_is_gone_or_cut_is_run_again(tmp_path, job, name):
 
 
 def test_without_a_job_every_task_is_run_and_leaves_no_receipt(tmp_path):
-    class Silent(Worker):
+    class SilentWorker(PartWorker):
         def run(self, task, progress):
             result = super().run(task, progress)
             return result._replace(letters=[], counts={"read": 4, "written": 4})
 
     for _ in range(2):
         with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
-            reports = pipeline | RunTasks(TASKS, Silent(str(tmp_path)))
+            reports = pipeline | RunTasks(TASKS, SilentWorker(str(tmp_path)))
             numbers = reports | beam.Map(lambda report: report.task)
             assert_that(numbers, equal_to([0, 1]))
     assert runs(tmp_path) == ["0", "0", "1", "1"]
@@ -172,7 +174,7 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, job):
         counts={"read": 9, "written": 2, "duplicates": 3, "skipped": 1},
         files=[],
         letters=[DeadLetter("read", "a", "b", records=2)],
-        figures=Letters(0),
+        figures=LongestFigure(0),
     )
     with pytest.raises(
         JobError,
@@ -206,17 +208,17 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, job):
         "longest": 5,
     }
     files.write_json(str(tmp_path / "_tasks" / "00001.json"), receipt)
-    report = read_receipt(job, 1, Letters.from_json)
+    report = read_receipt(job, 1, LongestFigure.from_json)
     assert report == TaskReport(
         task=1,
         counts={"read": 3, "written": 3},
         files=[described],
         dead_letters=[],
         failures={},
-        figures=Letters(5),
+        figures=LongestFigure(5),
     )
     assert report.to_json() == receipt
-    assert read_receipt(job, 0, Letters.from_json) is None
+    assert read_receipt(job, 0, LongestFigure.from_json) is None
 
 
 def test_a_task_moves_the_progress_by_its_size(tmp_path, job, monkeypatch):

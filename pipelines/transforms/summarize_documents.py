@@ -51,7 +51,7 @@ class SummarizeDocuments(beam.PTransform):
     The outputs are `rows`, a PCollection of dicts with the columns of `SUMMARY_SCHEMA`,
     and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them.
 
-    Documents are taken `window_documents` at a time, as far as a bundle of Beam reaches,
+    Documents are taken `window_documents` at a time, as far as a Beam bundle reaches,
     and those of similar length are searched together. Rows have the Beam window of
     their document, and no timestamp of their own. The column `split` is empty where the
     document names none; the command would decide by the hash of the id.
