@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 
 from precis.model.bundle.network_bundle import save_bundle
-from precis.model.inference.worker_pool import Search, count_processes
+from precis.model.inference.worker_pool import ModelSearch, count_processes
 from precis.model.network.architectures import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"overhead {100 * (job / alone - 1):.1f} %")
 
 
-def random_bundle(folder: str, network: str) -> Search:
+def random_bundle(folder: str, network: str) -> ModelSearch:
     """Saves a bundle of random weights with a vocabulary of the built-in corpus, and
     returns the search with it.
     """
@@ -84,7 +84,7 @@ def random_bundle(folder: str, network: str) -> Search:
         folder, network=build_network(config), tokenizer=tokenizer, provenance={}
     )
     search = SearchConfig(max_summary_tokens=MAX_SUMMARY_TOKENS)
-    return Search(folder, model_id, "float32", search)
+    return ModelSearch(folder, model_id, "float32", search)
 
 
 def bodies(documents: int) -> list[str]:
@@ -95,24 +95,26 @@ def bodies(documents: int) -> list[str]:
     ]
 
 
-def job_seconds(search: Search, documents: int, processes: int, output: str) -> float:
+def job_seconds(
+    search: ModelSearch, documents: int, processes: int, output: str
+) -> float:
     """Seconds of the job from its first searched batch to its end.
 
-    The first batch is read from `Window.summaries`, which is replaced meanwhile.
+    The first batch is read from `PendingWindow.summaries`, which is replaced meanwhile.
     """
-    from precis.model.inference.bulk import Window
+    from precis.model.inference.bulk_summarizer import PendingWindow
     from precis.model.inference.summarizer import Summary
     from precis.pipelines.summarize import summarize
 
     batch_starts: list[float] = []
-    original = Window.summaries
+    original = PendingWindow.summaries
 
-    def summaries(self: Window) -> list[list[Summary]]:
+    def summaries(self: PendingWindow) -> list[list[Summary]]:
         result = original(self)
         batch_starts.append(min(batch.started for batch in self.searched))
         return result
 
-    Window.summaries = summaries  # type: ignore[method-assign]
+    PendingWindow.summaries = summaries  # type: ignore[method-assign]
     try:
         summarize(
             corpus=f"sample:{documents}",
@@ -125,15 +127,15 @@ def job_seconds(search: Search, documents: int, processes: int, output: str) -> 
             task_bytes=1 << 40,
         )
     finally:
-        Window.summaries = original  # type: ignore[method-assign]
+        PendingWindow.summaries = original  # type: ignore[method-assign]
     return time.monotonic() - batch_starts[0]
 
 
-def search_seconds(search: Search, documents: int, processes: int) -> float:
+def search_seconds(search: ModelSearch, documents: int, processes: int) -> float:
     """Seconds of searching the same token ids from the start of the first batch to the
     end of the last, with all batches queued at once.
     """
-    from precis.model.inference.bulk import BulkSummarizer
+    from precis.model.inference.bulk_summarizer import BulkSummarizer
 
     bulk = BulkSummarizer(search, processes=processes)
     encoded = encode_sources(

@@ -17,7 +17,7 @@ def log_norm(logits: Any) -> Any:
     )
 
 
-def places(ids: Any) -> Any:
+def logit_indices(ids: Any) -> Any:
     """Indices into logits [B, K, V] of token ids [B, K, M]: int32 [B * K * M, 3]."""
     batch, beams, count = ops.shape(ids)
     rows = ops.broadcast_to(

@@ -169,7 +169,7 @@ def _import(values: dict[str, Any], _: list[str]) -> int:
 
 
 def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
-    from precis.model.inference.search_cost import in_one_line
+    from precis.model.inference.search_cost import format_search_cost
     from precis.pipelines.summarize import summarize
 
     manifest = summarize(beam_args=beam_args, **values)
@@ -180,7 +180,7 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     if manifest["fallbacks"]:
         print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
     if manifest["search"]:
-        print(in_one_line(manifest["search"]))
+        print(format_search_cost(manifest["search"]))
     models = {
         "model": manifest["model_id"],
         "extractor": manifest["extractive_model_id"],

@@ -17,7 +17,7 @@ from precis.model.records.dataset import shard_name
 from precis.model.records.example import Example, LabelledSentences, serialise
 from precis.model.records.tfrecord import frame
 from precis.model.text.article import Article
-from precis.model.tokenization.folder import Tokenizers, load_tokenizers
+from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
 from precis.pipelines.corpus.options import CorpusOptions
@@ -96,7 +96,7 @@ class EncodeWorker:
 
     def load(self) -> None:
         """Loads the tokenizers and the list of duplicates."""
-        self._tokenizers: Tokenizers = self._shared.acquire(
+        self._tokenizers: TokenizerPair = self._shared.acquire(
             lambda: load_tokenizers(self._options.output)
         )
         self._duplicates = files.read_json(scan_path(self._job))["duplicates"]

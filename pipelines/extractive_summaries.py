@@ -14,7 +14,7 @@ from precis.model.text.sentences import Sentence
 from precis.pipelines.options.summarize import SummarizeOptions
 
 if TYPE_CHECKING:  # It imports TensorFlow.
-    from precis.model.inference.sentence_scorer import NeuralScorer
+    from precis.model.inference.sentence_scorer import SentenceScorer
 
 # Two methods beside METHODS: neural needs a bundle, oracle needs the reference.
 NEURAL = "neural"
@@ -65,7 +65,7 @@ def choose_sentences(
     *,
     methods: Sequence[str],
     selection: SelectionConfig,
-    scorer: "NeuralScorer | None",
+    scorer: "SentenceScorer | None",
 ) -> list[dict[str, list[Extract]]]:
     """For each document the sentences that each method chooses, in document order.
 

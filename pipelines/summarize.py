@@ -13,7 +13,7 @@ import apache_beam as beam
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.inference.search_cost import Figures, describe
+from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
@@ -94,7 +94,7 @@ def _inputs(
 ) -> dict[str, Any]:
     """Everything that the summaries depend on."""
     options = settings.options
-    gate = settings.gate
+    gate = settings.fallback
     return {
         "schema": SCHEMA_VERSION,
         "corpus": dataclasses.asdict(corpus),
@@ -104,7 +104,7 @@ def _inputs(
         "quality": dataclasses.asdict(settings.quality),
         "gate": {
             **dataclasses.asdict(gate),
-            "fallback_flags": sorted(gate.held_back),
+            "fallback_flags": sorted(gate.fallback_flag_names),
         },
         "keyphrases": options.keyphrases if options.keyphrase_bundle else None,
         "task_prefix": options.task_prefix,
@@ -170,7 +170,7 @@ def _sum_figures(
     figures: Sequence[SummaryFigures], has_network: bool
 ) -> dict[str, Any]:
     """The figures of a whole run, by their names in manifest.json."""
-    search = sum_counts([Figures().sums, *(part.search for part in figures)])
+    search = sum_counts([SearchCost().sums, *(part.search for part in figures)])
     return {
         "summary_methods": sum_counts(part.summary_methods for part in figures),
         "quality_flags": sum_counts(part.quality_flags for part in figures),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.inference.search_cost import Figures
+from precis.model.inference.search_cost import SearchCost
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task
@@ -121,7 +121,7 @@ class SummarizeWorker:
         methods: Counter[str] = Counter()
         flags: Counter[str] = Counter()
         fallbacks: Counter[str] = Counter()
-        search = Figures()
+        search = SearchCost()
         for window, rows, batches in windows:
             records += window.records
             letters.extend(window.letters)

@@ -15,11 +15,11 @@ from precis.model.quality.fallback import (
     ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
-    Shown,
-    Text,
+    DisplayedSummary,
+    SummaryText,
     choose_summary,
 )
-from precis.model.quality.measures import Source, measure, read_source
+from precis.model.quality.measures import SourceIndex, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -29,7 +29,7 @@ from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summary_settings import SummarySettings
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.inference.sentence_scorer import NeuralScorer
+    from precis.model.inference.sentence_scorer import SentenceScorer
     from precis.model.inference.summarizer import Summary
     from precis.model.keyphrases.classifier import KeyphraseModel
 
@@ -49,7 +49,7 @@ _ABSTRACTIVE_COLUMNS = (
 class ScoringModels:
     """The models that score sentences and phrases; None where there is no bundle."""
 
-    neural: "NeuralScorer | None" = None
+    neural: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
 
 
@@ -73,16 +73,16 @@ class PartialRow(NamedTuple):
 
     columns: dict[str, Any]
     is_short: bool
-    source: Source
-    source_text: Text
-    extractive: Text
+    source: SourceIndex
+    source_text: SummaryText
+    extractive: SummaryText
 
 
 class SummaryRow(NamedTuple):
     """A summary row without the columns of the run, and what the gate decided."""
 
     columns: dict[str, Any]
-    shown: Shown
+    shown: DisplayedSummary
 
 
 def source_document(article: Article, min_source_words: int) -> SourceDocument:
@@ -158,7 +158,7 @@ def _draft_row(
         document.is_short,
         source,
         _source_text(document, source),
-        Text(method, text, quality.flags),
+        SummaryText(method, text, quality.flags),
     )
 
 
@@ -181,7 +181,7 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
     ]
 
 
-def _source_text(document: SourceDocument, source: Source) -> Text:
+def _source_text(document: SourceDocument, source: SourceIndex) -> SummaryText:
     """A document as its own summary."""
     article = document.article
     text = _one_a_line(article.sentences) or article.body
@@ -190,7 +190,7 @@ def _source_text(document: SourceDocument, source: Source) -> Text:
         flags.append("empty")
     if document.is_short:
         flags.append(SHORT_SOURCE)
-    return Text(SOURCE, text, flags)
+    return SummaryText(SOURCE, text, flags)
 
 
 def _keyphrase_columns(
@@ -248,7 +248,7 @@ def finish_row(
         extractive=partial.extractive,
         abstractive=abstractive,
         is_short=partial.is_short,
-        config=settings.gate,
+        config=settings.fallback,
     )
     shown_columns = {
         "summary": shown.text.text,
@@ -263,7 +263,7 @@ def _abstractive_columns(
     source: EncodedSource,
     summaries: "Sequence[Summary]",
     settings: SummarySettings,
-) -> tuple[dict[str, Any], Text]:
+) -> tuple[dict[str, Any], SummaryText]:
     """The columns of the network, and the summary that may be shown."""
     best = summaries[0]
     quality = measure(
@@ -288,4 +288,4 @@ def _abstractive_columns(
             "beam_margin": best.margin,
         },
     }
-    return columns, Text(ABSTRACTIVE, best.text, quality.flags)
+    return columns, SummaryText(ABSTRACTIVE, best.text, quality.flags)

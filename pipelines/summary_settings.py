@@ -16,12 +16,12 @@ from apache_beam.options.pipeline_options import (
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     KEYPHRASES,
-    open_files,
+    open_bundle_config,
     read_manifest,
 )
 from precis.model.bundle.network_bundle import check_prefix, open_bundle, read_decoding
 from precis.model.extractive.config import SelectionConfig
-from precis.model.quality.fallback import GateConfig
+from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.beam_runner import LOCAL_RUNNER
@@ -33,7 +33,7 @@ SUMMARY_OPTIONS = (
     SummarizeOptions,
     SelectionConfig,
     QualityConfig,
-    GateConfig,
+    FallbackConfig,
     SearchConfig,
 )
 # Runners that work in this process unless --direct_running_mode multi_processing says
@@ -52,7 +52,7 @@ class SummarySettings(NamedTuple):
     options: SummarizeOptions
     selection: SelectionConfig
     quality: QualityConfig
-    gate: GateConfig
+    fallback: FallbackConfig
     decoding: SearchConfig
     model_ids: dict[str, str | None]
 
@@ -97,10 +97,10 @@ def read_model_ids(
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
         ids["decode_id"] = decode_id(decoding, options.precision)
     if options.extractive_bundle:
-        contents = open_files(options.extractive_bundle, EXTRACTIVE)
+        contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
         ids["extractive_model_id"] = contents.model_id
     if options.keyphrase_bundle:
-        contents = open_files(options.keyphrase_bundle, KEYPHRASES)
+        contents = open_bundle_config(options.keyphrase_bundle, KEYPHRASES)
         ids["keyphrase_model_id"] = contents.model_id
     return ids
 

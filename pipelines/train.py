@@ -15,7 +15,7 @@ from precis.model.network.architectures import named_network
 from precis.model.network.config import NetworkConfig
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
-from precis.model.tokenization.folder import Tokenizers
+from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.model.training.export import TrainResult
@@ -139,7 +139,7 @@ def _token_limits(records: RecordSets, settings: NetworkOptions) -> dict[str, An
 
 
 def _network_of_bundle(
-    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
 ) -> tuple[NetworkConfig, InitialWeights]:
     """The network of a bundle and its weights (--init_from)."""
     changes = {"coverage": True} if settings.coverage else {}
@@ -149,7 +149,7 @@ def _network_of_bundle(
 
 
 def _network_on_encoder(
-    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
 ) -> tuple[NetworkConfig, InitialWeights]:
     """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
     vocabulary = _vocabulary(tokenizers)
@@ -186,7 +186,7 @@ def _network_on_encoder(
 
 
 def _new_network(
-    tokenizers: Tokenizers, settings: NetworkOptions, limits: dict[str, Any]
+    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
 ) -> NetworkConfig:
     """A new network of the named size, changed by the flags of its shape."""
     vocabulary = _vocabulary(tokenizers)
@@ -207,7 +207,7 @@ def _new_network(
     )
 
 
-def _vocabulary(tokenizers: Tokenizers) -> dict[str, Any]:
+def _vocabulary(tokenizers: TokenizerPair) -> dict[str, Any]:
     """The size of the targets' vocabulary and its padding id."""
     if not isinstance(tokenizers.target, Tokenizer):
         raise UsageError(

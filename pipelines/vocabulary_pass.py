@@ -16,7 +16,11 @@ import numpy as np
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.tokenization import vocabulary
-from precis.model.tokenization.folder import Tokenizers, load_tokenizer, save_tokenizers
+from precis.model.tokenization.folder import (
+    TokenizerPair,
+    load_tokenizer,
+    save_tokenizers,
+)
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
@@ -180,7 +184,7 @@ def publish_tokenizers(
         target = _learn_tokenizer(counts, options)
     has_source = bool(options.source_tokenizer)
     source = load_tokenizer(options.source_tokenizer) if has_source else target
-    save_tokenizers(options.output, Tokenizers(source, target))
+    save_tokenizers(options.output, TokenizerPair(source, target))
     return {
         "tokenizer_fingerprint": target.fingerprint,
         "source_tokenizer_fingerprint": source.fingerprint if has_source else None,

@@ -12,7 +12,7 @@ from apache_beam.utils.shared import Shared
 
 from precis.model.errors import DataError
 from precis.model.inference.batches import SearchedBatch
-from precis.model.inference.worker_pool import Search, count_processes
+from precis.model.inference.worker_pool import ModelSearch, count_processes
 from precis.model.text.article import Article
 from precis.model.tokenization.source import EncodedSource, encode_sources
 from precis.pipelines.corpus.task import Unreadable
@@ -32,7 +32,7 @@ from precis.pipelines.summary_rows import (
 from precis.pipelines.summary_settings import SummarySettings
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.inference.bulk import BulkSummarizer, Window
+    from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
 
 ItemT = TypeVar("ItemT")
 
@@ -76,7 +76,7 @@ class _StartedWindow(NamedTuple):
 
     window: DocumentWindow
     sources: list[EncodedSource]
-    search: "Window | None"
+    search: "PendingWindow | None"
 
 
 def read_windows(
@@ -93,7 +93,9 @@ def read_windows(
             continue
         record_count += 1
         if record.body:
-            documents.append(source_document(record, settings.gate.min_source_words))
+            documents.append(
+                source_document(record, settings.fallback.min_source_words)
+            )
         else:
             letters.append(empty_article_letter(record))
         if len(documents) == settings.options.window_documents:
@@ -135,10 +137,10 @@ class WindowSummarizer:
             self._bulk = None
 
     def _open_bulk(self) -> "BulkSummarizer":
-        from precis.model.inference.bulk import BulkSummarizer
+        from precis.model.inference.bulk_summarizer import BulkSummarizer
 
         options = self._settings.options
-        search = Search(
+        search = ModelSearch(
             options.bundle,
             str(self._settings.model_ids["model_id"]),
             options.precision,

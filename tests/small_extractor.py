@@ -10,7 +10,7 @@ from plain_network import scramble
 from small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
-from precis.model.extractive.features import COUNT
+from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.build import build_encoder, build_extractor
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
@@ -61,6 +61,6 @@ def extractor_config(**changes) -> ExtractorConfig:
 def make_extractor(**changes) -> Extractor:
     network = build_extractor(extractor_config(**changes))
     scramble(network, seed=7)
-    network.feature_mean.assign(np.linspace(-1, 1, COUNT))
-    network.feature_scale.assign(np.linspace(0.5, 2, COUNT))
+    network.feature_mean.assign(np.linspace(-1, 1, FEATURE_COUNT))
+    network.feature_scale.assign(np.linspace(0.5, 2, FEATURE_COUNT))
     return network

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from precis.model.bundle.network_bundle import save_bundle
-from precis.model.inference.worker_pool import Search
+from precis.model.inference.worker_pool import ModelSearch
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig
@@ -19,7 +19,7 @@ CONFIG = SearchConfig(beam_width=3, n_best=2)
 MAX_SOURCE_TOKENS = 17
 
 
-def small_search(folder: Path) -> Search:
+def small_search(folder: Path) -> ModelSearch:
     """Saves the bundle into a folder and says how it is searched."""
     network = build_network(
         TransformerConfig(
@@ -38,7 +38,7 @@ def small_search(folder: Path) -> Search:
     model_id = save_bundle(
         str(folder), network=network, tokenizer=TOKENIZER, provenance={}
     )
-    return Search(str(folder), model_id, "float32", CONFIG)
+    return ModelSearch(str(folder), model_id, "float32", CONFIG)
 
 
 def random_sources(count: int) -> list[np.ndarray]:

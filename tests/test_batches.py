@@ -11,7 +11,7 @@ from precis.model.inference.batches import (
     padded_length,
     restore_order,
 )
-from precis.model.inference.search_cost import Figures, describe, in_one_line
+from precis.model.inference.search_cost import SearchCost, describe, format_search_cost
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_hypotheses_come_back_in_the_order_of_the_documents():
 
 
 def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
-    cost = Figures()
+    cost = SearchCost()
     cost.add(
         [
             searched(2, started=12.0, ended=15.0),
@@ -122,7 +122,7 @@ def test_ratios_follow_from_the_sums():
         "documents_per_second": 5.0,
         "summary_tokens_per_second": 100.0,
     }
-    tokens, seconds = in_one_line(described).split("; ")
+    tokens, seconds = format_search_cost(described).split("; ")
     assert tokens == (
         "search: 30 documents, 750 source tokens (25.0% padding), 600 summary tokens"
     )
@@ -130,11 +130,11 @@ def test_ratios_follow_from_the_sums():
 
 
 def test_a_search_of_nothing_has_no_rates():
-    described = describe(Figures().sums)
+    described = describe(SearchCost().sums)
     assert described["padding_share"] == 0.0
     assert described["documents_per_second"] is None
     assert described["summary_tokens_per_second"] is None
-    assert in_one_line(described) == (
+    assert format_search_cost(described) == (
         "search: 0 documents, 0 source tokens (0.0% padding), 0 summary tokens; "
         "0.0 s of processes in 0.0 s"
     )

@@ -11,7 +11,7 @@ import pytest
 from precis.model import files
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
-from precis.model.inference.bulk import BulkSummarizer
+from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.summarizer import Summarizer
 from precis.model.inference.worker_pool import load_searcher
 from precis.model.tokenization.wordpiece import Tokenizer

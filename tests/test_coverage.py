@@ -107,7 +107,7 @@ def test_a_network_says_what_it_read_again(variant):
 @pytest.mark.parametrize("variant", ["plain", *KINDS])
 def test_without_coverage_there_is_no_loss(variant):
     prediction = network_of(variant).predict_next(SOURCE, TARGET)
-    assert prediction.coverage_loss is None and (prediction.reading is None) == (
+    assert prediction.coverage_loss is None and (prediction.pointer_output is None) == (
         variant == "plain"
     )
 

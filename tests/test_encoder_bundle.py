@@ -14,7 +14,7 @@ from precis.model.bundle.encoder_bundle import (
     open_encoder,
     save_encoder_bundle,
 )
-from precis.model.bundle.manifest import save_files
+from precis.model.bundle.manifest import save_bundle_files
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
@@ -63,7 +63,7 @@ def test_an_encoder_comes_back(bundle):
     )
     assert isinstance(
         loaded.tokenizer, ImportedTokenizer
-    ) and loaded.tokenizer.around == (
+    ) and loaded.tokenizer.surrounding_ids == (
         (3,),
         (4,),
     )
@@ -167,7 +167,7 @@ def test_a_network_without_a_separate_encoder_is_refused(
 
 
 def test_a_bundle_without_an_encoder_is_refused(tmp_path):
-    save_files(
+    save_bundle_files(
         str(tmp_path / "b"), kind="extractive", config={}, weights={}, provenance={}
     )
     with pytest.raises(

@@ -142,7 +142,9 @@ def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts
         for ids, length in zip(reference["ids"], reference["lengths"], strict=True)
     ]
     encoded = tokenizer.encode(texts)
-    assert [ids.tolist() for ids in encoded] == expected and tokenizer.around == (
+    assert [
+        ids.tolist() for ids in encoded
+    ] == expected and tokenizer.surrounding_ids == (
         (101,),
         (102,),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from precis.model.extractive import features as features_module
-from precis.model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
 
 # In words: the flood reached marta | floods 12 of them why | she said flood flood.
 STORY = [
@@ -78,18 +78,18 @@ BY_HAND = {
 
 
 def column(rows, name):
-    return rows[:, NAMES.index(name)].tolist()
+    return rows[:, FEATURE_NAMES.index(name)].tolist()
 
 
 def test_every_name_has_a_column_and_its_logarithm():
-    assert list(BY_HAND) == list(NAMES)
-    assert len(set(NAMES)) == len(NAMES)
-    assert 2 * len(NAMES) == COUNT
+    assert list(BY_HAND) == list(FEATURE_NAMES)
+    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
+    assert 2 * len(FEATURE_NAMES) == FEATURE_COUNT
     rows = features(STORY)
-    assert rows.shape == (3, COUNT)
+    assert rows.shape == (3, FEATURE_COUNT)
     assert rows.dtype == np.float32
     for index, (name, values) in enumerate(BY_HAND.items()):
-        logarithms = rows[:, len(NAMES) + index].tolist()
+        logarithms = rows[:, len(FEATURE_NAMES) + index].tolist()
         expected = [math.copysign(math.log(1 + abs(value)), value) for value in values]
         assert logarithms == pytest.approx(expected, abs=1e-6), name
 
@@ -163,13 +163,13 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_odd_documents_have_finite_features(name):
     rows = features(ODD[name])
-    assert rows.shape == (len(ODD[name]), COUNT)
+    assert rows.shape == (len(ODD[name]), FEATURE_COUNT)
     assert np.isfinite(rows).all()
 
 
 def test_no_sentences_have_no_features():
     rows = features([])
-    assert rows.shape == (0, COUNT)
+    assert rows.shape == (0, FEATURE_COUNT)
     assert rows.dtype == np.float32
 
 
@@ -195,7 +195,7 @@ def test_a_document_of_three_thousand_sentences_takes_bounded_memory():
     rows = features(texts)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert rows.shape == (3_000, COUNT)
+    assert rows.shape == (3_000, FEATURE_COUNT)
     assert np.isfinite(rows).all()
     assert peak < 40e6  # a matrix of all pairs takes 72 MB
 

@@ -8,7 +8,7 @@ import pytest
 from small_extractor import WIDTH, extractor_config, make_extractor
 
 from precis.model.errors import UsageError
-from precis.model.extractive.features import COUNT
+from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.build import build_extractor
 from precis.model.network.extractor import Extractor
 
@@ -32,7 +32,7 @@ def inputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     shape = places.shape
     return (
         generator.normal(size=(*shape, WIDTH)).astype("float32"),
-        generator.normal(size=(*shape, COUNT)).astype("float32"),
+        generator.normal(size=(*shape, FEATURE_COUNT)).astype("float32"),
         places,
     )
 
@@ -78,9 +78,11 @@ def test_features_are_shifted_and_scaled(inputs):
     vectors, features, places = inputs
     network = make_extractor()
     plain = make_extractor()
-    plain.feature_mean.assign(np.zeros(COUNT))
-    plain.feature_scale.assign(np.ones(COUNT))
-    scaled = (features - np.linspace(-1, 1, COUNT)) * np.linspace(0.5, 2, COUNT)
+    plain.feature_mean.assign(np.zeros(FEATURE_COUNT))
+    plain.feature_scale.assign(np.ones(FEATURE_COUNT))
+    scaled = (features - np.linspace(-1, 1, FEATURE_COUNT)) * np.linspace(
+        0.5, 2, FEATURE_COUNT
+    )
     expected = logits(plain, vectors, scaled.astype("float32"), places)
     np.testing.assert_allclose(logits(network, *inputs), expected, atol=1e-4)
 
@@ -88,8 +90,8 @@ def test_features_are_shifted_and_scaled(inputs):
 def test_features_are_clipped(inputs):
     vectors, features, places = inputs
     network = make_extractor()
-    network.feature_mean.assign(np.zeros(COUNT))
-    network.feature_scale.assign(np.ones(COUNT))
+    network.feature_mean.assign(np.zeros(FEATURE_COUNT))
+    network.feature_scale.assign(np.ones(FEATURE_COUNT))
 
     def with_value(value):
         changed = features.copy()

@@ -9,7 +9,7 @@ import pytest
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.quality.fallback import GateConfig
+from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
@@ -398,7 +398,13 @@ def test_the_commands_take_the_options_of_their_jobs():
         concerns[0] is TrainOptions for concerns in TRAIN.values()
     )
     assert COMMANDS["summarize"].concerns == (
-        *(CorpusOptions, SummarizeOptions, SelectionConfig, QualityConfig, GateConfig),
+        *(
+            CorpusOptions,
+            SummarizeOptions,
+            SelectionConfig,
+            QualityConfig,
+            FallbackConfig,
+        ),
         *(SearchConfig, FailureOptions),
     )
 

@@ -70,7 +70,7 @@ def test_a_definition_without_special_tokens_adds_none(folder):
 
 def test_a_text_without_its_special_tokens(tokenizer):
     texts = [*TEXTS, ""]
-    assert tokenizer.around == ((0,), (2,))
+    assert tokenizer.surrounding_ids == ((0,), (2,))
     assert [[0, *ids, 2] for ids in tokenizer.encode_bare(texts)] == [
         ids.tolist() for ids in tokenizer.encode(texts)
     ]
@@ -82,7 +82,7 @@ def test_a_text_without_its_special_tokens(tokenizer):
 
 def test_wordpiece_adds_no_special_tokens():
     wordpiece = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    assert wordpiece.around == ((), ()) and [
+    assert wordpiece.surrounding_ids == ((), ()) and [
         ids.tolist() for ids in wordpiece.encode_bare(["a b", "b"])
     ] == [[4, 5], [5]]
 
@@ -141,7 +141,7 @@ def test_word_pieces_by_hand(settings, expected, tmp_path):
     tokenizer = read_tokenizer(write_pieces(tmp_path, settings), BERT)
     texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
     assert pieces_of(tokenizer.encode(texts)) == expected
-    assert tokenizer.around == (
+    assert tokenizer.surrounding_ids == (
         (PIECES.index(expected[0].split()[0]),),
         (PIECES.index(expected[0].split()[-1]),),
     )

@@ -305,7 +305,7 @@ def test_sentences_are_cut_into_the_tokens_of_keras_hub(name, preset, texts, tmp
     assert len({tuple(ids) for ids in encoded}) > SENTENCES - 5
     assert max(map(len, encoded)) > 30
     special = [getattr(made, f"{side}_token_id") for side in ("start", "end")]
-    assert tokenizer.around == (
+    assert tokenizer.surrounding_ids == (
         ((), (made.end_token_id,)) if name == "t5" else ((special[0],), (special[1],))
     )
 

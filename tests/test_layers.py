@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from precis.model.logits import log_norm, places
+from precis.model.logits import log_norm, logit_indices
 from precis.model.network import layers
 from precis.model.network.config import ACTIVATIONS
 from tests import plain_layers as plain
@@ -68,7 +68,7 @@ def test_the_norm_of_logits_is_the_log_of_their_sum():
 
 def test_token_ids_become_places_in_the_logits():
     ids = np.array([[[5, 6]], [[7, 5]]], "int32")
-    assert np.asarray(places(ids)).tolist() == [
+    assert np.asarray(logit_indices(ids)).tolist() == [
         [0, 0, 5],
         [0, 0, 6],
         [1, 0, 7],
@@ -210,7 +210,7 @@ def test_residual_by_hand(scale, epsilon, settings):
 
     expected = plain.residual(states.astype("float64"), sublayer, weights, config)
     close(layer(states, update), expected)
-    close(layer.reads(ops.convert_to_tensor(states)), sublayer_inputs[0])
+    close(layer.sublayer_input(ops.convert_to_tensor(states)), sublayer_inputs[0])
 
 
 def test_dropout_in_a_residual_touches_the_update_only():

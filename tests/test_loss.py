@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.network.pointer import Reading
+from precis.model.network.pointer import PointerOutput
 from precis.model.network.prediction import Prediction
 from precis.model.training.loss import masked_sum, smoothed_cross_entropy
 
@@ -67,15 +67,15 @@ def by_hand(parts, *, smoothing: float) -> tuple[float, int, int]:
 
 
 def sums_of(tensors, *, smoothing: float):
-    reading = None
+    pointer_output = None
     if "gate" in tensors:
-        reading = Reading(
+        pointer_output = PointerOutput(
             tf.sigmoid(tensors["gate"]),
             tf.nn.softmax(tensors["scores"]),
             tf.constant(SOURCE),
         )
     return smoothed_cross_entropy(
-        Prediction(tensors["logits"], reading, None),
+        Prediction(tensors["logits"], pointer_output, None),
         TARGETS,
         pad_id=PAD,
         smoothing=smoothing,

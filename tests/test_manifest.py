@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from precis.model.bundle.manifest import (
-    open_files,
+    open_bundle_config,
     open_tokenizer,
     open_weights,
     read_manifest,
-    save_files,
+    save_bundle_files,
 )
 from precis.model.bundle.network_bundle import (
     load_bundle,
@@ -43,7 +43,7 @@ def test_an_unknown_network_is_refused(tokenizer, tmp_path):
         ),
     ):
         config = {"architecture": architecture, "network": network}
-        save_files(
+        save_bundle_files(
             str(tmp_path),
             kind="abstractive",
             config=config,
@@ -62,7 +62,7 @@ WEIGHTS = {
 
 
 def save_kind(folder: Path, kind: str, tokenizer=None) -> str:
-    return save_files(
+    return save_bundle_files(
         str(folder),
         kind=kind,
         config={"x": 3},
@@ -77,7 +77,7 @@ def test_a_bundle_of_any_kind_comes_back(has_tokenizer, tokenizer, tmp_path):
     model_id = save_kind(
         tmp_path / "b", "extractive", tokenizer if has_tokenizer else None
     )
-    bundle_config = open_files(str(tmp_path / "b"), "keyphrases", "extractive")
+    bundle_config = open_bundle_config(str(tmp_path / "b"), "keyphrases", "extractive")
     assert bundle_config == (
         "extractive",
         {"format_version": 1, "kind": "extractive", "x": 3},
@@ -140,14 +140,14 @@ def test_an_abstractive_bundle_is_refused_where_another_kind_is_asked_for(bundle
             "`precis summarize --bundle` takes it"
         ),
     ):
-        open_files(str(bundle), "extractive", "keyphrases")
+        open_bundle_config(str(bundle), "extractive", "keyphrases")
 
 
 def test_changed_files_of_any_kind_are_refused(tokenizer, tmp_path):
     folder = tmp_path / "b"
     save_kind(folder, "keyphrases", tokenizer)
     for name, open_part in (
-        ("config.json", lambda folder: open_files(folder, "keyphrases")),
+        ("config.json", lambda folder: open_bundle_config(folder, "keyphrases")),
         ("weights.safetensors", open_weights),
     ):
         content = (folder / name).read_bytes()

@@ -9,10 +9,10 @@ from small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
 from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
 from precis.model.errors import DataError, UsageError
-from precis.model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
 from precis.model.inference import sentence_scorer
 from precis.model.inference.sentence_scorer import (
-    NeuralScorer,
+    SentenceScorer,
     load_scorer,
     pad_inputs,
     save_scorer,
@@ -43,8 +43,8 @@ def extractor():
 
 
 @pytest.fixture(scope="module")
-def scorer(extractor, encoder_bundle) -> NeuralScorer:
-    return NeuralScorer(
+def scorer(extractor, encoder_bundle) -> SentenceScorer:
+    return SentenceScorer(
         extractor, SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
     )
 
@@ -75,15 +75,19 @@ def assert_same_scores(scores, expected):
 def test_inputs_by_hand(monkeypatch):
     monkeypatch.setattr(sentence_scorer, "_LENGTH_STEP", 16)
     vectors = [np.full((2, 3), 1.0), np.full((17, 3), 2.0)]
-    feature_rows = [np.full((len(rows), COUNT), 4.0) for rows in vectors]
+    feature_rows = [np.full((len(rows), FEATURE_COUNT), 4.0) for rows in vectors]
     batch = pad_inputs(vectors, feature_rows, [5, 0])
-    assert [part.shape for part in batch] == [(2, 32, 3), (2, 32, COUNT), (2, 32)]
+    assert [part.shape for part in batch] == [
+        (2, 32, 3),
+        (2, 32, FEATURE_COUNT),
+        (2, 32),
+    ]
     assert [part.dtype for part in batch] == ["float32", "float32", "int32"]
     assert batch.places.tolist() == [[5, 6] + [-1] * 30, [*range(17)] + [-1] * 15]
     assert (batch.vectors[0, :2] == 1).all()
     assert not batch.vectors[0, 2:].any()
     assert batch.vectors[1].sum() == 17 * 3 * 2
-    assert batch.features[0].sum() == 2 * COUNT * 4
+    assert batch.features[0].sum() == 2 * FEATURE_COUNT * 4
     assert (batch.features[1, :17] == 4).all()
 
 
@@ -131,8 +135,8 @@ def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
     monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
     vectors = generator.normal(size=(45, WIDTH)).astype("float32")
-    rows = generator.normal(size=(45, COUNT)).astype("float32")
-    scorer = NeuralScorer(extractor, None)
+    rows = generator.normal(size=(45, FEATURE_COUNT)).astype("float32")
+    scorer = SentenceScorer(extractor, None)
     (scores,) = scorer.score_inputs([vectors], [rows])
     # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
     # to 44.
@@ -150,8 +154,8 @@ def test_documents_of_more_windows_than_a_batch_have_the_scores_they_have_alone(
     monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
     vectors = generator.normal(size=(45, WIDTH)).astype("float32")
-    rows = generator.normal(size=(45, COUNT)).astype("float32")
-    scorer = NeuralScorer(extractor, None)
+    rows = generator.normal(size=(45, FEATURE_COUNT)).astype("float32")
+    scorer = SentenceScorer(extractor, None)
     counts = [45, 3, 30] * 40
     together = scorer.score_inputs(
         [vectors[:count] for count in counts], [rows[:count] for count in counts]
@@ -175,7 +179,7 @@ def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path
         "format_version": 1,
         "kind": "extractive",
         "extractor": dataclasses.asdict(extractor.config),
-        "features": list(NAMES),
+        "features": list(FEATURE_NAMES),
         "encoder": dataclasses.asdict(encoder_bundle.encoder.config),
         "precision": "float32",
     }
@@ -204,7 +208,7 @@ def test_a_bundle_without_an_encoder_comes_back(tmp_path):
     loaded = load_scorer(str(tmp_path / "b"))
     assert loaded.model_id == model_id
     assert not (tmp_path / "b/tokenizer").exists()
-    expected = NeuralScorer(extractor, None).score(DOCUMENTS)
+    expected = SentenceScorer(extractor, None).score(DOCUMENTS)
     assert_same_scores(loaded.score(DOCUMENTS), expected)
     assert len(set(expected[3])) == 40
 
@@ -222,7 +226,7 @@ def test_the_encoder_computes_in_the_precision_it_was_trained_with(
     )
     scores = load_scorer(str(tmp_path / "r")).score([STORY])
     encoder = SentenceEncoder(rounded.encoder, rounded.tokenizer)
-    assert_same_scores(scores, NeuralScorer(extractor, encoder).score([STORY]))
+    assert_same_scores(scores, SentenceScorer(extractor, encoder).score([STORY]))
     (exact,) = load_scorer(bundle).score([STORY])
     assert np.abs(scores[0] - exact).max() > 1e-6
 
@@ -272,7 +276,8 @@ def test_a_network_that_was_trained_on_other_features_is_refused(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(
-            "precis.model.inference.sentence_scorer.NAMES", ("length", *NAMES[1:])
+            "precis.model.inference.sentence_scorer.FEATURE_NAMES",
+            ("length", *FEATURE_NAMES[1:]),
         )
         save_scorer(
             str(tmp_path / "b"),

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from precis.model.network.layers import score_bias
-from precis.model.network.pointer import PointerGenerator, mix
+from precis.model.network.pointer import PointerGenerator, mix_distributions
 from precis.model.network.prediction import Prediction, log_probs
 from tests import plain_pointer as plain
 from tests.plain_layers import softmax
@@ -65,9 +65,9 @@ def probabilities(layer, given):
 
 
 def mixture(p_gen, p_vocab, copy_probabilities, source):
-    """`mix` as probabilities [B, T, V]."""
+    """`mix_distributions` as probabilities [B, T, V]."""
     tensors = map(ops.convert_to_tensor, (p_gen, p_vocab, copy_probabilities))
-    return np.exp(np.asarray(mix(*tensors, source)))
+    return np.exp(np.asarray(mix_distributions(*tensors, source)))
 
 
 def test_mix_by_loops():
@@ -97,7 +97,7 @@ def test_mix_by_hand():
 
 
 def test_the_logarithm_of_an_impossible_token_is_finite():
-    mixed = mix(
+    mixed = mix_distributions(
         ops.convert_to_tensor(np.array([[[0.5]]], "float32")),
         ops.convert_to_tensor(np.array([[[1.0, 0.0]]], "float32")),
         ops.convert_to_tensor(np.array([[[1.0]]], "float32")),

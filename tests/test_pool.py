@@ -124,11 +124,11 @@ PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np
 from precis.model.search.config import SearchConfig
-from precis.model.inference.worker_pool import Search, SearchPool
+from precis.model.inference.worker_pool import ModelSearch, SearchPool
 
 if __name__ == "__main__":
     config = SearchConfig(beam_width=2)
-    search = Search(sys.argv[1], sys.argv[2], "float32", config)
+    search = ModelSearch(sys.argv[1], sys.argv[2], "float32", config)
     pool = SearchPool(search, processes=2)
     futures = [pool.submit([np.full(3, 7, "int32")]) for _ in range(4)]
     for future in futures: pool.result(future)

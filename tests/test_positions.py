@@ -207,7 +207,7 @@ def test_the_biases_of_relative_positions(is_bidirectional):
     its own positions.
     """
     config = small_config(positions="relative", relative_buckets=8, relative_distance=6)
-    layer = positions.make_relative(
+    layer = positions.make_relative_positions(
         config, is_bidirectional=is_bidirectional, name="encoder_positions"
     )
     layer.build()
@@ -233,7 +233,7 @@ def test_the_biases_of_relative_positions(is_bidirectional):
 @pytest.mark.parametrize("kind", POSITIONS)
 def test_only_relative_positions_have_biases(kind):
     config = small_config(positions=kind)
-    layer = positions.make_relative(config, is_bidirectional=True, name="n")
+    layer = positions.make_relative_positions(config, is_bidirectional=True, name="n")
     assert (layer is not None) == (kind == "relative")
 
 
@@ -241,7 +241,7 @@ def test_the_biases_of_relative_positions_begin_small():
     config = small_config(
         positions="relative", relative_buckets=400, relative_distance=500
     )
-    layer = positions.make_relative(
+    layer = positions.make_relative_positions(
         config, is_bidirectional=True, name="encoder_positions"
     )
     layer.build()

@@ -163,7 +163,7 @@ def test_targets_that_are_not_cut_do_not_hold_the_end(bart, t5, flags, tmp_path)
             **{**flags, "max_source_tokens": 9000, "max_target_tokens": 9000},
         )
         tokenizer = load_tokenizer(str(out / "tokenizer"))
-        (end,) = tokenizer.around[1]
+        (end,) = tokenizer.surrounding_ids[1]
         for example in all_examples(out):
             bare, text = tokenizer.encode_bare(
                 [HIGHLIGHTS[example["id"]], ARTICLES[example["id"]]]

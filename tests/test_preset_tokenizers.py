@@ -75,9 +75,13 @@ def test_the_byte_pairs_of_a_preset(tmp_path):
         "assets/tokenizer/vocabulary.json",
         "assets/tokenizer/merges.txt",
     ]
-    assert tokenizer.fingerprint == expected.fingerprint and tokenizer.around == (
-        (0,),
-        (2,),
+    assert (
+        tokenizer.fingerprint == expected.fingerprint
+        and tokenizer.surrounding_ids
+        == (
+            (0,),
+            (2,),
+        )
     )
 
 

@@ -14,7 +14,7 @@ from precis.model.extractive.methods import METHODS, lead
 from precis.model.extractive.selection import Extract, extract, select
 from precis.model.text import page_sentences
 from precis.model.text.article import Article
-from precis.model.text.page_sentences import is_boilerplate
+from precis.model.text.page_sentences import is_page_sentence
 from precis.model.text.sentences import Sentence
 
 STORY = (
@@ -212,15 +212,15 @@ STORIES = [
 
 @pytest.mark.parametrize("sentence", BOILERPLATE)
 def test_boilerplate_is_recognised(sentence):
-    assert is_boilerplate(sentence)
-    assert is_boilerplate(sentence.lower())
-    assert is_boilerplate(f"  {sentence.upper()}\n")
+    assert is_page_sentence(sentence)
+    assert is_page_sentence(sentence.lower())
+    assert is_page_sentence(f"  {sentence.upper()}\n")
 
 
 @pytest.mark.parametrize("sentence", STORIES)
 def test_a_sentence_of_a_story_is_no_boilerplate(sentence):
-    assert not is_boilerplate(sentence)
-    assert not is_boilerplate(sentence.lower())
+    assert not is_page_sentence(sentence)
+    assert not is_page_sentence(sentence.lower())
 
 
 def test_every_hint_occurs_in_some_boilerplate():

@@ -7,7 +7,11 @@ import pytest
 from small_extractor import TOKENS, make_encoder_bundle
 
 from precis.model.inference import sentence_vectors as vectors_module
-from precis.model.inference.sentence_vectors import SentenceEncoder, Window, cut_windows
+from precis.model.inference.sentence_vectors import (
+    SentenceEncoder,
+    SentenceWindow,
+    cut_windows,
+)
 from precis.model.network.encoder import Encoder
 from precis.model.tokenization.imported import ImportedTokenizer
 
@@ -44,40 +48,40 @@ def test_windows_by_hand():
     lengths = [3, 4, 2, 5, 1, 6]
     # 3 + 4 + 2, then 2 again and 5 + 1, then 1 again and 6: 5 + 1 is more than 4.
     assert cut_windows(lengths, limit=10, overlap=4) == [
-        Window(0, 0, 3),
-        Window(2, 3, 5),
-        Window(4, 5, 6),
+        SentenceWindow(0, 0, 3),
+        SentenceWindow(2, 3, 5),
+        SentenceWindow(4, 5, 6),
     ]
     assert cut_windows(lengths, limit=10, overlap=1) == [
-        Window(0, 0, 3),
-        Window(3, 3, 5),
-        Window(4, 5, 6),
+        SentenceWindow(0, 0, 3),
+        SentenceWindow(3, 3, 5),
+        SentenceWindow(4, 5, 6),
     ]
     assert cut_windows(lengths, limit=10, overlap=0) == [
-        Window(0, 0, 3),
-        Window(3, 3, 5),
-        Window(5, 5, 6),
+        SentenceWindow(0, 0, 3),
+        SentenceWindow(3, 3, 5),
+        SentenceWindow(5, 5, 6),
     ]
-    assert cut_windows(lengths, limit=21, overlap=4) == [Window(0, 0, 6)]
+    assert cut_windows(lengths, limit=21, overlap=4) == [SentenceWindow(0, 0, 6)]
     assert cut_windows([], limit=10, overlap=4) == []
 
 
 def test_a_sentence_at_the_limit_fills_a_window():
     assert cut_windows([2, 10, 3, 10, 10], limit=10, overlap=4) == [
-        *(Window(0, 0, 1), Window(1, 1, 2)),  # 2 + 10 is too much
-        *(Window(2, 2, 3), Window(3, 3, 4), Window(4, 4, 5)),
+        *(SentenceWindow(0, 0, 1), SentenceWindow(1, 1, 2)),  # 2 + 10 is too much
+        *(SentenceWindow(2, 2, 3), SentenceWindow(3, 3, 4), SentenceWindow(4, 4, 5)),
     ]
 
 
 def test_repeated_sentences_leave_room_for_the_first_new_sentence_of_a_window():
     assert cut_windows([4, 4, 7, 1], limit=10, overlap=9) == [
-        Window(0, 0, 2),
-        Window(2, 2, 4),
+        SentenceWindow(0, 0, 2),
+        SentenceWindow(2, 2, 4),
     ]
     assert cut_windows([4, 4, 6, 1], limit=10, overlap=9) == [
-        Window(0, 0, 2),
-        Window(1, 2, 3),
-        Window(2, 3, 4),
+        SentenceWindow(0, 0, 2),
+        SentenceWindow(1, 2, 3),
+        SentenceWindow(2, 3, 4),
     ]
 
 

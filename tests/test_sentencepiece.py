@@ -183,7 +183,7 @@ def test_texts_come_back(model_type):
         "fell rain",
     ]
     assert (
-        tokenizer.around == ((), (1,))
+        tokenizer.surrounding_ids == ((), (1,))
         and tokenizer.words[IDS["▁rain"] + 103 * (model_type == "pegasus")] == "rain"
     )
 

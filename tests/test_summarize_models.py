@@ -17,7 +17,7 @@ from precis.model.keyphrases.references import reference_keyphrases
 from precis.model.keyphrases.training import train_keyphrases
 from precis.model.network.build import build_extractor
 from precis.model.network.config import ExtractorConfig
-from precis.model.quality.fallback import GateConfig
+from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
@@ -201,7 +201,7 @@ def settings(tmp_path, **options):
     return SummarySettings(
         *concerns,
         QualityConfig(),
-        GateConfig(),
+        FallbackConfig(),
         SearchConfig(),
         {"extractive_model_id": "0" * 16, "keyphrase_model_id": "1"},
     )

@@ -122,7 +122,7 @@ def test_boilerplate_is_no_part_of_a_short_document(tmp_path):
 
 
 def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
-    held_back = (
+    fallback_flag_names = (
         "too_short",
         "unsupported_name",
         "truncated_source",
@@ -135,7 +135,9 @@ def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
         if row["abstractive_quality"] is None:
             continue
         flags = [
-            name for name in row["abstractive_quality"]["flags"] if name in held_back
+            name
+            for name in row["abstractive_quality"]["flags"]
+            if name in fallback_flag_names
         ]
         for name in flags:
             reasons[name] = reasons.get(name, 0) + 1

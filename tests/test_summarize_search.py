@@ -18,7 +18,7 @@ from summarize_runs import (
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.inference.worker_pool import SearchPool
-from precis.model.quality.fallback import GateConfig
+from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
@@ -55,7 +55,7 @@ def test_a_worker_refuses_a_bundle_that_was_replaced(bundle, tmp_path):
         options,
         SelectionConfig(),
         QualityConfig(),
-        GateConfig(),
+        FallbackConfig(),
         SearchConfig(),
     )
     worker = WindowSummarizer(
@@ -98,7 +98,7 @@ def test_the_manifest_and_the_last_line_state_the_cost_of_the_search(
 def test_search_processes_change_no_summary_and_are_gone_afterwards(
     undisturbed, flags, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("precis.model.inference.bulk.POOL_BATCHES", 1)
+    monkeypatch.setattr("precis.model.inference.bulk_summarizer.POOL_BATCHES", 1)
     submitted = []
     submit = SearchPool.submit
 

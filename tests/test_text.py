@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from precis.model.text.article import Article
-from precis.model.text.boilerplate import boilerplate
+from precis.model.text.boilerplate import boilerplate_spans
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.words import words
 
@@ -150,7 +150,7 @@ def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head, count):
         if head != head.lower()
         else "rain fell on the town . nobody came ."
     )
-    spans = boilerplate(head + story)
+    spans = boilerplate_spans(head + story)
     assert len(spans) == count
     assert [span.start for span in spans] == [0, *(span.end for span in spans[:-1])]
     assert spans[-1].end == len(head)
@@ -184,7 +184,7 @@ def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head, count):
     ],
 )
 def test_boilerplate_leaves_real_sentences_alone(article):
-    assert boilerplate(article) == []
+    assert boilerplate_spans(article) == []
     assert Article.from_text(article).body == article
 
 
@@ -288,7 +288,7 @@ def test_offsets_hold_for_random_mixtures():
         article = rng.choice(["", " ", "  "]).join(pieces)
         assert_offsets_hold(article)
         assert normalise(normalise(article)) == normalise(article)
-        spans = boilerplate(article)
+        spans = boilerplate_spans(article)
         assert all(span.start < span.end <= len(article) for span in spans)
 
 

@@ -7,7 +7,7 @@ from small_encoder_checkpoint import BERT, write_pieces
 from precis.model.errors import DataError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import (
-    Tokenizers,
+    TokenizerPair,
     holds_tokenizer,
     load_tokenizer,
     load_tokenizers,
@@ -39,7 +39,7 @@ def names(folder):
 
 
 def test_two_tokenizers_come_back(bert, tmp_path):
-    save_tokenizers(str(tmp_path), Tokenizers(source=bert, target=WORDPIECE))
+    save_tokenizers(str(tmp_path), TokenizerPair(source=bert, target=WORDPIECE))
     assert names(tmp_path) == [
         "source_tokenizer/tokenizers.json",
         "tokenizer/tokenizer.json",
@@ -56,7 +56,7 @@ def test_two_tokenizers_come_back(bert, tmp_path):
 
 
 def test_one_tokenizer_for_source_and_target_comes_back(bart, tmp_path):
-    save_tokenizers(str(tmp_path), Tokenizers(bart, bart))
+    save_tokenizers(str(tmp_path), TokenizerPair(bart, bart))
     assert names(tmp_path) == ["tokenizer/tokenizers.json"]
     loaded = load_tokenizers(str(tmp_path))
     assert (

@@ -10,7 +10,7 @@ from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.errors import UsageError
 from precis.model.network.build import build_encoder, build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
-from precis.model.tokenization.folder import Tokenizers, load_tokenizers
+from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.model.training.initialization import (
     initialise,
@@ -28,7 +28,7 @@ def values(network):
 
 
 @pytest.fixture(scope="module")
-def tokenizers(records_folder) -> Tokenizers:
+def tokenizers(records_folder) -> TokenizerPair:
     return load_tokenizers(records_folder)
 
 
@@ -111,7 +111,7 @@ def test_a_longer_source_than_the_encoder_reads_is_cut(encoder_bundle, tokenizer
 
 
 def test_sources_of_another_tokenizer_are_refused(encoder_bundle, tokenizers):
-    other = Tokenizers(Tokenizer([*RESERVED_TOKENS, "▁a"]), tokenizers.target)
+    other = TokenizerPair(Tokenizer([*RESERVED_TOKENS, "▁a"]), tokenizers.target)
     decoder = StackConfig(
         vocabulary_size=9, pad_id=0, width=8, heads=2, feed_forward=10
     )

@@ -9,7 +9,7 @@ from small_training import network_config, prepare_training
 from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
-from precis.model.tokenization.folder import Tokenizers, load_tokenizers
+from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.model.training.export import export_network
 from precis.model.training.initialization import (
@@ -30,7 +30,7 @@ def values(network):
 
 
 @pytest.fixture(scope="module")
-def tokenizers(records_folder) -> Tokenizers:
+def tokenizers(records_folder) -> TokenizerPair:
     return load_tokenizers(records_folder)
 
 
@@ -90,7 +90,7 @@ def test_another_vocabulary_is_refused(trained):
         r"\(\w{12}, 6 pieces\); prepare the records with --tokenizer"
     )
     with pytest.raises(UsageError, match=words):
-        weights_of_bundle(trained, Tokenizers(other, other))
+        weights_of_bundle(trained, TokenizerPair(other, other))
 
 
 def test_more_positions_than_were_learned_are_refused(trained, tokenizers):

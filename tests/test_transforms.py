@@ -16,7 +16,7 @@ from summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of, story
 
 import precis.transforms
 from precis.model.errors import UsageError
-from precis.model.inference.bulk import BulkSummarizer
+from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.dead_letters import DeadLetter

@@ -14,10 +14,10 @@ from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
     has_source_tokenizer,
-    open_files,
+    open_bundle_config,
     open_tokenizer,
     open_weights,
-    save_files,
+    save_bundle_files,
 )
 from precis.model.errors import UsageError
 from precis.model.network.architectures import read_config
@@ -77,7 +77,7 @@ def save_encoder_bundle(
     Returns:
       The model_id.
     """
-    return save_files(
+    return save_bundle_files(
         folder,
         kind=ENCODER,
         config={"encoder": dataclasses.asdict(encoder.config)},
@@ -94,7 +94,7 @@ def open_encoder(folder: str) -> StoredEncoder:
       UsageError: the folder is no complete bundle of either kind.
       DataError: a file differs from the manifest.
     """
-    kind, config, model_id = open_files(folder, ENCODER, ABSTRACTIVE)
+    kind, config, model_id = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
     architecture = config.get("architecture", ENCODER_DECODER)
     if kind == ABSTRACTIVE and architecture != ENCODER_DECODER:
         raise UsageError(

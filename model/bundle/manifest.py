@@ -10,7 +10,7 @@ A bundle loads without a network connection and holds no pickle:
     manifest.json         checksums of the files, model_id, provenance; written last
 
 The kind of a bundle says what kind of model it holds and which command takes it.
-`save_files` writes a bundle of any kind; `open_files`, `open_tokenizer` and
+`save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer` and
 `open_weights` check each file against the manifest before they return its content.
 `network_bundle` and `encoder_bundle` build on these functions.
 """
@@ -62,7 +62,7 @@ class BundleConfig(NamedTuple):
     model_id: str
 
 
-def save_files(
+def save_bundle_files(
     folder: str,
     *,
     kind: str,
@@ -159,7 +159,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
     return manifest
 
 
-def open_files(folder: str, *kinds: str) -> BundleConfig:
+def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
     """Reads the configuration of a bundle of one of the given kinds.
 
     Raises:

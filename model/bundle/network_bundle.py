@@ -21,10 +21,10 @@ import numpy as np
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     has_source_tokenizer,
-    open_files,
+    open_bundle_config,
     open_tokenizer,
     open_weights,
-    save_files,
+    save_bundle_files,
 )
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
@@ -112,7 +112,7 @@ def save_bundle(
         config["special"] = dataclasses.asdict(special)
     if any(task_prefixes):
         config["task_prefixes"] = list(task_prefixes)
-    return save_files(
+    return save_bundle_files(
         folder,
         kind=ABSTRACTIVE,
         config=config,
@@ -130,7 +130,7 @@ def open_bundle(folder: str) -> BundleWithoutWeights:
       UsageError: the folder is no complete bundle of a network.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id = open_files(folder, ABSTRACTIVE)
+    _, config, model_id = open_bundle_config(folder, ABSTRACTIVE)
     network = read_config(config.get("architecture", "transformer"), config["network"])
     tokenizer = open_tokenizer(folder)
     source_tokenizer = tokenizer
@@ -194,7 +194,7 @@ def read_decoding(folder: str) -> dict[str, Any]:
       UsageError: the folder is no complete bundle of a network.
       DataError: config.json differs from the manifest.
     """
-    config = open_files(folder, ABSTRACTIVE).config
+    config = open_bundle_config(folder, ABSTRACTIVE).config
     flags = dict(config.get("decoding", {}))
     if config.get("task_prefixes"):
         flags["task_prefix"] = config["task_prefixes"][0]

@@ -61,8 +61,8 @@ _SURFACE = (
     "characters_a_word",
 )
 # The columns, in order. As many columns follow with their logarithms, log(1 + x).
-NAMES = (*_POSITION, *_CONTENT, *_SIMILARITY, *_SURFACE)
-COUNT = 2 * len(NAMES)
+FEATURE_NAMES = (*_POSITION, *_CONTENT, *_SIMILARITY, *_SURFACE)
+FEATURE_COUNT = 2 * len(FEATURE_NAMES)
 
 _LEAD = 3
 # A sentence is compared with at most so many sentences, the first of the document.
@@ -79,9 +79,9 @@ _CLOSING = "'\"”’) "
 
 
 def features(sentences: Sequence[str]) -> np.ndarray:
-    """The features of a document's sentences, float32 [N, COUNT]."""
+    """The features of a document's sentences, float32 [N, FEATURE_COUNT]."""
     if not sentences:
-        return np.zeros((0, COUNT), np.float32)
+        return np.zeros((0, FEATURE_COUNT), np.float32)
     terms = find_terms(sentences)
     counts = np.bincount(terms.rows, minlength=len(sentences))
     words = np.maximum(counts, 1).astype(np.float64)

@@ -9,7 +9,7 @@ import scipy.sparse
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import single_thread
-from precis.model.text.page_sentences import is_boilerplate
+from precis.model.text.page_sentences import is_page_sentence
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 
@@ -90,9 +90,9 @@ def select(
         )
     scores = np.round(scores / (largest or 1.0), _DIGITS)
     strategy = _select_diverse if selection.redundancy == "mmr" else _select_best
-    skips = is_boilerplate if skip_boilerplate else _skips_nothing
+    skips = is_page_sentence if skip_boilerplate else _skips_nothing
     selected = strategy(sentences, scores, selection, skips)
-    if not selected and skip_boilerplate and all(map(is_boilerplate, sentences)):
+    if not selected and skip_boilerplate and all(map(is_page_sentence, sentences)):
         return strategy(sentences, scores, selection, _skips_nothing)
     return selected
 

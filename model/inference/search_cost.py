@@ -14,7 +14,7 @@ COUNTED = ("documents", "source_tokens", "padded_tokens", "summary_tokens")
 MEASURED = ("process_seconds", "wall_seconds")
 
 
-class Figures:
+class SearchCost:
     """Adds up the cost of batches.
 
     Attributes:
@@ -73,7 +73,7 @@ def describe(sums: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def in_one_line(search: Mapping[str, Any]) -> str:
+def format_search_cost(search: Mapping[str, Any]) -> str:
     """The result of `describe` as one line, for the end of a run."""
     line = (
         f"search: {search['documents']} documents, {search['source_tokens']} source "

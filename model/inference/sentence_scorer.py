@@ -15,13 +15,13 @@ import numpy as np
 from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
-    open_files,
+    open_bundle_config,
     open_tokenizer,
     open_weights,
-    save_files,
+    save_bundle_files,
 )
 from precis.model.errors import UsageError
-from precis.model.extractive.features import COUNT, NAMES, features
+from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
@@ -37,7 +37,7 @@ _BATCH_WINDOWS = 64
 _LENGTH_STEP = 8
 
 
-class Inputs(NamedTuple):
+class ExtractorInputs(NamedTuple):
     """The inputs of the extractor, for B windows of N sentences.
 
     Attributes:
@@ -55,7 +55,7 @@ def pad_inputs(
     vectors: Sequence[np.ndarray],
     feature_rows: Sequence[np.ndarray],
     firsts: Sequence[int],
-) -> Inputs:
+) -> ExtractorInputs:
     """Makes one batch of windows, padded to a multiple of 8 sentences.
 
     Args:
@@ -65,9 +65,9 @@ def pad_inputs(
     """
     longest = -(-max(map(len, feature_rows)) // _LENGTH_STEP) * _LENGTH_STEP
     shape = (len(feature_rows), longest)
-    batch = Inputs(
+    batch = ExtractorInputs(
         np.zeros((*shape, vectors[0].shape[1]), np.float32),
-        np.zeros((*shape, COUNT), np.float32),
+        np.zeros((*shape, FEATURE_COUNT), np.float32),
         np.full(shape, -1, np.int32),
     )
     windows = zip(vectors, feature_rows, firsts, strict=True)
@@ -79,7 +79,7 @@ def pad_inputs(
     return batch
 
 
-class NeuralScorer:
+class SentenceScorer:
     """Scores the sentences of documents with a network.
 
     Attributes:
@@ -100,7 +100,7 @@ class NeuralScorer:
         self._encoder = encoder
         signature = [
             tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
-            tf.TensorSpec([None, None, COUNT], tf.float32),
+            tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
             tf.TensorSpec([None, None], tf.int32),
         ]
         self._logits = tf.function(
@@ -191,7 +191,7 @@ def save_scorer(
     """
     config: dict[str, Any] = {
         "extractor": dataclasses.asdict(extractor.config),
-        "features": list(NAMES),
+        "features": list(FEATURE_NAMES),
     }
     networks: list[Any] = [extractor]
     if encoder is not None:
@@ -200,7 +200,7 @@ def save_scorer(
             "precision": precision,
         }
         networks.append(encoder.encoder)
-    return save_files(
+    return save_bundle_files(
         folder,
         kind=EXTRACTIVE,
         config=config,
@@ -214,7 +214,7 @@ def save_scorer(
     )
 
 
-def load_scorer(folder: str) -> NeuralScorer:
+def load_scorer(folder: str) -> SentenceScorer:
     """Reads a bundle of the kind `extractive`.
 
     Raises:
@@ -222,8 +222,8 @@ def load_scorer(folder: str) -> NeuralScorer:
         trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id = open_files(folder, EXTRACTIVE)
-    if tuple(config["features"]) != NAMES:
+    _, config, model_id = open_bundle_config(folder, EXTRACTIVE)
+    if tuple(config["features"]) != FEATURE_NAMES:
         raise UsageError(
             f"{folder}: trained on other features ({', '.join(config['features'])}) "
             "than this precis computes; train it again"
@@ -243,4 +243,4 @@ def load_scorer(folder: str) -> NeuralScorer:
     for network in networks:
         for weight in network.weights:
             weight.assign(weights[weight.path])
-    return NeuralScorer(extractor, encoder, model_id=model_id)
+    return SentenceScorer(extractor, encoder, model_id=model_id)

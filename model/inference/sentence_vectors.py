@@ -27,7 +27,7 @@ _BATCH_TOKENS = 8_192
 _LENGTH_STEP = 32
 
 
-class Window(NamedTuple):
+class SentenceWindow(NamedTuple):
     """A range of sentences that are read together.
 
     Attributes:
@@ -57,7 +57,9 @@ class _WindowTokens(NamedTuple):
     sentences: np.ndarray
 
 
-def cut_windows(lengths: Sequence[int], *, limit: int, overlap: int) -> list[Window]:
+def cut_windows(
+    lengths: Sequence[int], *, limit: int, overlap: int
+) -> list[SentenceWindow]:
     """Cuts a document into windows.
 
     Args:
@@ -80,7 +82,7 @@ def cut_windows(lengths: Sequence[int], *, limit: int, overlap: int) -> list[Win
         while last < len(lengths) and total + lengths[last] <= limit:
             total += lengths[last]
             last += 1
-        windows.append(Window(first, new, last))
+        windows.append(SentenceWindow(first, new, last))
         new = last
     return windows
 
@@ -104,7 +106,7 @@ class SentenceEncoder:
         self.width = encoder.config.width
         self._encoder = encoder
         self._tokenizer = tokenizer
-        self._before, self._behind = tokenizer.around
+        self._before, self._behind = tokenizer.surrounding_ids
         special_tokens = len(self._before) + len(self._behind)
         self._limit = encoder.config.max_source_tokens - special_tokens
         self._overlap = min(overlap_tokens, self._limit // 2)
@@ -161,7 +163,7 @@ class SentenceEncoder:
             [next(encoded)[: self._limit] for _ in document] for document in documents
         ]
 
-    def _join(self, ids: Sequence[np.ndarray], window: Window) -> _WindowTokens:
+    def _join(self, ids: Sequence[np.ndarray], window: SentenceWindow) -> _WindowTokens:
         """Joins the sentences of a window and the special tokens around them."""
         sentences = ids[window.first : window.last]
         lengths = [len(sentence) for sentence in sentences]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from precis.model.inference.searcher import Searcher
 
 
-class Search(NamedTuple):
+class ModelSearch(NamedTuple):
     """A model and how it is searched.
 
     Attributes:
@@ -45,7 +45,7 @@ class Search(NamedTuple):
     config: SearchConfig
 
 
-def load_searcher(search: Search) -> "Searcher":
+def load_searcher(search: ModelSearch) -> "Searcher":
     """Loads the bundle of a search.
 
     Raises:
@@ -65,7 +65,7 @@ def load_searcher(search: Search) -> "Searcher":
     )
 
 
-def check_model(search: Search, model_id: str) -> None:
+def check_model(search: ModelSearch, model_id: str) -> None:
     """Refuses a bundle that was replaced after the job began.
 
     Args:
@@ -127,7 +127,7 @@ class SearchPool:
     batches. They end when every user of the pool has released it.
     """
 
-    def __init__(self, search: Search, *, processes: int) -> None:
+    def __init__(self, search: ModelSearch, *, processes: int) -> None:
         self._search = search
         self._processes = processes
         self._lock = threading.Lock()
@@ -228,7 +228,7 @@ def _die_with_parent() -> None:
 # keeps the searcher there; an initializer that loads it would need a global variable,
 # and could not report why it failed.
 @functools.cache
-def _process_searcher(search: Search) -> "Searcher":
+def _process_searcher(search: ModelSearch) -> "Searcher":
     """The searcher of this process, on one thread; the first call loads it."""
     import_tensorflow()
     import tensorflow as tf
@@ -238,7 +238,7 @@ def _process_searcher(search: Search) -> "Searcher":
     return load_searcher(search)
 
 
-def _search_batch(search: Search, sources: list[np.ndarray]) -> SearchedBatch:
+def _search_batch(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBatch:
     """Searches a batch in this process."""
     try:
         return _process_searcher(search).search_together(sources)

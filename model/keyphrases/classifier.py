@@ -21,7 +21,7 @@ from precis.model.bundle.manifest import (
     FORMAT_VERSION,
     KEYPHRASES,
     MANIFEST_FILE,
-    open_files,
+    open_bundle_config,
     read_manifest,
 )
 from precis.model.errors import DataError, UsageError
@@ -181,7 +181,7 @@ class KeyphraseModel:
               or it was trained on features that this version does not compute.
           DataError: a file differs from the manifest.
         """
-        config = open_files(folder, KEYPHRASES).config
+        config = open_bundle_config(folder, KEYPHRASES).config
         manifest = read_manifest(folder)
         if tuple(config["features"]) != FEATURES:
             names = ", ".join(config["features"])

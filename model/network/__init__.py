@@ -2,13 +2,15 @@
 
 build.py               makes a network from its configuration
 config.py              the configurations
+architectures.py       names of architectures and sizes
 generator.py           the base of all networks that write summaries
 transformer.py         encoder-decoder
 decoder_only.py        one stack of blocks for source and summary
 recurrent.py           GRU or LSTM with attention
 encoder.py             an encoder alone, or the encoder of a Transformer
 extractor.py           scores sentences from their vectors
-layers.py              linear layers, norms, attention, feed-forward, blocks, masks
+layers.py              linear layers, norms, attention, feed-forward, masks
+blocks.py              the blocks of encoder and decoder
 positions.py           token embeddings and positions
 pointer.py             the pointer-generator output
 convolutional_gate.py  filters the states of an encoder

@@ -54,10 +54,10 @@ class EncoderBlock(keras.layers.Layer):
         Returns:
           States [B, S, D], and the attention weights [B, H, S, P + S].
         """
-        inputs = self.attention_residual.reads(states)
+        inputs = self.attention_residual.sublayer_input(states)
         update, weights = self.attention(inputs, inputs, bias, past=past)
         states = self.attention_residual(states, update, training=training)
-        update = self.feed_forward(self.feed_forward_residual.reads(states))
+        update = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
         states = self.feed_forward_residual(states, update, training=training)
         return states, weights
 
@@ -119,12 +119,12 @@ class DecoderBlock(keras.layers.Layer):
           States [B, T, D], the weights of self-attention [B, H, T, T] and those of
           cross-attention [B, H, T, S].
         """
-        inputs = self.self_residual.reads(states)
+        inputs = self.self_residual.sublayer_input(states)
         update, self_weights = self.self_attention(inputs, inputs, target_bias)
         states = self.self_residual(states, update, training=training)
-        inputs = self.cross_residual.reads(states)
+        inputs = self.cross_residual.sublayer_input(states)
         update, cross_weights = self.cross_attention(inputs, memory, source_bias)
         states = self.cross_residual(states, update, training=training)
-        update = self.feed_forward(self.feed_forward_residual.reads(states))
+        update = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
         states = self.feed_forward_residual(states, update, training=training)
         return states, self_weights, cross_weights

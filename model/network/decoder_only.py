@@ -27,7 +27,7 @@ from precis.model.network.layers import (
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
-    make_relative,
+    make_relative_positions,
 )
 from precis.model.network.prepared_weights import prepare_encoder_block
 
@@ -51,7 +51,7 @@ class DecoderOnly(Generator):
         self.input_layer = PositionedInput(
             config=stack, max_tokens=max_tokens, name="input_layer"
         )
-        self.relative_positions = make_relative(
+        self.relative_positions = make_relative_positions(
             stack, is_bidirectional=False, name="relative_positions"
         )
         self.blocks = [
@@ -93,7 +93,7 @@ class DecoderOnly(Generator):
         states = self.input_layer(self.embedding(source), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
-            inputs = block.attention_residual.reads(states)
+            inputs = block.attention_residual.sublayer_input(states)
             keys_values.append(block.attention.keys_values(inputs))
             states, weights = block(states, bias, training=training)
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))

@@ -82,7 +82,7 @@ def step_decoder_block(
     queries, self_keys, self_values = _write_slots(
         block.self_attention,
         weights,
-        block.self_residual.reads(states),
+        block.self_residual.sublayer_input(states),
         self_keys=self_keys,
         self_values=self_values,
         slot_rows=slot_rows,
@@ -92,13 +92,13 @@ def step_decoder_block(
     states = block.self_residual(states, multiply(context, weights.self_output))
 
     batch, heads, beams, depth = ops.shape(queries)
-    queries = project(block.cross_residual.reads(states), weights.cross_query)
+    queries = project(block.cross_residual.sublayer_input(states), weights.cross_query)
     queries = ops.reshape(queries, (batch, beams, heads, depth))
     queries = ops.swapaxes(queries, 1, 2)  # [B, H, K, D/H]
     context = _attend(queries, _transposed_keys(source), source.values, source_bias)
     states = block.cross_residual(states, multiply(context, weights.cross_output))
 
-    inputs = block.feed_forward_residual.reads(states)
+    inputs = block.feed_forward_residual.sublayer_input(states)
     update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
     return block.feed_forward_residual(states, update), self_keys, self_values
 
@@ -123,7 +123,7 @@ def step_encoder_block(
     queries, self_keys, self_values = _write_slots(
         block.attention,
         weights,
-        block.attention_residual.reads(states),
+        block.attention_residual.sublayer_input(states),
         self_keys=self_keys,
         self_values=self_values,
         slot_rows=slot_rows,
@@ -146,7 +146,7 @@ def step_encoder_block(
     update = multiply(_join_heads(context), weights.self_output)
     states = block.attention_residual(states, update)
 
-    inputs = block.feed_forward_residual.reads(states)
+    inputs = block.feed_forward_residual.sublayer_input(states)
     update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
     return block.feed_forward_residual(states, update), self_keys, self_values
 

@@ -13,7 +13,7 @@ from precis.model.network.layers import make_norm, padding_mask, score_bias
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
-    make_relative,
+    make_relative_positions,
 )
 
 
@@ -75,7 +75,7 @@ def add_encoder(
     network.source_input = PositionedInput(
         config=stack, max_tokens=config.max_source_tokens, name="source_input"
     )
-    network.encoder_positions = make_relative(
+    network.encoder_positions = make_relative_positions(
         stack, is_bidirectional=True, name="encoder_positions"
     )
     network.encoder = [

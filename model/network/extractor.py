@@ -12,7 +12,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.extractive.features import COUNT
+from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.layers import (
@@ -58,17 +58,23 @@ class Extractor(keras.Model):
     def build(self, _: Any = None) -> None:
         width = self.config.width
         self.feature_mean = self.add_weight(
-            name="feature_mean", shape=(COUNT,), initializer="zeros", trainable=False
+            name="feature_mean",
+            shape=(FEATURE_COUNT,),
+            initializer="zeros",
+            trainable=False,
         )
         self.feature_scale = self.add_weight(
-            name="feature_scale", shape=(COUNT,), initializer="ones", trainable=False
+            name="feature_scale",
+            shape=(FEATURE_COUNT,),
+            initializer="ones",
+            trainable=False,
         )
         self.positions = self.add_weight(
             name="positions",
             shape=(self.config.max_sentences, width),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
-        self.feature_inner.build((None, None, COUNT))
+        self.feature_inner.build((None, None, FEATURE_COUNT))
         self.feature_outer.build((None, None, width))
         if self.vector_input is not None:
             self.vector_input.build((None, None, self.config.vector_width))

@@ -144,9 +144,13 @@ class Generator(keras.Model):
         logits = self._logits(states)
         if self.pointer is None:
             return Prediction(logits, None, None)
-        reading = self._read_source(states, inputs, memory)
-        repetition = coverage_loss(reading.copy) if self.config.coverage else None
-        return Prediction(logits, reading, repetition)
+        pointer_output = self._read_source(states, inputs, memory)
+        repetition = (
+            coverage_loss(pointer_output.copy_probabilities)
+            if self.config.coverage
+            else None
+        )
+        return Prediction(logits, pointer_output, repetition)
 
     def attention(self, source: Any, target: Any) -> list[AttentionMap]:
         """The attention maps of all blocks with teacher forcing.
@@ -159,7 +163,7 @@ class Generator(keras.Model):
         states, inputs, decoder_maps = self.decode(target, memory)
         maps = [*encoder_maps, *decoder_maps]
         if self.pointer is not None:
-            copy = self._read_source(states, inputs, memory).copy[:, None]
+            copy = self._read_source(states, inputs, memory).copy_probabilities[:, None]
             maps.append(AttentionMap("copy", 0, copy, "target", "source"))
         return maps
 
@@ -250,7 +254,7 @@ class Generator(keras.Model):
         )
 
     def start_pointer(self, memory: Memory) -> Any:
-        """The source as the pointer reads it, a `PointerMemory`; () without a
+        """The source as the pointer reads it, a `PointerSource`; () without a
         pointer.
         """
         if not self.pointer:
@@ -299,7 +303,7 @@ class Generator(keras.Model):
         )
 
     def _read_source(self, states: Any, inputs: Any, memory: Memory) -> Any:
-        """What the pointer reads for whole targets, a `Reading`."""
+        """What the pointer reads for whole targets, a `PointerOutput`."""
         assert self.pointer is not None
         source_bias = score_bias(memory.mask)[:, 0]
         return self.pointer(states, inputs, memory.source, memory.states, source_bias)

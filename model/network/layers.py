@@ -198,7 +198,7 @@ class Residual(keras.layers.Layer):
         self.norm.build(shape)
         self.built = True
 
-    def reads(self, states: Any) -> Any:
+    def sublayer_input(self, states: Any) -> Any:
         """The input of the sublayer: states [..., D], normed with the norm first."""
         return self.norm(states) if self.norm_first else states
 

@@ -12,25 +12,25 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.logits import log_norm, places
+from precis.model.logits import log_norm, logit_indices
 
 # A floor below which no logarithm is taken, smaller than any probability that a float32
 # softmax can distinguish from zero.
 LOWEST_PROBABILITY = 1e-30
 
 
-class Reading(NamedTuple):
+class PointerOutput(NamedTuple):
     """The output of the pointer for the T tokens of a target.
 
     Attributes:
-      generate: the probability to generate, float32 [B, T, 1].
-      copy: a, the probability of each source position if the token is
+      p_gen: the probability to generate, float32 [B, T, 1].
+      copy_probabilities: a, the probability of each source position if the token is
           copied, float32 [B, T, S].
       source: int32 [B, S].
     """
 
-    generate: Any
-    copy: Any
+    p_gen: Any
+    copy_probabilities: Any
     source: Any
 
 
@@ -100,7 +100,7 @@ class PointerGenerator(keras.layers.Layer):
 
     def call(
         self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any
-    ) -> Reading:
+    ) -> PointerOutput:
         """Computes p_gen and the copy probabilities of whole targets.
 
         Args:
@@ -116,7 +116,7 @@ class PointerGenerator(keras.layers.Layer):
         else:
             copy_probabilities = ops.softmax(scores)
         p_gen = self._p_gen(copy_probabilities, memory, states, inputs)
-        return Reading(p_gen, copy_probabilities, source)
+        return PointerOutput(p_gen, copy_probabilities, source)
 
     def start(self, source: Any, memory: Any, source_bias: Any) -> PointerSource:
         """Computes once per search what every `step` reads of a source; the arguments
@@ -170,7 +170,7 @@ class PointerGenerator(keras.layers.Layer):
         mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
         mixed = mixed - ops.log(p_gen) + norm
         logits = ops.scatter_update(
-            logits, places(tokens), ops.reshape(mixed, (-1,)), reduction="max"
+            logits, logit_indices(tokens), ops.reshape(mixed, (-1,)), reduction="max"
         )
         if not isinstance(coverage, tuple):
             coverage = coverage + copy_probabilities
@@ -206,7 +206,9 @@ class PointerGenerator(keras.layers.Layer):
         return ops.sigmoid(self.gate(ops.concatenate(parts, axis=-1)))
 
 
-def mix(p_gen: Any, p_vocab: Any, copy_probabilities: Any, source: Any) -> Any:
+def mix_distributions(
+    p_gen: Any, p_vocab: Any, copy_probabilities: Any, source: Any
+) -> Any:
     """The logarithm of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
 
     Args:
@@ -218,11 +220,13 @@ def mix(p_gen: Any, p_vocab: Any, copy_probabilities: Any, source: Any) -> Any:
     Returns:
       float32 [B, T, V].
     """
-    copied = spread((1.0 - p_gen) * copy_probabilities, source, p_vocab.shape[-1])
+    copied = scatter_to_vocabulary(
+        (1.0 - p_gen) * copy_probabilities, source, p_vocab.shape[-1]
+    )
     return ops.log(ops.maximum(p_gen * p_vocab + copied, LOWEST_PROBABILITY))
 
 
-def spread(values: Any, source: Any, vocabulary_size: int) -> Any:
+def scatter_to_vocabulary(values: Any, source: Any, vocabulary_size: int) -> Any:
     """Sums values at source positions by the token that stands there.
 
     source 5 7 5, values 0.5 0.3 0.2  ->  0.7 at token 5, 0.3 at token 7, 0 elsewhere

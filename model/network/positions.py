@@ -231,7 +231,7 @@ def relative_buckets(
     return bucket.astype("int32")
 
 
-def make_relative(
+def make_relative_positions(
     config: StackConfig, *, is_bidirectional: bool, name: str
 ) -> RelativePositions | None:
     """Makes the biases of a stack with relative positions; None for other stacks."""

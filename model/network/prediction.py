@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from precis.model.network.pointer import Reading, mix
+from precis.model.network.pointer import PointerOutput, mix_distributions
 
 
 class Prediction(NamedTuple):
@@ -15,20 +15,22 @@ class Prediction(NamedTuple):
 
     Attributes:
       logits: float32 [B, T, V] of the generator.
-      reading: the output of the pointer; None where the distribution of the
+      pointer_output: the output of the pointer; None where the distribution of the
           generator is that of the network.
       coverage_loss: float32 [B, T] (See et al. 2017, equation 12), or None without
           coverage.
     """
 
     logits: Any
-    reading: Reading | None
+    pointer_output: PointerOutput | None
     coverage_loss: Any | None
 
 
 def log_probs(prediction: Prediction) -> Any:
     """Unnormalised log-probabilities of a prediction, float32 [B, T, V]."""
-    if prediction.reading is None:
+    if prediction.pointer_output is None:
         return prediction.logits
-    p_gen, copy_probabilities, source = prediction.reading
-    return mix(p_gen, ops.softmax(prediction.logits), copy_probabilities, source)
+    p_gen, copy_probabilities, source = prediction.pointer_output
+    return mix_distributions(
+        p_gen, ops.softmax(prediction.logits), copy_probabilities, source
+    )

@@ -23,7 +23,7 @@ from precis.model.network.layers import (
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
-    make_relative,
+    make_relative_positions,
 )
 from precis.model.network.prepared_weights import prepare_decoder_block
 
@@ -59,7 +59,7 @@ class Transformer(Generator):
         self.target_input = PositionedInput(
             config=decoder, max_tokens=config.max_target_tokens + 1, name="target_input"
         )
-        self.decoder_positions = make_relative(
+        self.decoder_positions = make_relative_positions(
             decoder, is_bidirectional=False, name="decoder_positions"
         )
         self.decoder = [

@@ -21,7 +21,7 @@ _ABSTRACTIVE_FLAGS = ", ".join(name for name in FLAGS if name != SHORT_SOURCE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GateConfig:
+class FallbackConfig:
     """Summary to show"""
 
     # Whether a flag justifies a fallback depends on the network and the corpus. So by
@@ -48,13 +48,13 @@ class GateConfig:
         if self.fallback not in FALLBACKS:
             known = ", ".join(FALLBACKS)
             raise UsageError(f"--fallback is one of {known}, not {self.fallback!r}")
-        for name in self.held_back:
+        for name in self.fallback_flag_names:
             if name not in FLAGS or name == SHORT_SOURCE:
                 raise UsageError(
                     "--fallback_flags: abstractive summaries have no flag "
                     f"{name!r}; theirs are {_ABSTRACTIVE_FLAGS}"
                 )
-        if self.fallback != "none" and not self.held_back:
+        if self.fallback != "none" and not self.fallback_flag_names:
             raise UsageError(
                 "--fallback extractive needs at least one of --fallback_flags to act "
                 "on; name one, or take --fallback none"
@@ -66,13 +66,13 @@ class GateConfig:
             )
 
     @property
-    def held_back(self) -> tuple[str, ...]:
+    def fallback_flag_names(self) -> tuple[str, ...]:
         """The names in `fallback_flags`, in order."""
         names = (name.strip() for name in self.fallback_flags.split(","))
         return tuple(name for name in names if name)
 
 
-class Text(NamedTuple):
+class SummaryText(NamedTuple):
     """A summary that may be shown.
 
     Attributes:
@@ -86,7 +86,7 @@ class Text(NamedTuple):
     flags: list[str]
 
 
-class Shown(NamedTuple):
+class DisplayedSummary(NamedTuple):
     """The decision for one document.
 
     Attributes:
@@ -95,18 +95,18 @@ class Shown(NamedTuple):
           shown or there is none.
     """
 
-    text: Text
+    text: SummaryText
     reasons: list[str]
 
 
 def choose_summary(
     *,
-    source: Text,
-    extractive: Text,
-    abstractive: Text | None,
+    source: SummaryText,
+    extractive: SummaryText,
+    abstractive: SummaryText | None,
     is_short: bool,
-    config: GateConfig,
-) -> Shown:
+    config: FallbackConfig,
+) -> DisplayedSummary:
     """Decides which summary of a document is shown.
 
     The shown summary never has more words than the source. It is the first of these
@@ -127,18 +127,20 @@ def choose_summary(
       config: which flags reject an abstractive summary.
     """
     if is_short:
-        return Shown(source, [])
+        return DisplayedSummary(source, [])
     reasons: list[str] = []
     if abstractive:
         reasons = [name for name in abstractive.flags if _rejects(name, config)]
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
         if not reasons or (EMPTY in extractive.flags and is_usable):
-            return Shown(abstractive, [])
-    return Shown(source if LONGER in extractive.flags else extractive, reasons)
+            return DisplayedSummary(abstractive, [])
+    return DisplayedSummary(
+        source if LONGER in extractive.flags else extractive, reasons
+    )
 
 
-def _rejects(name: str, config: GateConfig) -> bool:
+def _rejects(name: str, config: FallbackConfig) -> bool:
     """Whether an abstractive summary with this flag is not shown."""
     if name == LONGER:
         return True
-    return config.fallback == "extractive" and name in config.held_back
+    return config.fallback == "extractive" and name in config.fallback_flag_names

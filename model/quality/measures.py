@@ -28,7 +28,7 @@ from precis.model.text.article import Article
 from precis.model.text.words import words
 
 
-class Source(NamedTuple):
+class SourceIndex(NamedTuple):
     """What the summaries of a document are compared with.
 
     Attributes:
@@ -78,20 +78,20 @@ class Quality(NamedTuple):
     flags: list[str]
 
 
-def read_source(article: Article) -> Source:
+def read_source(article: Article) -> SourceIndex:
     """Prepares an article for the comparison with its summaries, once for all."""
     fact_words = article.words
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         fact_words = [*fact_words, *words(article.document.article)]
-    return Source(
+    return SourceIndex(
         article.words, word_positions(article.words), source_facts(fact_words)
     )
 
 
 def measure(
     summary: str,
-    source: Source,
+    source: SourceIndex,
     config: QualityConfig,
     *,
     mean_log_prob: float | None = None,
@@ -145,7 +145,7 @@ def measure(
 
 def _flags(
     summary: list[str],
-    source: Source,
+    source: SourceIndex,
     config: QualityConfig,
     *,
     repetition: float,

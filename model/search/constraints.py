@@ -6,7 +6,7 @@ from typing import Any
 
 from keras import ops
 
-from precis.model.logits import log_norm, places
+from precis.model.logits import log_norm, logit_indices
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
 
@@ -66,7 +66,7 @@ def _lower_forbidden(
     )
     return ops.scatter_update(
         logits,
-        places(ops.concatenate(ids, axis=-1)),
+        logit_indices(ops.concatenate(ids, axis=-1)),
         ops.reshape(ops.cast(limits, "float32"), (-1,)),
         reduction="min",
     )
@@ -125,7 +125,7 @@ def _penalise_repetition(
         reduction, ignored = "max", -float("inf")
     return ops.scatter_update(
         logits,
-        places(tokens),
+        logit_indices(tokens),
         ops.reshape(ops.where(is_written, penalised, ignored), (-1,)),
         reduction=reduction,
     )

@@ -81,7 +81,7 @@ _BOILERPLATE = tuple(
 MAX_BOILERPLATE_CHARACTERS = 1_000
 
 
-def boilerplate(article: str) -> list[Span]:
+def boilerplate_spans(article: str) -> list[Span]:
     """The pieces of boilerplate before the story, without gaps between them.
 
     Each ends with a bracket or with white space.
@@ -105,5 +105,5 @@ def _match_boilerplate(text: str, position: int) -> re.Match[str] | None:
 
 def story_start(article: str) -> int:
     """The first character of the story after the boilerplate."""
-    spans = boilerplate(article)
+    spans = boilerplate_spans(article)
     return spans[-1].end if spans else 0

@@ -79,7 +79,7 @@ _HINTS = (
 )
 
 
-def is_boilerplate(sentence: str) -> bool:
+def is_page_sentence(sentence: str) -> bool:
     """Whether a sentence is an invitation, a credit or a notice of the web page."""
     text = " ".join(sentence.lower().split())
     for hint in _HINTS:  # faster than `any`

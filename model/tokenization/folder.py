@@ -19,7 +19,7 @@ AnyTokenizer = Tokenizer | ImportedTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
-class Tokenizers:
+class TokenizerPair:
     """The tokenizers of a set of records, or of a network.
 
     Attributes:
@@ -51,7 +51,7 @@ def load_tokenizer(folder: str) -> AnyTokenizer:
     return Tokenizer.load(folder)
 
 
-def load_tokenizers(folder: str) -> Tokenizers:
+def load_tokenizers(folder: str) -> TokenizerPair:
     """Reads the tokenizers that `save_tokenizers` wrote, or those of a bundle.
 
     Raises:
@@ -60,10 +60,10 @@ def load_tokenizers(folder: str) -> Tokenizers:
     target = load_tokenizer(files.join(folder, TOKENIZER_FOLDER))
     source_folder = files.join(folder, SOURCE_TOKENIZER_FOLDER)
     source = load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target
-    return Tokenizers(source=source, target=target)
+    return TokenizerPair(source=source, target=target)
 
 
-def save_tokenizers(folder: str, tokenizers: Tokenizers) -> None:
+def save_tokenizers(folder: str, tokenizers: TokenizerPair) -> None:
     """Writes the tokenizers into their folders below `folder`.
 
     Equal tokenizers write equal bytes.

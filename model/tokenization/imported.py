@@ -115,7 +115,7 @@ class ImportedTokenizer:
         return [np.array(encoding.ids, "int32") for encoding in encodings]
 
     @functools.cached_property
-    def around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids of the special tokens before and after a text.
 
         For BERT these are ([CLS],) and ([SEP],).
@@ -137,7 +137,7 @@ class ImportedTokenizer:
         """
         if len(ids) <= limit:
             return ids
-        kept = min(len(self.around[1]), limit)
+        kept = min(len(self.surrounding_ids[1]), limit)
         return np.concatenate([ids[: limit - kept], ids[len(ids) - kept :]])
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:

@@ -18,5 +18,5 @@ def encode_targets(tokenizer: AnyTokenizer, texts: Iterable[str]) -> list[np.nda
     Returns:
       The token ids of each text, int32 [T].
     """
-    _, after = tokenizer.around
+    _, after = tokenizer.surrounding_ids
     return [ids[: len(ids) - len(after)] for ids in tokenizer.encode(texts)]

@@ -56,11 +56,11 @@ class Tokenizer:
       lower_case: whether text is lower-cased before it is cut; decoding then gives
           lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
-      around: the ids of the special tokens that `encode` puts before and after a text:
+      surrounding_ids: the ids of the special tokens that `encode` puts before and after a text:
           none, unlike an imported tokenizer.
     """
 
-    around: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    surrounding_ids: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     def __init__(self, vocabulary: Sequence[str], *, lower_case: bool = False) -> None:
         self.vocabulary = tuple(vocabulary)

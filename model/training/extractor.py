@@ -25,7 +25,7 @@ from precis.model import files
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import select
-from precis.model.inference.sentence_scorer import NeuralScorer, save_scorer
+from precis.model.inference.sentence_scorer import SentenceScorer, save_scorer
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.rouge import Reference
 from precis.model.training.checkpoint import restore_best
@@ -137,7 +137,7 @@ def run_epochs(
     training = setup.training
     position = state.position
     train_step = make_extractor_step(state.network, state.optimizer)
-    scorer = NeuralScorer(state.network, None)
+    scorer = SentenceScorer(state.network, None)
     while position.epoch < training.epochs:
         batches = article_batches(
             articles.train,
@@ -187,7 +187,7 @@ def _record_epoch(
 
 
 def validate_extractor(
-    scorer: NeuralScorer, articles: Sequence[LabelledArticle]
+    scorer: SentenceScorer, articles: Sequence[LabelledArticle]
 ) -> dict[str, float]:
     """Scores the extractor: the mean loss of a sentence, by which the best epoch is
     chosen, and the mean ROUGE F1 of summaries of three sentences.

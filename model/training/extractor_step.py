@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from precis.model.extractive.features import COUNT
+from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.inference.sentence_scorer import pad_inputs
 from precis.model.network.extractor import Extractor
 from precis.model.training.config import ExtractiveTraining
@@ -89,7 +89,7 @@ def make_extractor_step(
 
     signature = [
         tf.TensorSpec([None, None, network.config.vector_width], tf.float32),
-        tf.TensorSpec([None, None, COUNT], tf.float32),
+        tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
         tf.TensorSpec([None, None], tf.int32),
         tf.TensorSpec([None, None], tf.float32),
     ]

@@ -21,7 +21,7 @@ from precis.model.network.config import (
     TransformerConfig,
 )
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.tokenization.folder import AnyTokenizer, Tokenizers
+from precis.model.tokenization.folder import AnyTokenizer, TokenizerPair
 
 if TYPE_CHECKING:
     from precis.model.network.generator import Generator
@@ -48,7 +48,7 @@ class InitialWeights:
 
 
 def weights_of_bundle(
-    folder: str, tokenizers: Tokenizers, **changes: Any
+    folder: str, tokenizers: TokenizerPair, **changes: Any
 ) -> tuple[NetworkConfig, InitialWeights]:
     """The network of a bundle and its weights, to be trained on.
 
@@ -97,7 +97,7 @@ def weights_of_bundle(
 
 def weights_of_encoder(
     folder: str,
-    tokenizers: Tokenizers,
+    tokenizers: TokenizerPair,
     decoder: StackConfig,
     *,
     max_source_tokens: int,

@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.logits import places
-from precis.model.network.pointer import LOWEST_PROBABILITY, Reading, spread
+from precis.model.logits import logit_indices
+from precis.model.network.pointer import (
+    LOWEST_PROBABILITY,
+    PointerOutput,
+    scatter_to_vocabulary,
+)
 from precis.model.network.prediction import Prediction
 
 
@@ -61,10 +65,10 @@ def smoothed_cross_entropy(
       pad_id: the padding id of targets.
       smoothing: e, a share from 0 to below 1.
     """
-    if prediction.reading is None:
+    if prediction.pointer_output is None:
         scores = _generated_scores(prediction.logits, targets)
     else:
-        scores = _mixed_scores(prediction.logits, prediction.reading, targets)
+        scores = _mixed_scores(prediction.logits, prediction.pointer_output, targets)
     loss = -(1.0 - smoothing) * scores.right - smoothing * scores.mean
     correct = ops.cast(
         ops.equal(scores.likeliest, ops.cast(targets, "int32")), "float32"
@@ -86,8 +90,10 @@ def _generated_scores(logits: Any, targets: Any) -> TokenScores:
     return TokenScores(read.right[..., 0], read.mean[..., 0], read.likeliest)
 
 
-def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> TokenScores:
-    """The scores of the mixture that `pointer.mix` describes.
+def _mixed_scores(
+    logits: Any, pointer_output: PointerOutput, targets: Any
+) -> TokenScores:
+    """The scores of the mixture that `pointer.mix_distributions` describes.
 
     The mixture P differs from p_gen P_vocab only at the tokens of the source, so log P
     is computed for those alone:
@@ -98,10 +104,10 @@ def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> TokenScores:
 
     Args:
       logits: float32 [B, T, V] of the generator.
-      reading: the output of the pointer.
+      pointer_output: the output of the pointer.
       targets: [B, T].
     """
-    source = ops.cast(reading.source, "int32")  # [B, S]
+    source = ops.cast(pointer_output.source, "int32")  # [B, S]
     targets = ops.cast(targets, "int32")  # [B, T]
     read = _read_logits(logits, targets, source)
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
@@ -110,8 +116,8 @@ def _mixed_scores(logits: Any, reading: Reading, targets: Any) -> TokenScores:
     # them.
     positions = ops.arange(ops.shape(source)[1], dtype="int32")
     is_first = ops.equal(ops.argmax(is_same, axis=-1), positions)  # [B, S]
-    mass = (1.0 - reading.generate) * reading.copy  # [B, T, S]
-    generate = ops.maximum(reading.generate, LOWEST_PROBABILITY)
+    mass = (1.0 - pointer_output.p_gen) * pointer_output.copy_probabilities  # [B, T, S]
+    generate = ops.maximum(pointer_output.p_gen, LOWEST_PROBABILITY)
     log_generate = ops.log(generate)  # [B, T, 1]
 
     def mixed(generated: Any, copied: Any) -> Any:
@@ -194,10 +200,12 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
                 d_norm = d_norm + ops.sum(d_source[0], axis=-1, keepdims=True)
             d_logits = d_mean / logits.shape[-1] - softmax * d_norm
             if d_source:
-                d_logits = d_logits + spread(d_source[0], source, logits.shape[-1])
+                d_logits = d_logits + scatter_to_vocabulary(
+                    d_source[0], source, logits.shape[-1]
+                )
             return ops.scatter_update(
                 d_logits,
-                places(targets),
+                logit_indices(targets),
                 ops.reshape(d_right, (-1,)),
                 reduction="add",
             )

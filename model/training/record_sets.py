@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.records.dataset import DatasetInfo, load_dataset
-from precis.model.tokenization.folder import Tokenizers, load_tokenizers
+from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.training.mixture import Part, check_mixture
 from precis.model.training.shards import check_shards
 
@@ -24,7 +24,7 @@ class RecordSets(NamedTuple):
     folders: tuple[str, ...]
     infos: tuple[DatasetInfo, ...]
     weights: tuple[float, ...]
-    tokenizers: Tokenizers
+    tokenizers: TokenizerPair
 
     @property
     def task_prefixes(self) -> tuple[str, ...]:

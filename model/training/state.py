@@ -157,7 +157,7 @@ def make_setup(
         batch_tokens=training.batch_tokens,
         pieces=strategy.num_replicas_in_sync * training.accumulate,
         fixed_shapes=needs_fixed_shapes(strategy),
-        source_end_tokens=len(records.tokenizers.source.around[1]),
+        source_end_tokens=len(records.tokenizers.source.surrounding_ids[1]),
     )
     return TrainingSetup(
         records=records,

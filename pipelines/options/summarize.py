@@ -6,7 +6,7 @@ from precis.model import files
 from precis.model.config import PRECISIONS, flag, required
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.quality.fallback import GateConfig
+from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import CorpusOptions
@@ -103,7 +103,7 @@ SUMMARIZE = (
     SummarizeOptions,
     SelectionConfig,
     QualityConfig,
-    GateConfig,
+    FallbackConfig,
     SearchConfig,
     FailureOptions,
 )

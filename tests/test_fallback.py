@@ -3,19 +3,19 @@
 import pytest
 
 from precis.model.errors import UsageError
-from precis.model.quality.fallback import GateConfig, Text, choose_summary
+from precis.model.quality.fallback import FallbackConfig, SummaryText, choose_summary
 from precis.model.quality.flags import FLAGS
 
-SOURCE = Text("source", "All of it.", ["short_source"])
-LEAD = Text("lead", "The first.", ["too_short"])
-FALLBACK = GateConfig(
+SOURCE = SummaryText("source", "All of it.", ["short_source"])
+LEAD = SummaryText("lead", "The first.", ["too_short"])
+FALLBACK = FallbackConfig(
     fallback="extractive", fallback_flags="repeated, unsupported_name"
 )
 
 
 def abstract(*flags):
     """An abstractive summary with these quality flags."""
-    return Text("abstractive", "What a network wrote.", list(flags))
+    return SummaryText("abstractive", "What a network wrote.", list(flags))
 
 
 def choose(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
@@ -48,13 +48,13 @@ def test_without_a_fallback_the_summary_of_the_network_keeps_its_flags():
     flags = [
         name for name in FLAGS if name not in ("longer_than_source", "short_source")
     ]
-    assert choose(abstractive=abstract(*flags), config=GateConfig()) == (
+    assert choose(abstractive=abstract(*flags), config=FallbackConfig()) == (
         abstract(*flags),
         [],
     )
 
 
-@pytest.mark.parametrize("config", [GateConfig(), FALLBACK])
+@pytest.mark.parametrize("config", [FallbackConfig(), FALLBACK])
 def test_no_summary_longer_than_its_source_is_shown(config):
     too_long = abstract("longer_than_source")
     choice = choose(abstractive=too_long, config=config)
@@ -66,9 +66,9 @@ def test_no_summary_longer_than_its_source_is_shown(config):
 
 
 def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
-    assert GateConfig().fallback == "none"
-    assert GateConfig().min_source_words == 30
-    assert GateConfig().held_back == (
+    assert FallbackConfig().fallback == "none"
+    assert FallbackConfig().min_source_words == 30
+    assert FallbackConfig().fallback_flag_names == (
         "empty",
         "repeated",
         "unsupported_number",
@@ -103,11 +103,11 @@ def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
 )
 def test_impossible_settings_are_refused(change, message):
     with pytest.raises(UsageError, match=message):
-        GateConfig(**change)
+        FallbackConfig(**change)
 
 
 def test_an_empty_text_replaces_no_other_text():
-    empty = Text("lead", "", ["empty"])
+    empty = SummaryText("lead", "", ["empty"])
     repeated = abstract("repeated")
     assert choose(extractive=empty, abstractive=repeated) == (repeated, [])
     choice = choose(extractive=empty, abstractive=abstract("longer_than_source"))

@@ -21,7 +21,7 @@ from precis.model.inference.batches import (
 )
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.worker_pool import (
-    Search,
+    ModelSearch,
     SearchPool,
     check_model,
     load_searcher,
@@ -46,7 +46,7 @@ class BulkSummarizer:
       pool: the search processes.
     """
 
-    def __init__(self, search: Search, *, processes: int) -> None:
+    def __init__(self, search: ModelSearch, *, processes: int) -> None:
         """Opens the bundle, but does not read its weights.
 
         Raises:
@@ -73,7 +73,9 @@ class BulkSummarizer:
         """
         return self._processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
 
-    def begin(self, sources: Sequence[np.ndarray], *, in_processes: bool) -> "Window":
+    def begin(
+        self, sources: Sequence[np.ndarray], *, in_processes: bool
+    ) -> "PendingWindow":
         """Begins to search a window.
 
         Args:
@@ -85,7 +87,9 @@ class BulkSummarizer:
           ValueError: a source is longer than the network reads.
         """
         check_source_lengths(sources, limit=self.max_source_tokens)
-        return Window(self, sources, self._batches(sources), in_processes=in_processes)
+        return PendingWindow(
+            self, sources, self._batches(sources), in_processes=in_processes
+        )
 
     def search_here(self, sources: list[np.ndarray]) -> SearchedBatch:
         """Searches a batch in this process; the first call loads the weights."""
@@ -103,7 +107,7 @@ class BulkSummarizer:
         )
 
 
-class Window:
+class PendingWindow:
     """Documents whose search has begun.
 
     Attributes:
