@@ -60,7 +60,7 @@ class TrainJob(NamedTuple):
         return self.documents * (self.source_tokens + self.target_tokens)
 
 
-class TrainingSetup(NamedTuple):
+class StepSetup(NamedTuple):
     """A training that is set up.
 
     Attributes:
@@ -84,7 +84,7 @@ def random_tokens(job: TrainJob, length: int, *, seed: int) -> np.ndarray:
     )
 
 
-def precis_training(job: TrainJob) -> TrainingSetup:
+def precis_training(job: TrainJob) -> StepSetup:
     """The step of this project as `precis train` makes it."""
     import tensorflow as tf
 
@@ -130,10 +130,10 @@ def precis_training(job: TrainJob) -> TrainingSetup:
         target_pad_id=PAD,
         batch_spec=spec,
     )
-    return TrainingSetup(network.count_params(), lambda: float(step(batch).loss))
+    return StepSetup(network.count_params(), lambda: float(step(batch).loss))
 
 
-def transformers_training(job: TrainJob) -> TrainingSetup:
+def transformers_training(job: TrainJob) -> StepSetup:
     """BART of transformers on PyTorch in eager mode: with its own loss, or with the
     label-smoothed loss of ours where the settings have `label_smoothing`.
     """
@@ -168,7 +168,7 @@ def transformers_training(job: TrainJob) -> TrainingSetup:
         return loss.item()
 
     parameters = sum(weight.numel() for weight in network.parameters())
-    return TrainingSetup(parameters, step)
+    return StepSetup(parameters, step)
 
 
 ENGINES = {"ours": precis_training, "transformers": transformers_training}

@@ -21,8 +21,9 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "validation_beam_width": 1,
     },
     # BertSumAbs (Liu and Lapata 2019, section 4.2): the trained encoder learns more
-    # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are multiplied
-    # by the step to the power of -0.5; a rate here is the one at the end of the warm-up.
+    # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are
+    # multiplied by the step to the power of -0.5; a rate here is the one at the end of
+    # the warm-up.
     "bertsumabs": {
         "network": "base",
         "width": 768,
@@ -35,8 +36,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "label_smoothing": 0.1,
         "steps": 200_000,
     },
-    # Coverage as a second phase (See et al. 2017, section 5), with --init_from a pointer
-    # network that was trained without coverage.
+    # Coverage as a second phase (See et al. 2017, section 5), with --init_from a
+    # pointer network that was trained without coverage.
     "coverage": {
         "coverage": True,
         "coverage_weight": 1.0,

@@ -21,7 +21,8 @@ AWKWARD = [
         "Next line.\x0bVertical.\x0cForm feed."
     ),
     "Wide\u00a0space.\u00a0Then\u2003more. \u00a0 Done.",
-    "Smile 😀. 👩\u200d👩\u200d👧 waved. 🏴\U000e0067\U000e0062\U000e007f flew. 𝒜stral.",
+    "Smile 😀. 👩\u200d👩\u200d👧 waved. "
+    "🏴\U000e0067\U000e0062\U000e007f flew. 𝒜stral.",
     "Cafe\u0301 opened. E\u0301tienne came. \u0301Lone mark.",
     "Zero\u200bwidth. \ufeffMark. Soft\u00adhyphen. Join\u200ced.",
     "שלום עולם. \u202eAbc def.\u202c مرحبا بالعالم. Done.",

@@ -10,8 +10,8 @@ A bundle loads without a network connection and holds no pickle:
     manifest.json         checksums of the files, model_id, provenance; written last
 
 The kind of a bundle says what kind of model it holds and which command takes it.
-`save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer` and
-`open_weights` check each file against the manifest before they return its content.
+`save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer`
+and `open_weights` check each file against the manifest before they return its content.
 `network_bundle` and `encoder_bundle` build on these functions.
 """
 

@@ -71,7 +71,7 @@ class Tokens(NamedTuple):
     capital: np.ndarray
 
 
-class Candidates(NamedTuple):
+class PhraseCandidates(NamedTuple):
     """The C candidates of a document and their O occurrences.
 
     Attributes:
@@ -111,7 +111,7 @@ class Candidates(NamedTuple):
         return forms.most_common(1)[0][0]
 
 
-def find_candidates(sentences: Sequence[str]) -> Candidates:
+def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
     """All candidates of a document, the shorter first."""
     tokens = find_tokens(sentences)
     count = len(tokens.stem)
@@ -140,7 +140,7 @@ def find_candidates(sentences: Sequence[str]) -> Candidates:
         occurrences.append(occurrence)
         candidates.append(candidate + shorter)
         shorter += len(first)
-    return Candidates(
+    return PhraseCandidates(
         tokens,
         np.concatenate(starts),
         np.concatenate(lengths),

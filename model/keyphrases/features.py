@@ -11,7 +11,7 @@ from precis.model.keyphrases.candidates import (
     MAX_WORDS,
     NUMBER,
     TOPIC,
-    Candidates,
+    PhraseCandidates,
 )
 
 # The columns, in order. A frequency is a number of occurrences in the document; a
@@ -62,7 +62,7 @@ class DocumentFrequencies(NamedTuple):
 
 
 def candidate_features(
-    candidates: Candidates, frequencies: DocumentFrequencies
+    candidates: PhraseCandidates, frequencies: DocumentFrequencies
 ) -> np.ndarray:
     """The features of a document's candidates, float64 [C, len(FEATURES)]."""
     if not len(candidates.start):
@@ -75,7 +75,7 @@ def candidate_features(
 
 
 def _word_columns(
-    candidates: Candidates, frequencies: DocumentFrequencies
+    candidates: PhraseCandidates, frequencies: DocumentFrequencies
 ) -> dict[str, np.ndarray]:
     """The features of the words of each candidate, [C] by name."""
     tokens = candidates.tokens
@@ -109,7 +109,7 @@ def _word_columns(
     }
 
 
-def _occurrence_columns(candidates: Candidates) -> dict[str, np.ndarray]:
+def _occurrence_columns(candidates: PhraseCandidates) -> dict[str, np.ndarray]:
     """The features of the occurrences of each candidate, [C] by name."""
     tokens = candidates.tokens
     start = candidates.start
@@ -140,7 +140,7 @@ def _occurrence_columns(candidates: Candidates) -> dict[str, np.ndarray]:
     }
 
 
-def _nested(candidates: Candidates, frequency: np.ndarray) -> np.ndarray:
+def _nested(candidates: PhraseCandidates, frequency: np.ndarray) -> np.ndarray:
     """For each candidate the highest frequency of a longer candidate that contains it,
     int64 [C]; 0 if none does.
     """

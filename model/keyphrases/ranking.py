@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from precis.model.errors import UsageError
-from precis.model.keyphrases.candidates import Candidates, find_candidates
+from precis.model.keyphrases.candidates import PhraseCandidates, find_candidates
 
 
 def best_candidates(
-    candidates: Candidates, scores: np.ndarray, count: int
+    candidates: PhraseCandidates, scores: np.ndarray, count: int
 ) -> list[int]:
     """The indices of the `count` best candidates, best first.
 

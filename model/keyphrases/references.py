@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from precis.model.keyphrases.candidates import (
-    Candidates,
+    PhraseCandidates,
     find_candidates,
     normalise_phrase,
 )
@@ -54,7 +54,9 @@ def named_phrases(highlights: str, names: set[str]) -> set[str]:
     return {_name(reference, start, end) for start, end in spans}
 
 
-def _named_spans(reference: Candidates, names: set[str]) -> Iterator[tuple[int, int]]:
+def _named_spans(
+    reference: PhraseCandidates, names: set[str]
+) -> Iterator[tuple[int, int]]:
     """The token ranges where a reference names one of `names`, without ranges that lie
     within another.
     """
@@ -75,7 +77,7 @@ def _named_spans(reference: Candidates, names: set[str]) -> Iterator[tuple[int, 
             yield start, last_end
 
 
-def _name(candidates: Candidates, start: int, end: int) -> str:
+def _name(candidates: PhraseCandidates, start: int, end: int) -> str:
     tokens = candidates.tokens
     return " ".join(tokens.stems[index] for index in tokens.stem[start:end].tolist())
 

@@ -56,8 +56,8 @@ class Tokenizer:
       lower_case: whether text is lower-cased before it is cut; decoding then gives
           lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
-      surrounding_ids: the ids of the special tokens that `encode` puts before and after a text:
-          none, unlike an imported tokenizer.
+      surrounding_ids: the ids of the special tokens that `encode` puts before and after
+          a text: none, unlike an imported tokenizer.
     """
 
     surrounding_ids: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())

@@ -32,7 +32,7 @@ from precis.model.training.checkpoint import restore_best
 from precis.model.training.config import ExtractiveTraining
 from precis.model.training.export import TrainResult, validation_of
 from precis.model.training.extractor_articles import (
-    LabelledArticle,
+    TrainingArticle,
     VectorStore,
     read_articles,
 )
@@ -81,8 +81,8 @@ def train_extractor(
 class ArticleSplits(NamedTuple):
     """The articles that are trained on and those that are validated on."""
 
-    train: list[LabelledArticle]
-    validation: list[LabelledArticle]
+    train: list[TrainingArticle]
+    validation: list[TrainingArticle]
 
 
 def read_splits(setup: ExtractorSetup) -> ArticleSplits:
@@ -112,7 +112,7 @@ def read_splits(setup: ExtractorSetup) -> ArticleSplits:
 
 def _read_split(
     setup: ExtractorSetup, split: str, vector_store: VectorStore | None, staging: str
-) -> Iterator[LabelledArticle]:
+) -> Iterator[TrainingArticle]:
     """Reads the articles of a split as they are asked for; only those of the validation
     split keep their text.
     """
@@ -187,7 +187,7 @@ def _record_epoch(
 
 
 def validate_extractor(
-    scorer: SentenceScorer, articles: Sequence[LabelledArticle]
+    scorer: SentenceScorer, articles: Sequence[TrainingArticle]
 ) -> dict[str, float]:
     """Scores the extractor: the mean loss of a sentence, by which the best epoch is
     chosen, and the mean ROUGE F1 of summaries of three sentences.

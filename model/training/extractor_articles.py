@@ -23,7 +23,7 @@ from precis.model.records.example import read_labelled
 _ARTICLES_ENCODED_TOGETHER = 64
 
 
-class LabelledArticle(NamedTuple):
+class TrainingArticle(NamedTuple):
     """An article, cut after the sentences that the extractor reads together.
 
     Attributes:
@@ -62,7 +62,7 @@ def read_articles(
     max_sentences: int,
     vector_store: VectorStore | None,
     keep_text: bool,
-) -> Iterator[LabelledArticle]:
+) -> Iterator[TrainingArticle]:
     """The articles of shards that have sentences, in order.
 
     Args:
@@ -86,7 +86,7 @@ def read_articles(
                 continue
             labels = np.zeros(len(record.sentences), np.float32)
             labels[list(record.oracle)] = 1.0
-            yield LabelledArticle(
+            yield TrainingArticle(
                 vectors=own_vectors,
                 features=features(record.sentences)[:max_sentences],
                 labels=labels[:max_sentences],

@@ -23,7 +23,7 @@ from precis.model.training.checkpoint import (
     save_checkpoint,
 )
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractor_articles import LabelledArticle
+from precis.model.training.extractor_articles import TrainingArticle
 from precis.model.training.extractor_step import (
     make_extractor_optimizer,
     steps_per_epoch,
@@ -152,7 +152,7 @@ def settings_without_encoder(training: ExtractiveTraining) -> dict[str, Any]:
 
 
 def make_extractor_state(
-    setup: ExtractorSetup, articles: Sequence[LabelledArticle]
+    setup: ExtractorSetup, articles: Sequence[TrainingArticle]
 ) -> ExtractorState:
     """Builds the extractor and the optimizer, at step 0.
 

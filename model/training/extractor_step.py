@@ -10,7 +10,7 @@ from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.inference.sentence_scorer import pad_inputs
 from precis.model.network.extractor import Extractor
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractor_articles import LabelledArticle
+from precis.model.training.extractor_articles import TrainingArticle
 
 _WARMUP_SHARE = 0.1  # of all steps
 _PEAK_RATE = 0.002
@@ -20,7 +20,7 @@ _LENGTH_JITTER = 8  # sentences
 
 
 def article_batches(
-    articles: Sequence[LabelledArticle], *, batch_documents: int, seed: int, epoch: int
+    articles: Sequence[TrainingArticle], *, batch_documents: int, seed: int, epoch: int
 ) -> Iterator[tuple[tf.Tensor, ...]]:
     """One epoch in batches of articles of similar length, in an order that depends on
     the seed and the epoch alone.
@@ -50,7 +50,7 @@ def article_batches(
         yield tuple(map(tf.constant, (*inputs, labels)))
 
 
-def steps_per_epoch(articles: Sequence[LabelledArticle], batch_documents: int) -> int:
+def steps_per_epoch(articles: Sequence[TrainingArticle], batch_documents: int) -> int:
     """The number of batches of an epoch; the last may be smaller."""
     return -(-len(articles) // batch_documents)
 

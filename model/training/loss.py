@@ -159,11 +159,10 @@ class LogProbabilities(NamedTuple):
 
 
 def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
-    """Log-probabilities of the targets and of the tokens of a source, computed in few
-    passes over the vocabulary.
+    """Log-probabilities of the targets and of the tokens of a source.
 
-    The gradient takes few passes, too. Without a custom gradient, each part would fill
-    an array of [B, T, V], mostly with zeros.
+    Values and gradients take few passes over the vocabulary. Without a custom gradient,
+    each part would fill an array of [B, T, V], mostly with zeros.
 
     Args:
       logits: float32 [B, T, V].
@@ -200,9 +199,8 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
                 d_norm = d_norm + ops.sum(d_source[0], axis=-1, keepdims=True)
             d_logits = d_mean / logits.shape[-1] - softmax * d_norm
             if d_source:
-                d_logits = d_logits + scatter_to_vocabulary(
-                    d_source[0], source, logits.shape[-1]
-                )
+                size = logits.shape[-1]
+                d_logits = d_logits + scatter_to_vocabulary(d_source[0], source, size)
             return ops.scatter_update(
                 d_logits,
                 logit_indices(targets),

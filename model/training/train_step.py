@@ -63,12 +63,8 @@ def make_train_step(
         return _loss_gradients(network, optimizer, training, target_pad_id, batch)
 
     def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
-        if training.accumulate == 1:
-            gradients, sums = piece_sums(batch)
-        else:
-            gradients, sums = _sum_over_pieces(
-                piece_sums, batch, training.accumulate, network
-            )
+        pieces = training.accumulate
+        gradients, sums = _sum_over_pieces(piece_sums, batch, pieces, network)
         source_tokens = tf.math.count_nonzero(
             tf.not_equal(batch["source"], source_pad_id), dtype=tf.float32
         )
@@ -177,6 +173,8 @@ def _sum_over_pieces(
     The pieces are worked one after the other, so that only the activations of one piece
     are in memory.
     """
+    if pieces == 1:
+        return piece_sums(batch)
     rows_of_pieces = {
         name: tf.reshape(
             rows,
