@@ -30,6 +30,8 @@ LAYERS = (
     "config",
     "files",
     "backend",
+    "logits",
+    "cache",
     "text",
     "rouge",
     "bootstrap",
