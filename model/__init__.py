@@ -12,5 +12,6 @@ extractive    terms, scoring methods, selection, oracle labels
 tokenization  WordPiece, imported tokenizers, vocabulary learning
 rouge         ROUGE scores; bootstrap, their intervals
 text          articles: normalization, boilerplate, sentences, words, stems
+cache, logits: the cache of a search and operations on logits, below network and search
 backend, config, files, errors, tensorflow_import
 """

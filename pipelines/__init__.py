@@ -1,4 +1,18 @@
-"""Beam pipelines and the command line: `cli` parses, `options` and `flags` define the
-flags; `prepare`, `train`, `summarize` and `evaluate` are the four jobs. They may import
-`precis.model`, which never imports them. docs/ARCHITECTURE.md has the map.
+"""Beam pipelines and the command line.
+
+cli, flags, options      the commands, and their flags as dataclasses
+corpus                   the readers, one for each scheme of --corpus
+job, tasks               an output folder and its tasks: receipts, resume, publication
+dead_letters, progress   lost records, and the display of a run
+beam_runner              Beam's own flags, and its errors in one line
+prepare                  corpus -> records: vocabulary_pass, encoding_pass
+train, recipes           records -> bundle
+summarize                corpus -> run: summarize_task, window_summarizer, summary_rows
+evaluate                 run -> ROUGE: row_ranges, score_task, evaluation_table
+transforms               ReadCorpus, SummarizeDocuments, WriteSummaries
+schema, columns          the Parquet files
+import_checkpoint, export, attention
+
+The packages of `precis.model` are below; they never import these. docs/ARCHITECTURE.md
+has the map of both.
 """

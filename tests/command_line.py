@@ -8,6 +8,16 @@ from typing import Any
 
 from precis.pipelines.cli import main
 
+# What each command needs at least; nothing of it exists.
+NEEDED = {
+    "prepare": ("--corpus", "sample:20", "--output", "out"),
+    "train": ("--records", "records", "--output", "out"),
+    "summarize": ("--corpus", "sample:20", "--output", "out"),
+    "evaluate": ("--input", "run"),
+    "import": ("checkpoint", "--output", "out"),
+    "export": ("bundle", "--output", "out"),
+}
+
 
 def precis(command: str, **flags: Any) -> int:
     """The exit code of a subcommand; `lower_case=True` is `--lower_case`."""

@@ -1,27 +1,13 @@
 """Tests of the command line: exit codes, and what it says in one line."""
 
-import logging
-import os
 import re
-import signal
 
 import pytest
-from command_line import contents, error_lines, exit_code, precis, write_jsonl
+from command_line import NEEDED, contents, error_lines, exit_code, precis, write_jsonl
 
-from precis.model.errors import DataError, JobError, UsageError
-from precis.pipelines import beam_runner
 from precis.pipelines.cli import COMMANDS
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
-# What each command needs at least; nothing of it exists.
-NEEDED = {
-    "prepare": ("--corpus", "sample:20", "--output", "out"),
-    "train": ("--records", "records", "--output", "out"),
-    "summarize": ("--corpus", "sample:20", "--output", "out"),
-    "evaluate": ("--input", "run"),
-    "import": ("checkpoint", "--output", "out"),
-    "export": ("bundle", "--output", "out"),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -241,146 +227,3 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
         "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than "
         "--max_failed_share 0.5 allows" in line
     )
-
-
-def raise_in_pipeline(monkeypatch, error):
-    """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize_task import SummarizeWorker
-
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(SummarizeWorker, "run", fail)
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (UsageError("the flag is wrong"), 2, "precis summarize: the flag is wrong"),
-        (DataError("the file is damaged"), 1, "precis summarize: the file is damaged"),
-        (
-            OSError(28, "No space left on device"),
-            1,
-            "precis summarize: the pipeline failed: OSError: [Errno 28] No space left "
-            "on device",
-        ),
-        (
-            ZeroDivisionError("a defect"),
-            1,
-            "precis summarize: the pipeline failed: ZeroDivisionError: a defect",
-        ),
-    ],
-)
-def test_an_error_of_a_task_is_one_line(
-    error, code, message, monkeypatch, capsys, caplog
-):
-    raise_in_pipeline(monkeypatch, error)
-    assert exit_code("summarize", *NEEDED["summarize"]) == code
-    stderr = capsys.readouterr().err
-    (line,) = error_lines(stderr, "summarize")
-    assert line.startswith(message) and "Traceback" not in stderr
-    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
-    if isinstance(error, UsageError | DataError):
-        assert line == message
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        (
-            "Traceback\n  File x\nmodel.errors.DataError: a: damaged [while running "
-            "'Encode']\n",
-            DataError("a: damaged"),
-        ),
-        (
-            "Traceback\nmodel.errors.UsageError: no: such [while running "
-            "'A']\n\nworker logs\n",
-            UsageError("no: such"),
-        ),
-        (
-            "Traceback\nOSError: [Errno 28] full\n",
-            JobError("the pipeline failed: OSError: [Errno 28] full"),
-        ),
-        ("", JobError("the pipeline failed: RuntimeError: ")),
-    ],
-)
-def test_an_error_of_another_process_is_read_from_its_traceback(message, expected):
-    found = beam_runner._as_precis_error(RuntimeError(message))
-    assert (type(found), str(found)) == (type(expected), str(expected))
-
-
-def test_verbose_shows_the_cause(monkeypatch, capsys, caplog):
-    raise_in_pipeline(monkeypatch, DataError("the file is damaged"))
-    with caplog.at_level(logging.ERROR, logger="precis"):
-        assert exit_code("summarize", "--verbose", *NEEDED["summarize"]) == 1
-    (record,) = [record for record in caplog.records if record.name == "precis"]
-    assert record.exc_info and error_lines(capsys.readouterr().err, "summarize") == [
-        "precis summarize: the file is damaged"
-    ]
-
-
-def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
-    monkeypatch, capsys
-):
-    def fail(*_):
-        raise OSError(28, "No space left on device", "out/_SUCCESS")
-
-    monkeypatch.setattr("precis.pipelines.summarize.finish_job", fail)
-    assert exit_code("summarize", *NEEDED["summarize"]) == 1
-    stderr = capsys.readouterr().err
-    assert error_lines(stderr, "summarize") == [
-        "precis summarize: [Errno 28] No space left on device: 'out/_SUCCESS'"
-    ]
-    assert "Traceback" not in stderr and not os.path.exists("out/_SUCCESS")
-
-
-def test_a_defect_keeps_its_traceback(monkeypatch):
-    def fail(**_):
-        raise ZeroDivisionError("a defect")
-
-    monkeypatch.setattr("precis.pipelines.summarize.summarize", fail)
-    with pytest.raises(ZeroDivisionError, match="a defect"):
-        exit_code("summarize", *NEEDED["summarize"])
-
-
-def test_a_stopped_training_exits_with_143(monkeypatch, capsys):
-    from precis.model.training.loop import Interrupted
-
-    def stop(**_):
-        raise Interrupted("stopped at step 3")
-
-    monkeypatch.setattr("precis.pipelines.train.train", stop)
-    assert exit_code("train", *NEEDED["train"]) == 143 == 128 + signal.SIGTERM
-    assert capsys.readouterr().err == "precis train: stopped at step 3\n"
-
-
-def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
-    import os
-    import sys
-
-    from precis.model.tensorflow_import import import_tensorflow
-
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    imported = []
-    monkeypatch.setattr(
-        "importlib.import_module",
-        lambda name: imported.append(name) or os.write(2, b"a note"),
-    )
-    import_tensorflow()
-    os.write(2, b"a message")
-    sys.stderr.flush()
-    assert imported == ["tensorflow"] and capfd.readouterr().err == "a message"
-
-
-@pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
-def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
-    from types import SimpleNamespace
-
-    from precis.model.errors import JobError
-    from precis.pipelines.beam_runner import run_pipeline
-
-    pipeline = SimpleNamespace(
-        run=lambda: SimpleNamespace(wait_until_finish=lambda: state)
-    )
-    with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
-        run_pipeline(pipeline, label="job", size=1)

@@ -194,6 +194,6 @@ def invalid_document_letter(document: Document) -> DeadLetter | None:
 def to_article(document: Document, strip_boilerplate: bool) -> Article:
     """The article of a document; without an id, it has the hash of its content."""
     article = Article(document, strip_boilerplate=strip_boilerplate)
-    if not document.document_id:
-        article.document = document._replace(document_id=article.content_sha256)
-    return article
+    if document.document_id:
+        return article
+    return article.with_id_and_split(article.content_sha256, document.split)

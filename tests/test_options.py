@@ -1,0 +1,216 @@
+"""Tests of the options of the jobs: their flags, their limits, their refusals."""
+
+import argparse
+import dataclasses
+
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.quality.fallback import FallbackConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.search.config import SearchConfig
+from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.pipelines.cli import COMMANDS
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.flags import add_flags, read_flags
+from precis.pipelines.options.evaluate import EvaluateOptions
+from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
+
+# What `precis train` takes depends on its task.
+JOBS = {
+    name: command.concerns for name, command in COMMANDS.items() if name != "train"
+} | {f"train {task}": TRAIN[task] for task in TRAIN}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_field_of_a_job_is_a_flag_of_one_name(name):
+    concerns = JOBS[name]
+    names = [
+        field.name for concern in concerns for field in dataclasses.fields(concern)
+    ]
+    assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(
+        names
+    )
+    parser = argparse.ArgumentParser()
+    add_flags(parser, concerns)
+    assert set(names) == {action.dest for action in parser._actions} - {"help"}
+    for concern in concerns:
+        assert all(field.metadata.get("help") for field in dataclasses.fields(concern))
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_field_of_a_job_is_a_keyword(name):
+    concerns = JOBS[name]
+    needed = {
+        "corpus": "sample:",
+        "output": "o",
+        "records": "r",
+        "input": "i",
+        "checkpoint": "c",
+        "bundle": "b",
+        "text": "t",
+    }
+    defaults = {
+        field.name: needed.get(field.name, field.default)
+        for concern in concerns
+        for field in dataclasses.fields(concern)
+    }
+    built = read_flags(concerns, defaults)
+    assert [type(instance) for instance in built] == list(concerns)
+    assert {
+        key: value
+        for instance in built
+        for key, value in dataclasses.asdict(instance).items()
+    } == defaults
+
+
+RECORDS = {"output": "o"}
+
+
+@pytest.mark.parametrize(
+    ("concern", "values", "message"),
+    [
+        (
+            FailureOptions,
+            {"max_failed_share": 1.01},
+            r"--max_failed_share is a share from 0 to 1, not 1\.01",
+        ),
+        (
+            FailureOptions,
+            {"max_failed_share": -0.1},
+            r"--max_failed_share is a share from 0 to 1, not -0\.1",
+        ),
+        (
+            FailureOptions,
+            {"max_failed_share": float("nan")},
+            "--max_failed_share is a share from 0 to 1, not nan",
+        ),
+        (
+            PrepareOptions,
+            {"output": ""},
+            "--output is empty; name the folder to write to",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "max_source_tokens": 0},
+            "--max_source_tokens must be at least 1, not 0",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "max_target_tokens": -3},
+            "--max_target_tokens must be at least 1, not -3",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "vocabulary_size": 299},
+            "--vocabulary_size must be at least 300.*, not 299",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "tokenizer": "t", "lower_case": True},
+            "--tokenizer brings its own --lower_case",
+        ),
+        (
+            PrepareOptions,
+            {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"},
+            "and --reserved_tokens; leave them out",
+        ),
+        (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
+        (SummarizeOptions, {"output": ""}, "--output is empty"),
+        (SelectionConfig, {"sentences": 0}, "--sentences must be at least 1, not 0"),
+        (
+            SummarizeOptions,
+            {"output": "o", "keyphrases": 0},
+            "--keyphrases must be at least 1, not 0",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "window_documents": 0},
+            "--window_documents must be at least 1, not 0",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "search_processes": -1},
+            "--search_processes must not be negative, but is -1; 0 is",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "precision": "float8"},
+            "--precision is one of float32, mixed_bfloat16, .*, not 'float8'",
+        ),
+        (EvaluateOptions, {"input": ""}, "--input is empty"),
+        (
+            EvaluateOptions,
+            {"input": "i", "show": -1},
+            "--show must be 0 or more, not -1",
+        ),
+        (
+            EvaluateOptions,
+            {"input": "i", "resamples": 0},
+            "--resamples must be 1 or more, not 0",
+        ),
+        (
+            EvaluateOptions,
+            {"input": "i", "confidence": 1.0},
+            r"--confidence must lie between 0 and 1, not 1\.0",
+        ),
+    ],
+)
+def test_impossible_options_are_refused(concern, values, message):
+    with pytest.raises(UsageError, match=message):
+        concern(**values)
+
+
+@pytest.mark.parametrize(
+    ("concern", "values"),
+    [
+        (FailureOptions, {"max_failed_share": 0}),
+        (FailureOptions, {"max_failed_share": 1}),
+        (
+            PrepareOptions,
+            {
+                **RECORDS,
+                "max_source_tokens": 1,
+                "max_target_tokens": 1,
+                "vocabulary_size": 300,
+            },
+        ),
+        (SummarizeOptions, {"output": "o", "keyphrases": 1, "window_documents": 1}),
+    ],
+)
+def test_options_at_their_limits_are_taken(concern, values):
+    assert {name: getattr(concern(**values), name) for name in values} == values
+
+
+def test_extractive_methods_are_read_from_one_string():
+    assert SummarizeOptions(output="o", extractive=" lead , frequency,").methods == (
+        "lead",
+        "frequency",
+    )
+    assert SummarizeOptions(output="o", extractive=" ,").methods == ()
+
+
+def test_the_commands_take_the_options_of_their_jobs():
+    assert COMMANDS["train"].concerns == (
+        TrainOptions,
+        NetworkOptions,
+        TrainingConfig,
+        ExtractiveTraining,
+    )
+    assert set(TRAIN) == {"abstractive", "extractive", "keyphrases"} and all(
+        concerns[0] is TrainOptions for concerns in TRAIN.values()
+    )
+    assert COMMANDS["summarize"].concerns == (
+        *(
+            CorpusOptions,
+            SummarizeOptions,
+            SelectionConfig,
+            QualityConfig,
+            FallbackConfig,
+        ),
+        *(SearchConfig, FailureOptions),
+    )
