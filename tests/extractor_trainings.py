@@ -22,8 +22,8 @@ from precis.model.training.extractor_state import (
     ExtractorState,
     make_extractor_setup,
     make_extractor_state,
-    restore_extractor,
 )
+from precis.model.training.resume import restore_training
 from precis.pipelines.prepare import prepare
 from tests.small_network import make_network
 
@@ -105,7 +105,7 @@ def prepare_extractor(records, output, training) -> SmallExtractorTraining:
     setup = make_extractor_setup(str(records), str(output), training=training)
     articles = read_splits(setup)
     state = make_extractor_state(setup, articles.train)
-    restore_extractor(setup, state)
+    restore_training(setup, state)
     return SmallExtractorTraining(setup, articles, state)
 
 

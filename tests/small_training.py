@@ -19,12 +19,12 @@ from precis.model.training.export import TrainResult
 from precis.model.training.initialization import InitialWeights
 from precis.model.training.loop import Interrupted, run_steps, train_network
 from precis.model.training.record_sets import open_records
+from precis.model.training.resume import restore_training
 from precis.model.training.state import (
     TrainingSetup,
     TrainingState,
     make_setup,
     make_state,
-    restore_state,
 )
 from precis.model.training.strategy import make_strategy
 
@@ -94,7 +94,7 @@ def prepare_training(
         staging="nothing is copied here",
     )
     state = make_state(setup, network)
-    restore_state(setup, state)
+    restore_training(setup, state)
     return SmallTraining(setup, state)
 
 

@@ -21,6 +21,6 @@ Extractors, which score sentences:
     extractor_articles  the articles, with vectors, features and labels
     extractor_step      batches, one step and the optimizer
 
-Both use `config` (settings), `checkpoint` (the whole state in a folder) and `loss_log`
-(`losses.jsonl`).
+Both use `config` (settings), `checkpoint` (the whole state in a folder), `loss_log`
+(`losses.jsonl`) and `resume`, which saves and restores the two.
 """

@@ -41,11 +41,11 @@ from precis.model.training.extractor_state import (
     ExtractorState,
     make_extractor_setup,
     make_extractor_state,
-    restore_extractor,
     save_extractor,
     settings_without_encoder,
 )
 from precis.model.training.extractor_step import article_batches, make_extractor_step
+from precis.model.training.resume import restore_training
 from precis.model.training.shards import check_shards
 
 # The first articles of the validation split, scored at the end of each epoch.
@@ -73,7 +73,7 @@ def train_extractor(
     files.remove_leftovers(output)
     articles = read_splits(setup)
     state = make_extractor_state(setup, articles.train)
-    restore_extractor(setup, state)
+    restore_training(setup, state)
     run_epochs(setup, state, articles)
     return export_extractor(setup, state)
 

@@ -18,9 +18,6 @@ from precis.model.network.extractor import Extractor
 from precis.model.records.dataset import DatasetInfo, load_dataset, require_oracle
 from precis.model.training.checkpoint import (
     Position,
-    remove_old,
-    restore_latest,
-    save_checkpoint,
 )
 from precis.model.training.config import ExtractiveTraining
 from precis.model.training.extractor_articles import TrainingArticle
@@ -28,7 +25,8 @@ from precis.model.training.extractor_step import (
     make_extractor_optimizer,
     steps_per_epoch,
 )
-from precis.model.training.loss_log import LOSSES_FILE, LossLog, read_log, save_log
+from precis.model.training.loss_log import LOSSES_FILE, LossLog
+from precis.model.training.resume import save_training
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,25 +172,6 @@ def make_extractor_state(
     )
 
 
-def restore_extractor(setup: ExtractorSetup, state: ExtractorState) -> None:
-    """Sets the state to the newest intact checkpoint; without one it stays at step 0.
-
-    Raises:
-      UsageError: a checkpoint belongs to a training with other settings.
-    """
-    state.position = restore_latest(
-        setup.checkpoints, variables=state.variables, fingerprint=setup.fingerprint
-    )
-    state.log = read_log(state.log.path, last_step=state.position.step)
-
-
 def save_extractor(setup: ExtractorSetup, state: ExtractorState) -> None:
-    """Publishes the reports, then the checkpoint that they lead to."""
-    save_log(state.log)
-    save_checkpoint(
-        setup.checkpoints,
-        variables=state.variables,
-        position=state.position,
-        fingerprint=setup.fingerprint,
-    )
-    remove_old(setup.checkpoints, keep=1, best_step=state.position.best_step)
+    """Saves the state at the end of an epoch; the last and the best epoch stay."""
+    save_training(setup, state, keep=1)

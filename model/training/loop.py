@@ -28,12 +28,12 @@ from precis.model.training.metrics import (
     write_scalars,
 )
 from precis.model.training.record_sets import RecordSets
+from precis.model.training.resume import restore_training
 from precis.model.training.state import (
     TrainingSetup,
     TrainingState,
     make_setup,
     make_state,
-    restore_state,
     save_state,
 )
 from precis.model.training.strategy import make_strategy
@@ -87,7 +87,7 @@ def train_network(
         state = make_state(setup, network)
         if setup.is_chief:
             files.remove_leftovers(output)
-        restore_state(setup, state)
+        restore_training(setup, state)
         with _sigterm_arrives() as is_stopped:
             run_steps(setup, state, is_stopped)
         return export_network(setup, state)

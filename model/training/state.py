@@ -18,15 +18,13 @@ from precis.model.search.config import SearchConfig
 from precis.model.training.batch_shapes import BatchLimits, SpecialIds
 from precis.model.training.checkpoint import (
     Position,
-    remove_old,
-    restore_latest,
-    save_checkpoint,
 )
 from precis.model.training.config import TrainingConfig
 from precis.model.training.initialization import InitialWeights, initialise
-from precis.model.training.loss_log import LOSSES_FILE, LossLog, read_log, save_log
+from precis.model.training.loss_log import LOSSES_FILE, LossLog
 from precis.model.training.optimizer import make_optimizer
 from precis.model.training.record_sets import RecordSets
+from precis.model.training.resume import save_training
 from precis.model.training.shards import check_shards
 from precis.model.training.strategy import is_chief, needs_fixed_shapes
 from precis.model.training.validation import Validator
@@ -272,18 +270,6 @@ def _make_validator(setup: TrainingSetup, network: Generator) -> Validator:
     )
 
 
-def restore_state(setup: TrainingSetup, state: TrainingState) -> None:
-    """Sets the state to the newest intact checkpoint; without one it stays at step 0.
-
-    Raises:
-      UsageError: a checkpoint belongs to a training with other settings.
-    """
-    state.position = restore_latest(
-        setup.checkpoints, variables=state.variables, fingerprint=setup.fingerprint
-    )
-    state.log = read_log(state.log.path, last_step=state.position.step)
-
-
 def save_state(setup: TrainingSetup, state: TrainingState) -> None:
     """Publishes the losses, then the checkpoint that they lead to.
 
@@ -291,17 +277,6 @@ def save_state(setup: TrainingSetup, state: TrainingState) -> None:
     """
     if not setup.is_chief:
         return
-    save_log(state.log)
-    save_checkpoint(
-        setup.checkpoints,
-        variables=state.variables,
-        position=state.position,
-        fingerprint=setup.fingerprint,
-    )
+    save_training(setup, state, keep=setup.training.keep_checkpoints)
     if not files.is_local(setup.output):
         files.copy_tree(setup.tensorboard, files.join(setup.folder, "tensorboard"))
-    remove_old(
-        setup.checkpoints,
-        keep=setup.training.keep_checkpoints,
-        best_step=state.position.best_step,
-    )
