@@ -13,10 +13,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
+from precis.model.cache import Cache, open_slots, start_kv_cache
 from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import DecoderOnlyConfig
-from precis.model.network.decoder_step import arrange_source, step_encoder_block
+from precis.model.network.decoder_step import (
+    arrange_source,
+    step_blocks,
+    step_encoder_block,
+)
 from precis.model.network.generator import AttentionMap, Generator, Memory
 from precis.model.network.layers import (
     look_ahead_mask,
@@ -163,25 +167,17 @@ class DecoderOnly(Generator):
 
         inputs = self.input_layer.at(self.embedding(tokens), positions)  # [B, K, D]
         states = ops.reshape(inputs, (batch * beams, width))
-        self_keys, self_values = [], []
-        for layer, block in enumerate(self.blocks):
-            states, keys, values = step_encoder_block(
-                block,
-                cache.shared["blocks"][layer],
-                states,
-                self_keys=kv_cache.self_keys[layer],
-                self_values=kv_cache.self_values[layer],
-                self_bias=self_bias,
-                slot_rows=slot_rows,
-                source=cache.per_document["source"][layer],
-                source_bias=source_bias,
-            )
-            self_keys.append(keys)
-            self_values.append(values)
+        states, kv_cache = step_blocks(
+            step_encoder_block,
+            self.blocks,
+            states,
+            cache,
+            self_bias=self_bias,
+            slot_rows=slot_rows,
+            source_bias=source_bias,
+        )
         states = ops.reshape(self._norm_last(states), (batch, beams, width))
         logits, coverage = self.step_output(states, inputs, cache)
-
-        kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
         return logits, Cache(
             per_beam={"attention_mask": attention_mask, "coverage": coverage},
             per_document={**cache.per_document, "kv_cache": kv_cache},

@@ -9,12 +9,14 @@ here:
 - the linear layers are `prepared_weights`.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
 from precis.model.backend import write_rows
+from precis.model.cache import Cache, KVCache
 from precis.model.network.blocks import DecoderBlock, EncoderBlock
 from precis.model.network.layers import MultiHeadAttention
 from precis.model.network.prepared_weights import (
@@ -47,6 +49,49 @@ def arrange_source(keys: Any, values: Any) -> SourceKeyValues:
 
 def _has_transposed_keys(keys: Any) -> bool:
     return keras.backend.standardize_dtype(keys.dtype) == "float32"
+
+
+def step_blocks(
+    step_block: Callable[..., tuple[Any, Any, Any]],
+    blocks: Sequence[DecoderBlock] | Sequence[EncoderBlock],
+    states: Any,
+    cache: Cache,
+    *,
+    self_bias: Any,
+    slot_rows: Any,
+    source_bias: Any,
+) -> tuple[Any, KVCache]:
+    """Moves K hypotheses by one position through all blocks of a network.
+
+    Args:
+      step_block: `step_decoder_block` or `step_encoder_block`; see there for the other
+          arguments.
+      blocks: from the lowest to the highest.
+      states: float32 [B * K, D], the inputs of the lowest block.
+      cache: holds the prepared weights, and the keys and values of source and written
+          tokens.
+      self_bias, slot_rows, source_bias: the same for all blocks.
+
+    Returns:
+      float32 [B * K, D], and the `KVCache` with the slots of this step.
+    """
+    kv_cache = cache.per_document["kv_cache"]
+    self_keys, self_values = [], []
+    for layer, block in enumerate(blocks):
+        states, keys, values = step_block(
+            block,
+            cache.shared["blocks"][layer],
+            states,
+            self_keys=kv_cache.self_keys[layer],
+            self_values=kv_cache.self_values[layer],
+            self_bias=self_bias,
+            slot_rows=slot_rows,
+            source=cache.per_document["source"][layer],
+            source_bias=source_bias,
+        )
+        self_keys.append(keys)
+        self_values.append(values)
+    return states, KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
 
 
 def step_decoder_block(

@@ -7,11 +7,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
+from precis.model.cache import Cache, open_slots, start_kv_cache
 from precis.model.network.blocks import DecoderBlock
 from precis.model.network.config import TransformerConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
-from precis.model.network.decoder_step import arrange_source, step_decoder_block
+from precis.model.network.decoder_step import (
+    arrange_source,
+    step_blocks,
+    step_decoder_block,
+)
 from precis.model.network.encoder import add_encoder, read_tokens
 from precis.model.network.generator import AttentionMap, Generator, Memory
 from precis.model.network.layers import (
@@ -179,25 +183,17 @@ class Transformer(Generator):
 
         inputs = self.target_input.at(self.target_embedding(tokens), index)  # [B, K, D]
         states = ops.reshape(inputs, (batch * beams, width))
-        self_keys, self_values = [], []
-        for layer, block in enumerate(self.decoder):
-            states, keys, values = step_decoder_block(
-                block,
-                cache.shared["blocks"][layer],
-                states,
-                self_keys=kv_cache.self_keys[layer],
-                self_values=kv_cache.self_values[layer],
-                self_bias=self_bias,
-                slot_rows=slot_rows,
-                source=cache.per_document["source"][layer],
-                source_bias=source_bias,
-            )
-            self_keys.append(keys)
-            self_values.append(values)
+        states, kv_cache = step_blocks(
+            step_decoder_block,
+            self.decoder,
+            states,
+            cache,
+            self_bias=self_bias,
+            slot_rows=slot_rows,
+            source_bias=source_bias,
+        )
         states = ops.reshape(self._norm_last(states), (batch, beams, width))
         logits, coverage = self.step_output(states, inputs, cache)
-
-        kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
         return logits, Cache(
             per_beam={"attention_mask": attention_mask, "coverage": coverage},
             per_document={**cache.per_document, "kv_cache": kv_cache},
