@@ -149,11 +149,15 @@ def test_an_upward_import_is_reported():
 
 
 def test_packages_do_not_import_each_other_in_circles():
-    graphlib.TopologicalSorter(package_graph(import_graph())).prepare()
+    graph = package_graph(import_graph())
+    order = list(graphlib.TopologicalSorter(graph).static_order())
+    assert set(order) >= set(graph)
 
 
 def test_modules_do_not_import_each_other_in_circles():
-    graphlib.TopologicalSorter(import_graph()).prepare()
+    graph = import_graph()
+    order = list(graphlib.TopologicalSorter(graph).static_order())
+    assert set(order) >= set(graph)
 
 
 def test_the_model_imports_neither_the_pipelines_nor_beam():

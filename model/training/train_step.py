@@ -42,8 +42,7 @@ def make_train_step(
     target_pad_id: int,
     batch_spec: Any,
 ) -> Callable[[Any], StepReport]:
-    """A compiled function from a distributed batch to a report; it updates the network
-    and the optimizer.
+    """A compiled step: a distributed batch in, a report out; the weights are updated.
 
     Gradients are summed over pieces and replicas, divided by the number of target
     tokens in the whole batch, and only then clipped, so that neither the number of
