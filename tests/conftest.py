@@ -1,91 +1,24 @@
 """Fixtures that several test files share."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import summarize_runs
-from command_line import precis, write_jsonl
-from small_checkpoint import KINDS, write_checkpoint
+from support import summarize_runs
+from support.command_line import precis, write_jsonl
+from support.records import MAX_TARGET_TOKENS, write_records
+from support.small_checkpoint import KINDS, write_checkpoint
 
-from precis.model import files
 from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
 from precis.model.records.dataset import (
-    DATASET_FILE,
-    SUCCESS_FILE,
-    DatasetInfo,
-    Shard,
     load_dataset,
-    shard_name,
-    summarise_lengths,
 )
-from precis.model.records.example import Example, serialise
-from precis.model.records.tfrecord import frame
+from precis.model.records.example import Example
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
-
-MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
-
-
-def write_records(
-    folder: Path, examples: dict[str, list[list[Example]]], tokenizer: Tokenizer
-) -> str:
-    """Writes a folder of records as `precis prepare` would.
-
-    Args:
-      folder: where to.
-      examples: the shards of each split.
-      tokenizer: the tokenizer of the examples.
-    """
-    splits = {}
-    sources: Counter[int] = Counter()
-    targets: Counter[int] = Counter()
-    for split, parts in examples.items():
-        shards = []
-        for index, part in enumerate(parts):
-            name = shard_name(split, index, len(parts))
-            content = b"".join(frame(serialise(example)) for example in part)
-            files.write_bytes(str(folder / name), content)
-            shards.append(
-                Shard(
-                    name, len(part), len(content), files.sha256_file(str(folder / name))
-                )
-            )
-            sources.update(example.source_tokens for example in part)
-            targets.update(len(example.target) for example in part)
-        splits[split] = tuple(shards)
-    tokenizer.save(str(folder / TOKENIZER_FOLDER))
-    written = sum(sources.values())
-    info = DatasetInfo(
-        splits=splits,
-        source_lengths=summarise_lengths(sources),
-        target_lengths=summarise_lengths(targets),
-        counts={
-            "read": written,
-            "written": written,
-            "duplicates": 0,
-            "failed": 0,
-            "skipped": 0,
-        },
-        max_source_tokens=MAX_SOURCE_TOKENS,
-        max_target_tokens=MAX_TARGET_TOKENS,
-        seed=1,
-        tokenizer_fingerprint=tokenizer.fingerprint,
-        fingerprint=files.sha256_json(
-            {
-                split: [shard.sha256 for shard in shards]
-                for split, shards in splits.items()
-            }
-        ),
-    )
-    files.write_json(str(folder / DATASET_FILE), info.to_json())
-    files.write_bytes(str(folder / SUCCESS_FILE), b"")
-    return str(folder)
 
 
 @pytest.fixture(scope="session")
@@ -227,7 +160,7 @@ def _run(folder: Path, **flags: Any) -> Path:
 @pytest.fixture(scope="session")
 def prepare_flags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The flags of the run `prepared_records`: several tasks, several splits."""
-    from prepared import LINES, SMALL  # TensorFlow takes seconds.
+    from support.prepared import LINES, SMALL  # TensorFlow takes seconds.
 
     path = tmp_path_factory.mktemp("prepare_corpus") / "news.jsonl"
     corpus = write_jsonl(path, [line for line, _ in LINES])

@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from support.small_network import ALL, VARIANTS, config_of
 
 from precis.model.errors import DataError, UsageError
 from precis.model.network.architectures import (
@@ -20,7 +21,6 @@ from precis.model.network.config import (
     RecurrentConfig,
     target_vocabulary_size,
 )
-from tests.small_network import ALL, VARIANTS, config_of
 
 TOKENIZER = {"vocabulary_size": 100, "pad_id": 3}
 TRANSFORMER_SIZES = pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from command_line import precis
-from small_training import network_config
+from support.command_line import precis
+from support.plain_network import scramble
+from support.small_training import network_config
 
 from precis.model.bundle.network_bundle import Bundle, save_bundle
 from precis.model.errors import UsageError
@@ -15,7 +16,6 @@ from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import load_tokenizers
-from tests.plain_network import scramble
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
 SEARCH = SearchConfig(beam_width=2, max_summary_tokens=7, min_summary_tokens=3)

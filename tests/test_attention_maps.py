@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from tests.small_network import ALL, PAD, SOURCE, TARGET, by_hand, network_of
+from support.small_network import ALL, PAD, SOURCE, TARGET, by_hand, network_of
 
 LENGTHS = [int((row != PAD).sum()) for row in SOURCE]
 

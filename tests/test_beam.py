@@ -10,10 +10,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-
-from precis.model.search.config import SearchConfig, SpecialTokens
-from tests import plain_search
-from tests.table_network import (
+from support import plain_search
+from support.table_network import (
     check,
     constant_tables,
     plain_coverage,
@@ -24,6 +22,8 @@ from tests.table_network import (
     search,
     whole_tables,
 )
+
+from precis.model.search.config import SearchConfig, SpecialTokens
 
 DOCUMENTS = 24
 

@@ -7,10 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from precis.model.search import compaction
-from precis.model.search.config import SearchConfig, SpecialTokens
-from tests.table_network import (
+from support.table_network import (
     TableNetwork,
     check,
     compiled_search,
@@ -19,6 +16,9 @@ from tests.table_network import (
     random_tables,
     search,
 )
+
+from precis.model.search import compaction
+from precis.model.search.config import SearchConfig, SpecialTokens
 
 SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
+from support import plain_network, plain_search
+from support.small_network import config_of
+from support.table_network import check
+from support.walks import every_summary
 
 from precis.model.network.build import build_network
 from precis.model.search import compaction
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.greedy import greedy_search
-from tests import plain_network, plain_search
-from tests.small_network import config_of
-from tests.table_network import check
-from tests.walks import every_summary
 
 PAD, END, START = 0, 1, 2
 SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from support import plain_layers as plain
+from support.plain_network import scramble, weights_of
+from support.small_network import close, small_config, values
 
 from precis.model.network.blocks import DecoderBlock, EncoderBlock
 from precis.model.network.layers import look_ahead_mask, score_bias
-from tests import plain_layers as plain
-from tests.plain_network import scramble, weights_of
-from tests.small_network import close, small_config, values
 
 # Two sources of length 3 and 5, bool [B, S].
 SOURCE_MASK = np.array([[True, True, True, False, False], [True] * 5])

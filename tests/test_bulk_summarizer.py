@@ -7,6 +7,14 @@ import multiprocessing
 
 import numpy as np
 import pytest
+from support.small_network import make_network
+from support.small_search import (
+    CONFIG,
+    MAX_SOURCE_TOKENS,
+    TOKENIZER,
+    random_sources,
+    small_search,
+)
 
 from precis.model import files
 from precis.model.bundle.network_bundle import save_bundle
@@ -15,14 +23,6 @@ from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.summarizer import Summarizer
 from precis.model.inference.worker_pool import load_searcher
 from precis.model.tokenization.wordpiece import Tokenizer
-from tests.small_network import make_network
-from tests.small_search import (
-    CONFIG,
-    MAX_SOURCE_TOKENS,
-    TOKENIZER,
-    random_sources,
-    small_search,
-)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.small_network import COVERED, KINDS, config_of, network_of
+from support.small_network import SOURCE as SMALL_SOURCE
+from support.small_network import TARGET as SMALL_TARGET
 
 from precis.model.bundle.manifest import (
     read_manifest,
@@ -22,9 +25,6 @@ from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.tokenization.wordpiece import Tokenizer
-from tests.small_network import COVERED, KINDS, config_of, network_of
-from tests.small_network import SOURCE as SMALL_SOURCE
-from tests.small_network import TARGET as SMALL_TARGET
 
 SOURCE = np.array([[9, 30, 31, 200, 0, 0], [40, 41, 42, 43, 44, 45]], "int32")
 TARGET = np.array([[2, 30, 31, 7], [2, 50, 0, 0]], "int32")

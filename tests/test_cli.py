@@ -3,7 +3,14 @@
 import re
 
 import pytest
-from command_line import NEEDED, contents, error_lines, exit_code, precis, write_jsonl
+from support.command_line import (
+    NEEDED,
+    contents,
+    error_lines,
+    exit_code,
+    precis,
+    write_jsonl,
+)
 
 from precis.pipelines.cli import COMMANDS
 

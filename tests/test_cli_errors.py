@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from command_line import NEEDED, error_lines, exit_code
+from support.command_line import NEEDED, error_lines, exit_code
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines import beam_runner

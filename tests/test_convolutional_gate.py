@@ -5,12 +5,12 @@ mixed precision.
 import keras
 import numpy as np
 import pytest
+from support import plain_convolutional_gate as plain
+from support.plain_network import scramble, weights_of
+from support.small_network import SOURCE, close, make_network, network_of, values
 
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.layers import score_bias
-from tests import plain_convolutional_gate as plain
-from tests.plain_network import scramble, weights_of
-from tests.small_network import SOURCE, close, make_network, network_of, values
 
 LENGTHS = (3, 6)
 

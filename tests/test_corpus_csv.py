@@ -6,7 +6,7 @@ import io
 
 import fsspec
 import pytest
-from corpus_records import read_corpus, read_records
+from support.corpus_records import read_corpus, read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document

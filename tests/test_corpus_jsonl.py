@@ -7,7 +7,7 @@ import tracemalloc
 
 import fsspec
 import pytest
-from corpus_records import read_corpus
+from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document

@@ -6,7 +6,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corpus_records import read_corpus
+from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from corpus_records import read_records
+from support.corpus_records import read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document

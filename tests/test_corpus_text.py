@@ -1,7 +1,7 @@
 """The schemes text:GLOB and stories:DIR."""
 
 import pytest
-from corpus_records import read_corpus
+from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import text_files

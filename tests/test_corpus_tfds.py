@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from corpus_records import read_corpus
+from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.records.tfrecord import frame, read_frames

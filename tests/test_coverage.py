@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
-
-from precis.model.cache import grow, reorder_beams, select_documents
-from precis.model.network.layers import score_bias
-from precis.model.network.pointer import coverage_loss, coverage_penalty
-from precis.model.search import compaction
-from precis.model.search.beam import beam_search
-from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.greedy import greedy_search
-from tests import plain_search
-from tests.small_network import (
+from support import plain_search
+from support.small_network import (
     COVERED,
     KINDS,
     PAD,
@@ -25,9 +17,17 @@ from tests.small_network import (
     make_network,
     network_of,
 )
-from tests.table_network import check
-from tests.walks import SOURCE as DOCUMENTS
-from tests.walks import every_summary, random_walk
+from support.table_network import check
+from support.walks import SOURCE as DOCUMENTS
+from support.walks import every_summary, random_walk
+
+from precis.model.cache import grow, reorder_beams, select_documents
+from precis.model.network.layers import score_bias
+from precis.model.network.pointer import coverage_loss, coverage_penalty
+from precis.model.search import compaction
+from precis.model.search.beam import beam_search
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.greedy import greedy_search
 
 START, END = 1, 2
 # Three tokens and the end: few enough that every summary can be listed.

@@ -5,13 +5,9 @@ network see `test_step` and `test_generator`.
 import numpy as np
 import pytest
 from keras import ops
-
-from precis.model.network.build import build_network
-from precis.model.network.config import DecoderOnlyConfig
-from precis.model.network.decoder_only import source_lengths
-from tests import plain_layers as plain
-from tests.plain_network import weights_of
-from tests.small_network import (
+from support import plain_layers as plain
+from support.plain_network import weights_of
+from support.small_network import (
     DECODERS_ONLY,
     PAD,
     SOURCE,
@@ -21,6 +17,10 @@ from tests.small_network import (
     make_network,
     network_of,
 )
+
+from precis.model.network.build import build_network
+from precis.model.network.config import DecoderOnlyConfig
+from precis.model.network.decoder_only import source_lengths
 
 
 @pytest.mark.parametrize("variant", DECODERS_ONLY)

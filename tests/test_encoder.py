@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import plain_network as plain
+from support.small_network import PAD, SOURCE, TRANSFORMERS, network_of, small_config
 
 from precis.model.errors import UsageError
 from precis.model.network.build import build_encoder
 from precis.model.network.config import EncoderConfig
 from precis.model.network.encoder import Encoder
-from tests import plain_network as plain
-from tests.small_network import PAD, SOURCE, TRANSFORMERS, network_of, small_config
 
 BERT = {
     "positions": "learned",

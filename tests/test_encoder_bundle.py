@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_encoder_checkpoint import BERT, write_encoder, write_pieces
+from support.small_encoder_checkpoint import BERT, write_encoder, write_pieces
+from support.small_network import make_network, network_of
 
 from precis.model.bundle.converters.checkpoint import load_encoder
 from precis.model.bundle.encoder_bundle import (
@@ -20,7 +21,6 @@ from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
-from tests.small_network import make_network, network_of
 
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bert_reference import CHECKPOINTS, TOKENIZERS
-from encoder_states import states_of
-from small_encoder_checkpoint import BERT, write_pieces
+from support.bert_reference import CHECKPOINTS, TOKENIZERS
+from support.encoder_states import states_of
+from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.bundle.converters.checkpoint import load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
@@ -73,13 +73,18 @@ def folder(texts, tmp_path_factory) -> Path:
     """All checkpoints with the results of transformers."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "sentences.json").write_text(json.dumps(texts))
-    program = [sys.executable, Path(__file__).with_name("bert_reference.py"), folder]
+    program = [sys.executable, "-m", "support.bert_reference", folder]
     offline = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
     }  # everything is in folders: without it transformers may wait for a hub
     done = subprocess.run(
-        program, capture_output=True, text=True, timeout=900, env=offline
+        program,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        env=offline,
+        cwd=Path(__file__).parent,
     )
     assert done.returncode == 0, done.stderr
     return folder

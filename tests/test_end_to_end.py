@@ -5,8 +5,8 @@ functions.
 import json
 
 import pytest
-from command_line import contents, exit_code, results, without_times
-from command_line import precis as command
+from support.command_line import contents, exit_code, results, without_times
+from support.command_line import precis as command
 
 import precis
 

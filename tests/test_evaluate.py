@@ -8,7 +8,7 @@ import pytest
 from apache_beam.options.pipeline_options import (
     DirectOptions,
 )
-from summary_rows import direct, lines_of, make_row, rows_of, write_run
+from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.pipelines import evaluate as evaluation
 from precis.pipelines.beam_runner import pipeline_options

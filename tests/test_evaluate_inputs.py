@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from summary_rows import rows_of, write_run
+from support.summary_rows import rows_of, write_run
 
 from precis.model.errors import UsageError
 from precis.pipelines.evaluate import evaluate

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from summary_rows import direct, item, lines_of, make_row, rows_of, write_run
+from support.summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 
 from precis.pipelines import row_ranges as row_ranges
 from precis.pipelines.evaluate import evaluate

@@ -12,7 +12,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from command_line import exit_code, precis, write_jsonl
+from support.command_line import exit_code, precis, write_jsonl
+from support.small_export import (
+    ARTICLES,
+    FLAGS,
+    assert_same_summaries,
+    bodies,
+    save_small_network,
+)
+from support.small_network import make_network
 
 from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.inference.export import SummarizingModule, keep_distinct
@@ -20,14 +28,6 @@ from precis.model.inference.summarizer import Summarizer
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
-from tests.small_export import (
-    ARTICLES,
-    FLAGS,
-    assert_same_summaries,
-    bodies,
-    save_small_network,
-)
-from tests.small_network import make_network
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,14 @@ from pathlib import Path
 import fsspec
 import pytest
 import tensorflow as tf
-from command_line import contents, error_lines, exit_code
+from support.command_line import contents, error_lines, exit_code
+from support.small_export import FLAGS, save_small_network
 
 import precis.model.inference.export
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import JobError, UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.export import export
-from tests.small_export import FLAGS, save_small_network
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
 
 
 def test_an_imported_network_is_refused(tmp_path, capsys):
-    from small_checkpoint import write_checkpoint, write_tokenizer
+    from support.small_checkpoint import write_checkpoint, write_tokenizer
 
     from precis.pipelines.import_checkpoint import import_checkpoint
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from extractive_documents import PARAGRAPH, long_document, sentences_of
+from support.extractive_documents import PARAGRAPH, long_document, sentences_of
 
 from precis.model.extractive import terms as terms_module
 from precis.model.extractive.config import BASELINES

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from extractive_documents import PARAGRAPH, long_document, sentences_of
+from support.extractive_documents import PARAGRAPH, long_document, sentences_of
 
 from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
 from precis.model.extractive.terms import find_terms

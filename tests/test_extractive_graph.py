@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from extractive_documents import count_words, long_document
+from support.extractive_documents import count_words, long_document
 
 from precis.model.extractive.graph import lexrank, pacsum, textrank
 from precis.model.extractive.terms import find_terms

@@ -2,8 +2,8 @@
 
 import math
 
-from extractive_documents import sentences_of
 from nltk.stem.porter import PorterStemmer
+from support.extractive_documents import sentences_of
 
 from precis.model.extractive import terms as terms_module
 from precis.model.extractive.terms import find_terms

@@ -5,7 +5,7 @@ dropout.
 import keras
 import numpy as np
 import pytest
-from small_extractor import WIDTH, extractor_config, make_extractor
+from support.small_extractor import WIDTH, extractor_config, make_extractor
 
 from precis.model.errors import UsageError
 from precis.model.extractive.features import FEATURE_COUNT

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-from imported_networks import weights_of
-from small_checkpoint import (
+from support.imported_networks import weights_of
+from support.small_checkpoint import (
     SETTINGS,
     VOCABULARY,
     changed_tensors,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from encoder_states import states_of
-from plain_bert import hidden_states
-from small_encoder_checkpoint import (
+from support.encoder_states import states_of
+from support.plain_bert import hidden_states
+from support.small_encoder_checkpoint import (
     BERT,
     INNER,
     SETTINGS,

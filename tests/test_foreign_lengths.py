@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from imported_networks import check_formulas
-from plain_checkpoint import PlainCheckpoint
-from small_checkpoint import (
+from support.imported_networks import check_formulas
+from support.plain_checkpoint import PlainCheckpoint
+from support.small_checkpoint import (
     GENERATION,
     KINDS,
     POSITIONS,
@@ -15,8 +15,8 @@ from small_checkpoint import (
     tensors,
     write_checkpoint,
 )
-from small_encoder_checkpoint import tensors as encoder_tensors
-from small_encoder_checkpoint import write_encoder
+from support.small_encoder_checkpoint import tensors as encoder_tensors
+from support.small_encoder_checkpoint import write_encoder
 
 from precis.model.bundle.converters.checkpoint import (
     load_checkpoint,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_encoder_checkpoint import (
+from support.small_encoder_checkpoint import (
     INNER,
     LAYERS,
     POSITIONS,
@@ -15,7 +15,7 @@ from small_encoder_checkpoint import (
     tensors,
     write_encoder,
 )
-from small_preset import BACKBONES, CONFIG, SHAPE, arrays, write_preset
+from support.small_preset import BACKBONES, CONFIG, SHAPE, arrays, write_preset
 
 from precis.model.bundle.converters.checkpoint import (
     ENCODERS,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_checkpoint import (
+from support.small_checkpoint import (
     VOCABULARY,
     tensors,
     write_checkpoint,

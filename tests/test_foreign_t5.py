@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from imported_networks import check_formulas, weights_of
-from plain_checkpoint import PlainCheckpoint
-from small_checkpoint import (
+from support.imported_networks import check_formulas, weights_of
+from support.plain_checkpoint import PlainCheckpoint
+from support.small_checkpoint import (
     KINDS,
     POSITIONS,
     tensors,

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
-from small_encoder_checkpoint import BERT, PIECES, write_pieces
+from support.small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
+from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
-
-from precis.model.network.build import build_network
-from precis.model.network.prediction import log_probs
-from tests.small_network import (
+from support.small_network import (
     ALL,
     COVERED,
     KINDS,
@@ -21,6 +18,9 @@ from tests.small_network import (
     make_network,
     network_of,
 )
+
+from precis.model.network.build import build_network
+from precis.model.network.prediction import log_probs
 
 # Of each architecture the two variants that differ most, and special features.
 MIXED = [*KINDS, "bart", "t5", "vocabularies", "decoder_only_relative", "lstm_gate"]

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
-
-from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.greedy import greedy_search
-from tests import plain_search
-from tests.table_network import (
+from support import plain_search
+from support.table_network import (
     TableNetwork,
     check,
     constant_tables,
@@ -21,6 +18,9 @@ from tests.table_network import (
     random_tables,
     whole_tables,
 )
+
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.greedy import greedy_search
 
 SPECIAL = SpecialTokens(start_id=1, end_id=2, pad_id=0, suppressed=(0, 1))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, error_lines, precis, write_jsonl
-from small_checkpoint import (
+from support.command_line import contents, error_lines, precis, write_jsonl
+from support.small_checkpoint import (
     POSITIONS,
     SETTINGS,
     TEXTS,

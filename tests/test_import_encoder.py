@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import error_lines, exit_code
-from small_encoder_checkpoint import write_encoder, write_pieces
+from support.command_line import error_lines, exit_code
+from support.small_encoder_checkpoint import write_encoder, write_pieces
 
 from precis.model.bundle.converters.checkpoint import load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from small_checkpoint import GENERATION, SETTINGS, write_checkpoint
+from support.small_checkpoint import GENERATION, SETTINGS, write_checkpoint
 
 from precis.model.bundle.converters.checkpoint import load_checkpoint
 from precis.model.bundle.converters.generation import UNSUPPORTED, read_generation

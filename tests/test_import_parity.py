@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from import_cases import CHECKPOINTS
-from import_reference import CUT, DOCUMENTS, TEXTS
-from small_checkpoint import SETTINGS
+from support.import_cases import CHECKPOINTS
+from support.import_reference import CUT, DOCUMENTS, TEXTS
+from support.small_checkpoint import SETTINGS
 
 from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
 from precis.model.bundle.converters.generation import read_generation
@@ -42,13 +42,18 @@ pytestmark = [
 def folder(tmp_path_factory) -> Path:
     """All checkpoints with the results of transformers."""
     folder = tmp_path_factory.mktemp("checkpoints")
-    program = [sys.executable, Path(__file__).with_name("import_reference.py"), folder]
+    program = [sys.executable, "-m", "support.import_reference", folder]
     offline = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
     }  # everything is in folders: without it transformers may wait for a hub
     done = subprocess.run(
-        program, capture_output=True, text=True, timeout=900, env=offline
+        program,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        env=offline,
+        cwd=Path(__file__).parent,
     )
     assert done.returncode == 0, done.stderr
     return folder

@@ -4,7 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from small_checkpoint import SETTINGS, VOCABULARY, changed_tensors, write_checkpoint
+from support.small_checkpoint import (
+    SETTINGS,
+    VOCABULARY,
+    changed_tensors,
+    write_checkpoint,
+)
 
 from precis.model.bundle.converters.checkpoint import load_checkpoint
 from precis.model.errors import DataError, UsageError

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.plain_network import scramble
 
 from precis.model.inference.searcher import Searcher
 from precis.model.network.architectures import architecture_of
@@ -22,7 +23,6 @@ from precis.model.network.config import (
 )
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.training.loss import smoothed_cross_entropy
-from tests.plain_network import scramble
 
 ROOT = Path(__file__).parent.parent
 PAD, START, END = 0, 2, 3

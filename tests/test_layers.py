@@ -10,13 +10,13 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from support import plain_layers as plain
+from support.plain_network import scramble, weights_of
+from support.small_network import close, small_config, values
 
 from precis.model.logits import log_norm, logit_indices
 from precis.model.network import layers
 from precis.model.network.config import ACTIVATIONS
-from tests import plain_layers as plain
-from tests.plain_network import scramble, weights_of
-from tests.small_network import close, small_config, values
 
 # Two sources of length 3 and 5, bool [B, S].
 SOURCE_MASK = np.array([[True, True, True, False, False], [True] * 5])

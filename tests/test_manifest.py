@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.small_network import config_of
 
 from precis.model.bundle.manifest import (
     open_bundle_config,
@@ -19,7 +20,6 @@ from precis.model.bundle.network_bundle import (
     read_decoding,
 )
 from precis.model.errors import DataError, UsageError
-from tests.small_network import config_of
 
 
 def test_an_unknown_network_is_refused(tokenizer, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from conftest import write_records
+from support.records import write_records
 
 from precis.model.errors import UsageError
 from precis.model.records.dataset import load_dataset

@@ -5,6 +5,7 @@ its words. `test_architectures` has the named sizes.
 import dataclasses
 
 import pytest
+from support.small_network import VARIANTS, config_of
 
 from precis.model.errors import UsageError
 from precis.model.network.architectures import ARCHITECTURES
@@ -20,7 +21,6 @@ from precis.model.network.config import (
     TransformerConfig,
     target_vocabulary_size,
 )
-from tests.small_network import VARIANTS, config_of
 
 STACK = {
     "vocabulary_size": 50,

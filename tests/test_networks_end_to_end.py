@@ -8,9 +8,8 @@ import shutil
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import exit_code, precis
-
-from tests.small_encoder_checkpoint import write_encoder, write_pieces
+from support.command_line import exit_code, precis
+from support.small_encoder_checkpoint import write_encoder, write_pieces
 
 pytestmark = pytest.mark.slow
 

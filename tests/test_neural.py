@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from small_extractor import WIDTH, make_encoder_bundle, make_extractor
+from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
 from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
 from precis.model.errors import DataError, UsageError

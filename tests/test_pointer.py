@@ -5,14 +5,14 @@ positions. `test_coverage` has coverage.
 import numpy as np
 import pytest
 from keras import ops
+from support import plain_pointer as plain
+from support.plain_layers import softmax
+from support.plain_network import scramble, weights_of
+from support.small_network import values
 
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import PointerGenerator, mix_distributions
 from precis.model.network.prediction import Prediction, log_probs
-from tests import plain_pointer as plain
-from tests.plain_layers import softmax
-from tests.plain_network import scramble, weights_of
-from tests.small_network import values
 
 B, T, S, V, D = 2, 3, 5, 7, 4
 # 3 stands twice in the first source, 5 three times in the second; 0 is padding.

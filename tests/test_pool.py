@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.small_search import random_sources, small_search
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference import worker_pool
@@ -21,7 +22,6 @@ from precis.model.inference.worker_pool import (
     load_searcher,
     refuse_within_import,
 )
-from tests.small_search import random_sources, small_search
 
 ROOT = Path(__file__).parent.parent
 

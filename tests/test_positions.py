@@ -4,12 +4,12 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from support import plain_layers as plain
+from support.plain_network import scramble, weights_of
+from support.small_network import close, small_config, values
 
 from precis.model.network import positions
 from precis.model.network.config import POSITIONS
-from tests import plain_layers as plain
-from tests.plain_network import scramble, weights_of
-from tests.small_network import close, small_config, values
 
 
 @pytest.mark.parametrize("in_halves", [False, True])

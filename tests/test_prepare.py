@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from command_line import write_jsonl
-from prepared import (
+from support.command_line import write_jsonl
+from support.prepared import (
     FATES,
     LINES,
     SMALL,

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from command_line import contents, precis, write_jsonl
-from prepared import (
+from support.command_line import contents, precis, write_jsonl
+from support.prepared import (
     FATES,
     LINES,
     SMALL,

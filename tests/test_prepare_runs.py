@@ -13,8 +13,8 @@ from pathlib import Path
 import fsspec
 import pyarrow.parquet as pq
 import pytest
-from command_line import contents, error_lines, precis, write_jsonl
-from prepared import (
+from support.command_line import contents, error_lines, precis, write_jsonl
+from support.prepared import (
     FATES,
     LINES,
     SMALL,

@@ -1,8 +1,8 @@
 """Tests of `precis prepare`: splits, vocabularies, and settings that are refused."""
 
 import pytest
-from command_line import contents, error_lines, exit_code, precis, write_jsonl
-from prepared import (
+from support.command_line import contents, error_lines, exit_code, precis, write_jsonl
+from support.prepared import (
     SMALL,
     all_examples,
     examples,

@@ -3,8 +3,8 @@ document, and how it is told.
 """
 
 import pytest
-from command_line import contents, error_lines, precis, write_jsonl
-from prepared import SMALL, all_examples, fail_at, info, run_prepare, story
+from support.command_line import contents, error_lines, precis, write_jsonl
+from support.prepared import SMALL, all_examples, fail_at, info, run_prepare, story
 
 from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences

@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from command_line import contents, error_lines, precis, write_jsonl
-from prepared import SMALL, all_examples, examples, fail_at, info, run_prepare, story
-from small_checkpoint import write_checkpoint, write_tokenizer
-from small_encoder_checkpoint import PIECES, write_encoder, write_pieces
+from support.command_line import contents, error_lines, precis, write_jsonl
+from support.prepared import (
+    SMALL,
+    all_examples,
+    examples,
+    fail_at,
+    info,
+    run_prepare,
+    story,
+)
+from support.small_checkpoint import write_checkpoint, write_tokenizer
+from support.small_encoder_checkpoint import PIECES, write_encoder, write_pieces
 
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise

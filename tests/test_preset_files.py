@@ -6,7 +6,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from small_preset import arrays, write_hdf5, write_preset
+from support.small_preset import arrays, write_hdf5, write_preset
 
 from precis.model.bundle.converters.tensors import read_tensors, weight_files
 from precis.model.errors import DataError

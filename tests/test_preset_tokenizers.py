@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from small_checkpoint import VOCABULARY as PAIRS
-from small_checkpoint import write_tokenizer
-from small_encoder_checkpoint import PIECES
-from small_preset import write_assets
+from support.small_checkpoint import VOCABULARY as PAIRS
+from support.small_checkpoint import write_tokenizer
+from support.small_encoder_checkpoint import PIECES
+from support.small_preset import write_assets
 
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.model.tokenization.definitions import preset_tokenizer_settings

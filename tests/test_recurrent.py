@@ -5,14 +5,9 @@ network see `test_step` and `test_generator`.
 import numpy as np
 import pytest
 from keras import ops
-
-from precis.model.cache import grow
-from precis.model.network import layers
-from precis.model.network.build import build_network
-from precis.model.network.config import RecurrentConfig
-from tests import plain_recurrent as plain
-from tests.plain_network import weights_of
-from tests.small_network import (
+from support import plain_recurrent as plain
+from support.plain_network import weights_of
+from support.small_network import (
     PAD,
     RECURRENT,
     SOURCE,
@@ -23,6 +18,11 @@ from tests.small_network import (
     network_of,
     values,
 )
+
+from precis.model.cache import grow
+from precis.model.network import layers
+from precis.model.network.build import build_network
+from precis.model.network.config import RecurrentConfig
 
 
 @pytest.mark.parametrize("variant", RECURRENT)

@@ -8,11 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 from keras import ops
+from support import plain_search
 
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import completes_ngram, score_next
 from precis.model.search.scores import is_possible, length_penalty
-from tests import plain_search
 
 NONE = SearchConfig(max_summary_tokens=8, no_repeat_ngram=0)
 SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0)

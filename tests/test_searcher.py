@@ -7,12 +7,12 @@ import itertools
 
 import numpy as np
 import pytest
+from support.small_network import PAD, VOCABULARY, make_network, network_of
 
 from precis.model.errors import UsageError
 from precis.model.inference import batches
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig, SpecialTokens
-from tests.small_network import PAD, VOCABULARY, make_network, network_of
 
 START, END = 1, 2
 SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))

@@ -4,7 +4,7 @@ width that reads 24 tokens.
 
 import numpy as np
 import pytest
-from small_extractor import TOKENS, make_encoder_bundle
+from support.small_extractor import TOKENS, make_encoder_bundle
 
 from precis.model.inference import sentence_vectors as vectors_module
 from precis.model.inference.sentence_vectors import (

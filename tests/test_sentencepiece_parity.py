@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sentencepiece_reference import MODELS, SETTINGS
+from support.sentencepiece_reference import MODELS, SETTINGS
 
 from precis.model.text.article import Article
 from precis.model.tokenization.checkpoint_files import read_tokenizer
@@ -129,7 +129,8 @@ def folder(corpus, texts, tmp_path_factory) -> Path:
     (folder / "texts.json").write_text(json.dumps(texts))
     program = [
         sys.executable,
-        Path(__file__).with_name("sentencepiece_reference.py"),
+        "-m",
+        "support.sentencepiece_reference",
         folder,
     ]
     done = subprocess.run(
@@ -138,6 +139,7 @@ def folder(corpus, texts, tmp_path_factory) -> Path:
         text=True,
         timeout=600,
         env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        cwd=Path(__file__).parent,
     )
     assert done.returncode == 0, done.stderr
     return folder

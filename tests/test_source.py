@@ -1,8 +1,8 @@
 """Sources as token ids: lengths before and after the cut, by hand."""
 
 import pytest
-from small_checkpoint import SETTINGS, write_tokenizer
-from small_encoder_checkpoint import BERT, PIECES, write_pieces
+from support.small_checkpoint import SETTINGS, write_tokenizer
+from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.imported import ImportedTokenizer

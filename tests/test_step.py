@@ -6,11 +6,8 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-
-from precis.model.cache import grow, reorder_beams, select_documents
-from precis.model.network import layers
-from tests.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
-from tests.walks import (
+from support.small_network import ALL, KINDS, PAD, VOCABULARY, make_network, network_of
+from support.walks import (
     SOURCE,
     STEPS,
     compiled_walk,
@@ -19,6 +16,9 @@ from tests.walks import (
     teacher_forced,
     walk_steps,
 )
+
+from precis.model.cache import grow, reorder_beams, select_documents
+from precis.model.network import layers
 
 # Of each architecture a variant with everything that a cache can hold: a pointer with
 # coverage, relative positions, heads of another width.

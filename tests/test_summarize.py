@@ -6,8 +6,16 @@ import duckdb
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from command_line import precis, write_jsonl
-from summarize_runs import LINES, SHORT, WRITTEN, id_of, manifest_of, rows_of, story
+from support.command_line import precis, write_jsonl
+from support.summarize_runs import (
+    LINES,
+    SHORT,
+    WRITTEN,
+    id_of,
+    manifest_of,
+    rows_of,
+    story,
+)
 
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from command_line import error_lines, precis, write_jsonl
-from summarize_runs import manifest_of, rows_of, story
+from support.command_line import error_lines, precis, write_jsonl
+from support.summarize_runs import manifest_of, rows_of, story
 
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig

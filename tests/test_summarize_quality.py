@@ -3,8 +3,8 @@
 import math
 
 import pytest
-from command_line import precis, write_jsonl
-from summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
+from support.command_line import precis, write_jsonl
+from support.summarize_runs import SHORT, WRITTEN, id_of, manifest_of, rows_of, story
 
 from precis.model.quality.flags import FLAGS, QualityConfig
 from precis.model.quality.measures import measure, read_source

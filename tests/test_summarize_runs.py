@@ -16,7 +16,7 @@ import fsspec
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from command_line import (
+from support.command_line import (
     contents,
     error_lines,
     precis,
@@ -24,7 +24,7 @@ from command_line import (
     without_times,
     write_jsonl,
 )
-from summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
+from support.summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
 
 from precis.pipelines.summarize import summarize
 from precis.pipelines.summarize_task import SummarizeWorker

@@ -5,8 +5,8 @@ that search, and the cost of the search.
 import multiprocessing
 
 import pytest
-from command_line import precis, results, write_jsonl
-from summarize_runs import (
+from support.command_line import precis, results, write_jsonl
+from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     SHORT,
     WRITTEN,

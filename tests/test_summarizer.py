@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from small_encoder_checkpoint import BERT, write_pieces
+from support import plain_network
+from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.inference.batches import Hypothesis
 from precis.model.inference.searcher import Searcher
@@ -12,7 +13,6 @@ from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from tests import plain_network
 
 TOKENIZER = Tokenizer(
     [*RESERVED_TOKENS, "▁", "▁␤", *(f"▁{letter}" for letter in "abcdefghij")]

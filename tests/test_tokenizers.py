@@ -1,8 +1,8 @@
 """The tokenizers in a folder: one or two, of either kind."""
 
 import pytest
-from small_checkpoint import SETTINGS, write_tokenizer
-from small_encoder_checkpoint import BERT, write_pieces
+from support.small_checkpoint import SETTINGS, write_tokenizer
+from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.errors import DataError
 from precis.model.tokenization.checkpoint_files import read_tokenizer

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
-from small_training import (
+from support.small_training import (
     VOCABULARY,
     assert_same_training,
     checkpoint_weights,

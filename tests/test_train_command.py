@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_training import (
+from support.small_training import (
     assert_same_training,
     checkpoints,
     in_process,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_training import (
+from support.small_training import (
     ONE_BUCKET,
     SIX_ROWS,
     checkpoints,
@@ -57,7 +57,7 @@ import tensorflow as tf
 halves = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(processor, halves)
 sys.path.insert(0, "tests")
-from small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
+from support.small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
 from precis.model.training.strategy import make_strategy
 records, output = sys.argv[1:]
 assert make_strategy("mirrored").num_replicas_in_sync == 2

@@ -5,7 +5,7 @@ that is exported.
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from small_training import (
+from support.small_training import (
     checkpoints,
     prepare_training,
     run_to_end,

@@ -9,9 +9,8 @@ import fsspec
 import numpy as np
 import pytest
 import safetensors.numpy
-from command_line import contents, precis
-from conftest import write_records
-from extractor_trainings import (
+from support.command_line import contents, precis
+from support.extractor_trainings import (
     ARTICLES,
     MAX_SENTENCES,
     STEPS_PER_EPOCH,
@@ -22,7 +21,8 @@ from extractor_trainings import (
     prepare_extractor,
     vector_files,
 )
-from small_training import checkpoints, reports
+from support.records import write_records
+from support.small_training import checkpoints, reports
 
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import precis
-from extractor_trainings import (
+from support.command_line import precis
+from support.extractor_trainings import (
     FLAGS,
     STEPS_PER_EPOCH,
     assert_same_extractor_training,
@@ -20,7 +20,7 @@ from extractor_trainings import (
     prepare_extractor,
     vector_files,
 )
-from small_training import checkpoints, reports, start_command
+from support.small_training import checkpoints, reports, start_command
 
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_vectors import SentenceEncoder

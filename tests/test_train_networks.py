@@ -5,7 +5,7 @@ learn.
 import dataclasses
 
 import pytest
-from small_training import (
+from support.small_training import (
     VOCABULARY,
     assert_same_training,
     losses,

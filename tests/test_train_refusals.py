@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import precis
-from conftest import write_records
-from extractor_trainings import (
+from support.command_line import precis
+from support.extractor_trainings import (
     copied,
     extractor_settings,
     finished_training,
     labelled_records,
 )
+from support.records import write_records
 
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_scorer import load_scorer

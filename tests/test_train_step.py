@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small_training import VOCABULARY, network_config, training_config
+from support.small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
 from precis.model.network.config import StackConfig

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from small_training import (
+from support.small_training import (
     bundle_weights,
     checkpoint_weights,
     checkpoints,

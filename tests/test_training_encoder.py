@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from small_training import prepare_training
+from support.plain_network import scramble
+from support.small_training import prepare_training
 
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.errors import UsageError
@@ -16,7 +17,6 @@ from precis.model.training.initialization import (
     initialise,
     weights_of_encoder,
 )
-from tests.plain_network import scramble
 
 
 def values(network):

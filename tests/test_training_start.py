@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from small_training import network_config, prepare_training
+from support.plain_network import scramble
+from support.small_training import network_config, prepare_training
 
 from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
 from precis.model.errors import UsageError
@@ -18,7 +19,6 @@ from precis.model.training.initialization import (
     weights_of_bundle,
     with_word_vectors,
 )
-from tests.plain_network import scramble
 
 
 def values(network):

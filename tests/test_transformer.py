@@ -8,12 +8,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-
-from precis.model.errors import UsageError
-from precis.model.network import blocks, layers
-from precis.model.network.build import build_network
-from precis.model.network.config import StackConfig, TransformerConfig
-from tests.small_network import (
+from support.small_network import (
     SOURCE,
     TARGET,
     TRANSFORMERS,
@@ -22,6 +17,11 @@ from tests.small_network import (
     network_of,
     small_config,
 )
+
+from precis.model.errors import UsageError
+from precis.model.network import blocks, layers
+from precis.model.network.build import build_network
+from precis.model.network.config import StackConfig, TransformerConfig
 
 
 def distribution(logits):

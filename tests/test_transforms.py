@@ -12,7 +12,7 @@ from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from apache_beam.typehints.decorators import TypeCheckError
-from summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of, story
+from support.summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of, story
 
 import precis.transforms
 from precis.model.errors import UsageError

@@ -1,7 +1,7 @@
 """The random checkpoints of `import_reference.py` and how each is searched."""
 
-from import_case import OPEN, Case, sizes
-from import_cases_bart import BART_CASES
+from support.import_case import OPEN, Case, sizes
+from support.import_cases_bart import BART_CASES
 
 # The generation settings of google/pegasus-cnn_dailymail and, for summaries, of
 # google-t5/t5-base, at the size of these networks.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.plain_layers import Weights, below, dense, multi_head, sigmoid
+from support.plain_layers import Weights, below, dense, multi_head, sigmoid
 
 
 def convolution(states: np.ndarray, weights: Weights) -> np.ndarray:

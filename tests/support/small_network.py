@@ -13,9 +13,9 @@ from precis.model.network.architectures import ARCHITECTURES
 from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig, TransformerConfig
 from precis.model.network.generator import Generator
-from tests import plain_network
-from tests.plain_network import Document, scramble
-from tests.plain_recurrent import recurrent
+from support import plain_network
+from support.plain_network import Document, scramble
+from support.plain_recurrent import recurrent
 
 PAD, VOCABULARY = 4, 13
 # Documents of different length, and targets longer than the longest source.

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import tensorflow as tf
-from command_line import precis
 
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.encoding_pass import EncodeWorker
+from support.command_line import precis
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
 FIRST = len(generator.hand_written())

@@ -28,7 +28,7 @@ from precis.model.training.state import (
 )
 from precis.model.training.strategy import make_strategy
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 VOCABULARY = 600
 # Sources cut at 32 tokens are all of one length bucket: 486 // (32 + 48 + 1) = 6 rows a
 # batch, in 1, 2 or 3 pieces alike.

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.plain_convolutional_gate import convolutional_gate
-from tests.plain_layers import (
+from support.plain_convolutional_gate import convolutional_gate
+from support.plain_layers import (
     Weights,
     below,
     decoder_block,
@@ -19,7 +19,7 @@ from tests.plain_layers import (
     relative_numbers,
     softmax,
 )
-from tests.plain_pointer import mixture, pointer
+from support.plain_pointer import mixture, pointer
 
 Map = tuple[str, int, np.ndarray]  # of a block and its number, the weights [H, T, S]
 

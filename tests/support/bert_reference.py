@@ -1,7 +1,7 @@
 """The results of transformers for random encoders of the BERT type and for a
 pre-trained one, which `test_encoder_parity.py` compares with ours.
 
-    python tests/bert_reference.py FOLDER
+    cd tests && python -m support.bert_reference FOLDER
 
 reads the sentences of FOLDER/sentences.json and writes
 
@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_encoder_checkpoint import PIECES
+
+from support.small_encoder_checkpoint import PIECES
 
 TEXTS = 40
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}

@@ -1,10 +1,10 @@
 """Imported networks against the published formulas of `plain_checkpoint`."""
 
 import numpy as np
-from plain_checkpoint import PlainCheckpoint
-from small_checkpoint import VOCABULARY
 
 from precis.model.bundle.converters.checkpoint import Checkpoint
+from support.plain_checkpoint import PlainCheckpoint
+from support.small_checkpoint import VOCABULARY
 
 
 def weights_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 `test_import_parity.py` runs this program in a process of its own, because PyTorch and
 TensorFlow cannot be loaded into one process everywhere:
 
-    python tests/import_reference.py FOLDER
+    cd tests && python -m support.import_reference FOLDER
 
 It writes these files:
 
@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from import_case import VOCABULARY, Case
-from import_cases import CHECKPOINTS
-from small_checkpoint import write_tokenizer
+
+from support.import_case import VOCABULARY, Case
+from support.import_cases import CHECKPOINTS
+from support.small_checkpoint import write_tokenizer
 
 DOCUMENTS = 56
 

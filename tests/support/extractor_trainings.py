@@ -9,9 +9,6 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from command_line import contents, precis
-from small_training import reports
-
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import ExtractorConfig
 from precis.model.tokenization.wordpiece import Tokenizer
@@ -25,7 +22,9 @@ from precis.model.training.extractor_state import (
 )
 from precis.model.training.resume import restore_training
 from precis.pipelines.prepare import prepare
-from tests.small_network import make_network
+from support.command_line import contents, precis
+from support.small_network import make_network
+from support.small_training import reports
 
 FLAGS = {
     "epochs": 3,

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tests.plain_convolutional_gate import convolutional_gate
-from tests.plain_layers import (
+from support.plain_convolutional_gate import convolutional_gate
+from support.plain_layers import (
     Weights,
     below,
     dense,
     sigmoid,
     softmax,
 )
-from tests.plain_network import Document, finish
+from support.plain_network import Document, finish
 
 State = tuple[np.ndarray, ...]  # of a cell: h, and of an LSTM c too
 

@@ -24,7 +24,7 @@ from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
 )
-from tests import plain_search
+from support import plain_search
 
 PRINTS = 7
 WEIGHTS = (1, 3, 2, 6, 4, 5)  # of the places in the fingerprint

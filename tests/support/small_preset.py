@@ -9,7 +9,8 @@ from typing import Any
 
 import h5py
 import numpy as np
-from small_encoder_checkpoint import (
+
+from support.small_encoder_checkpoint import (
     INNER,
     LAYERS,
     POSITIONS,

@@ -1,6 +1,6 @@
 """The random BART checkpoints of `import_cases`."""
 
-from import_case import OPEN, Case, sizes
+from support.import_case import OPEN, Case, sizes
 
 # The generation settings of facebook/bart-large-cnn, at the size of these networks.
 BART = {

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras import ops
 
 from precis.model.cache import grow, reorder_beams
-from tests.small_network import PAD, VOCABULARY
+from support.small_network import PAD, VOCABULARY
 
 # Three documents, all of different length.
 SOURCE = np.array(

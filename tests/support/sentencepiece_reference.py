@@ -3,7 +3,7 @@
 `test_sentencepiece_parity.py` runs this program in a process of its own, because
 PyTorch and TensorFlow cannot be loaded into one process everywhere:
 
-    python tests/sentencepiece_reference.py FOLDER
+    cd tests && python -m support.sentencepiece_reference FOLDER
 
 It trains a model for each of `MODELS` on FOLDER/training.json and encodes
 FOLDER/texts.json. It writes these files:

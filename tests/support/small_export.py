@@ -12,7 +12,7 @@ from precis.model.text.article import Article
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
-from tests.plain_network import scramble
+from support.plain_network import scramble
 
 ARTICLES = [generator.document(100 + index).article for index in range(12)]
 ARTICLES += [

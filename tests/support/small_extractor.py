@@ -6,8 +6,6 @@ No weight is zero or one, so that every weight changes the output.
 from pathlib import Path
 
 import numpy as np
-from plain_network import scramble
-from small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.extractive.features import FEATURE_COUNT
@@ -16,6 +14,8 @@ from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
 from precis.model.tokenization.checkpoint_files import read_tokenizer
+from support.plain_network import scramble
+from support.small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
 
 WIDTH, TOKENS = 8, 24
 

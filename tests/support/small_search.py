@@ -10,7 +10,7 @@ from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from tests import plain_network
+from support import plain_network
 
 TOKENIZER = Tokenizer(
     [*RESERVED_TOKENS, "▁", "▁␤", *(f"▁{letter}" for letter in "abcdefghij")]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tests.plain_layers import Weights, dense, sigmoid, softmax
+from support.plain_layers import Weights, dense, sigmoid, softmax
 
 
 def mixture(

@@ -1,0 +1,1 @@
+"""What several tests share: reference networks, small models, runs of commands."""
