@@ -22,8 +22,8 @@ $(INSTALLED): requirements.lock setup.py
 run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (6 to 10 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 900 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 200 --validation_steps 300 --checkpoint_steps 300
-	$(BIN)/precis train --task extractive --records $(RUN)/records --output $(RUN)/extractor --epochs 3
-	$(BIN)/precis train --task keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
+	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 3
+	$(BIN)/precis train-keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
 	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --output $(RUN)/summaries
 	$(BIN)/precis evaluate --input $(RUN)/summaries --show 3
 
@@ -42,7 +42,7 @@ check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	mkdir -p build/layout/precis
-	ln -sfn $(CURDIR)/precis/*.py $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
+	ln -sfn $(CURDIR)/precis/*.py* $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py
 

@@ -81,12 +81,16 @@ setup(
             for package in find_packages(folder)
         ),
     ],
-    package_data={"precis.pipelines.corpus.sample": ["*.jsonl"]},
+    package_data={
+        "precis": ["py.typed", "*.pyi"],
+        "precis.pipelines.corpus.sample": ["*.jsonl"],
+    },
     install_requires=[
         "fsspec>=2026.9",
         "google-crc32c>=1.9",
         "numpy>=2.4",
         "orjson>=3.12",
+        "pyyaml>=6",
         "scipy>=1.16",
         "sentencex>=1.0.32",
         "threadpoolctl>=3.6",

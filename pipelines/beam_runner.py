@@ -5,7 +5,6 @@ raises comes back as an error of precis.
 """
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -17,6 +16,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
+from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines.progress import show_progress
 
@@ -73,17 +73,14 @@ def _check_runner(runner: str) -> None:
     names = {name.lower(): name for name in StandardOptions.KNOWN_RUNNER_NAMES}
     if "." in runner or runner.lower() in names or f"{runner.lower()}runner" in names:
         return
-    way_out = f"known: {', '.join(names.values())}"
-    for close in difflib.get_close_matches(runner.lower(), names, n=1):
-        way_out = f"did you mean {names[close]}?"
+    known = names.values()
+    way_out = suggestion(runner, known) or f"known: {', '.join(known)}"
     raise UsageError(f"--runner {runner} is unknown; {way_out}")
 
 
 def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
     name = argument.split("=", 1)[0]
-    way_out = "see --help for the flags of this command"
-    for close in difflib.get_close_matches(name, flags, n=1):
-        way_out = f"did you mean {close}?"
+    way_out = suggestion(name, flags) or "see --help all for the flags of this command"
     raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
 
 

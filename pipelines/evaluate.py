@@ -28,6 +28,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import (
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from precis.pipelines.evaluation_figures import ORACLE
 from precis.pipelines.evaluation_table import (
     as_markdown,
     as_text,
@@ -113,6 +114,27 @@ def _print(
     folder = output_folder(options)
     written = ", ".join(files.join(folder, name) for name in RESULT_FILES)
     print(f"\nwrote {written} and {files.join(folder, SCORES_FOLDER)}")
+
+
+def headline(result: Mapping[str, Any]) -> str:
+    """The best system and the baseline in one line.
+
+    Args:
+      result: the content of rouge.json.
+    """
+    means = {row["system"]: row["rouge1"]["mean"] for row in result["systems"]}
+    methods = {row["system"]: row["method"] for row in result["systems"]}
+    # The oracle reads the reference.
+    candidates = [name for name in means if methods[name] not in (ORACLE, REFERENCE)]
+    best = max(candidates or means, key=lambda name: means[name])
+    line = (
+        f"{result['rows_scored']:,} documents with a reference: the best system is "
+        f"{best}, ROUGE-1 {100 * means[best]:.1f}"
+    )
+    baseline = result["baseline"]
+    if baseline and baseline != best:
+        line += f" ({baseline}: {100 * means[baseline]:.1f})"
+    return line
 
 
 def build(

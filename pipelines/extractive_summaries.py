@@ -44,7 +44,7 @@ def check_methods(options: SummarizeOptions) -> None:
     if NEURAL in options.methods and not options.extractive_bundle:
         raise UsageError(
             "--extractive neural needs --extractive_bundle, the --output of "
-            "`precis train --task extractive`; name it too"
+            "`precis train-extractor`; name it too"
         )
     if options.extractive_bundle and NEURAL not in options.methods:
         raise UsageError(

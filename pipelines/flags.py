@@ -1,68 +1,42 @@
-"""Flags: frozen dataclasses, turned into command-line flags and keyword arguments.
+"""Flags: values by name become frozen dataclasses, from the command line, a file or the
+keywords of a function.
 
 A job names the dataclasses it takes, one for each concern. Field names are unique
 across them, so `precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the
 same field. Defaults stand in the dataclasses only.
 """
 
-import argparse
 import dataclasses
-import difflib
 import os
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from precis.model.config import FlagInfo, suggestion
 from precis.model.errors import UsageError
 
-
-def add_flags(parser: argparse.ArgumentParser, concerns: Sequence[type]) -> None:
-    """Adds a flag for every field of the given dataclasses.
-
-    Of a field that two of them have, as alternatives may, the first is added.
-    """
-    names: set[str] = set()
-    for concern in concerns:
-        title = (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
-        group = parser.add_argument_group(title)
-        hints = typing.get_type_hints(concern)
-        for field in dataclasses.fields(concern):
-            if field.name not in names:
-                _add_flag(group, field, hints[field.name])
-                names.add(field.name)
+# Where a result lies is no part of how it was made.
+_NOT_RECORDED = ("output",)
 
 
-def _add_flag(group: Any, field: dataclasses.Field, hint: Any) -> None:
-    is_required = field.default is dataclasses.MISSING
-    text = field.metadata.get("help", "")
-    if not is_required and field.default not in ("", None):
-        text += f" (default: {field.default})"
-    text = text.replace("%", "%%")
-    kind = _value_type(hint)
-    if "argument" in field.metadata:
-        metavar = field.metadata["argument"]
-        group.add_argument(field.name, type=kind, metavar=metavar, help=text)
-        return
-    settings: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
-    if kind is bool:
-        settings["action"] = argparse.BooleanOptionalAction
-    else:
-        settings["type"] = kind
-        settings["required"] = is_required
-        if "choices" in field.metadata:
-            settings["choices"] = field.metadata["choices"]
-        else:
-            settings["metavar"] = kind.__name__.upper()
-    group.add_argument(f"--{field.name}", **settings)
+def flag_info(field: dataclasses.Field) -> FlagInfo:
+    """What the command line says of a field."""
+    info: FlagInfo = field.metadata["flag"]
+    return info
 
 
-def _value_type(hint: Any) -> type:
+def value_type(hint: Any) -> type:
     """The type a flag is parsed with: `int | None` is parsed as an int."""
     if not isinstance(hint, types.UnionType):
         return hint
     kinds = typing.get_args(hint)
     return next(kind for kind in kinds if kind is not types.NoneType)
+
+
+def option_names(concerns: Iterable[type]) -> list[str]:
+    """The names of all flags of the given dataclasses."""
+    return [field.name for concern in concerns for field in dataclasses.fields(concern)]
 
 
 def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
@@ -78,9 +52,9 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
     }
     for name in values:
         if name not in concern_of:
-            close = difflib.get_close_matches(name, concern_of, n=1)
-            suggestion = f"; did you mean {close[0]!r}?" if close else ""
-            raise UsageError(f"unknown option {name!r}{suggestion}")
+            question = suggestion(name, concern_of)
+            way_out = f"; {question}" if question else ""
+            raise UsageError(f"unknown option {name!r}{way_out}")
     return [
         _build(
             concern,
@@ -100,26 +74,33 @@ def _build(concern: type, values: dict[str, Any]) -> Any:
     Raises:
       UsageError: a field without a default has no value, or a value is refused.
     """
-    for field in dataclasses.fields(concern):
-        if field.default is dataclasses.MISSING and field.name not in values:
-            raise UsageError(f"--{field.name} is needed: {field.metadata['help']}")
     hints = typing.get_type_hints(concern)
-    return concern(
-        **{name: _checked(name, value, hints[name]) for name, value in values.items()}
-    )
+    arguments = {}
+    for field in dataclasses.fields(concern):
+        info = flag_info(field)
+        if field.name in values:
+            hint = hints[field.name]
+            arguments[field.name] = _checked(field.name, values[field.name], hint, info)
+        elif field.default is dataclasses.MISSING:
+            name = info.metavar if info.is_positional else f"--{field.name}"
+            raise UsageError(f"{name} is needed: {info.help}")
+    return concern(**arguments)
 
 
-def _checked(name: str, value: Any, hint: Any) -> Any:
+def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     """The value as the command line would give it.
 
-    A `pathlib` path becomes a string, and an integer may stand for a float.
+    A `pathlib` path becomes a string, a list becomes a text with commas where the flag
+    takes one, and an integer may stand for a float.
 
     Raises:
       UsageError: a value of another type.
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    kind = _value_type(hint)
+    if info.takes_list and isinstance(value, list | tuple):
+        value = ",".join(str(part) for part in value)
+    kind = value_type(hint)
     if value is None and isinstance(hint, types.UnionType):
         return value
     is_bool = isinstance(value, bool)
@@ -129,6 +110,18 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
     return value
 
 
-def option_names(concerns: Sequence[type]) -> list[str]:
-    """The names of all flags of the given dataclasses."""
-    return [field.name for concern in concerns for field in dataclasses.fields(concern)]
+def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
+    """Every flag with its value, defaults included, as a manifest keeps them.
+
+    `precis COMMAND --config MANIFEST` reads them back. Where the result lies is not
+    among them.
+
+    Args:
+      settings: the dataclasses of a job, as `read_flags` returns them.
+    """
+    return {
+        name: value
+        for concern in settings
+        for name, value in dataclasses.asdict(concern).items()
+        if name not in _NOT_RECORDED
+    }

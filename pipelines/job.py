@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
+from precis.model.config import describe_differences
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.task import Task
 
@@ -22,6 +23,17 @@ TASKS_FOLDER = "_tasks"
 DEAD_LETTERS_FOLDER = "dead_letters"
 JOB_FILE = "job.json"
 SUCCESS_FILE = "_SUCCESS"
+# The file that describes a finished result, by its kind.
+_DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
+# What the settings whose values are checksums stand for.
+_LABELS = {
+    "tasks_sha256": "the files of the corpus",
+    "model_id": "the weights of --bundle",
+    "extractive_model_id": "the weights of --extractive_bundle",
+    "keyphrase_model_id": "the weights of --keyphrase_bundle",
+    "tokenizer": "the pieces of --tokenizer",
+    "source_tokenizer": "the pieces of --source_tokenizer",
+}
 
 
 class Job(NamedTuple):
@@ -51,7 +63,8 @@ def open_job(
     Args:
       output: the folder.
       kind: `records` or `summaries`.
-      inputs: everything the result depends on, as JSON.
+      inputs: the settings that the result depends on, by name, as JSON. The
+          `provenance` of a finished result holds the same settings.
       tasks: how many tasks the job has.
 
     Returns:
@@ -63,12 +76,12 @@ def open_job(
     inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     if files.exists(files.join(output, SUCCESS_FILE)):
-        _check_finished(output, fingerprint)
+        _check_finished(output, kind, fingerprint, inputs)
         files.remove(files.join(output, TASKS_FOLDER))
         return None
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(job_path):
-        created_at = _resume(output, fingerprint, files.read_json(job_path))
+        created_at = _resume(output, fingerprint, inputs, files.read_json(job_path))
     else:
         _check_empty(output)
         created_at = current_time()
@@ -82,23 +95,61 @@ def open_job(
     return Job(output, fingerprint, fingerprint[:16], created_at, tasks)
 
 
-def _check_finished(output: str, fingerprint: str) -> None:
+def job_provenance(
+    command: str, flags: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How a result was made, for its description.
+
+    `precis COMMAND --config` reads the flags from there, and `open_job` what a refused
+    job has different.
+
+    Args:
+      command: such as `summarize`.
+      flags: every flag with its value.
+      inputs: as in `open_job`; those that are no flags are kept beside them.
+    """
+    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
+    others = {
+        name: value
+        for name, value in inputs.items()
+        if name not in flags or flags[name] != value
+    }
+    return {"command": command, "flags": dict(flags), "inputs": others}
+
+
+def _check_finished(
+    output: str, kind: str, fingerprint: str, inputs: Mapping[str, Any]
+) -> None:
     """Refuses a folder with the finished result of another job."""
     finished = files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip()
-    if finished != fingerprint:
-        raise UsageError(
-            f"{output} holds the finished result of another job; "
-            "name another --output, or remove that folder"
-        )
+    if finished == fingerprint:
+        return
+    differences = "it is of another kind"
+    path = files.join(output, _DESCRIPTION_FILES[kind])
+    if files.exists(path):
+        provenance = files.read_json(path).get("provenance", {})
+        earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
+        differences = describe_differences(earlier, inputs, labels=_LABELS)
+    raise UsageError(
+        f"{output} holds the finished result of another job: {differences}; "
+        "name another --output, or remove that folder"
+    )
 
 
 def _resume(
-    output: str, fingerprint: str, description: Mapping[str, Any]
+    output: str,
+    fingerprint: str,
+    inputs: Mapping[str, Any],
+    description: Mapping[str, Any],
 ) -> datetime.datetime:
     """Clears up after an interrupted run of the same job; returns when it began."""
     if description["fingerprint"] != fingerprint:
+        differences = describe_differences(
+            description["inputs"], inputs, labels=_LABELS
+        )
         raise UsageError(
-            f"{output} holds an unfinished job with other settings or another corpus; "
+            f"{output} holds an unfinished job with other settings: "
+            f"{differences or 'it is of another kind'}; "
             "finish that one, name another --output, or remove that folder"
         )
     files.remove_leftovers(output)
@@ -151,13 +202,9 @@ def current_time() -> datetime.datetime:
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
 
 
-def describe_tasks(tasks: Sequence[Task]) -> list[Any]:
-    """A list of tasks as JSON, for the inputs of a job."""
-    described = []
-    for task in tasks:
-        lists = {"paths": list(task.paths), "fields": list(task.fields)}
-        described.append([*{**task._asdict(), **lists}.values()])
-    return described
+def hash_tasks(tasks: Sequence[Task]) -> str:
+    """A sha256 of what each task reads, for the inputs of a job."""
+    return files.sha256_json(tasks)
 
 
 def part_name(index: int, count: int) -> str:

@@ -44,12 +44,13 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
 from precis.pipelines.encoding_pass import EncodeWorker, LengthCounts
-from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import (
     DEAD_LETTERS_FOLDER,
     Job,
-    describe_tasks,
     finish_job,
+    hash_tasks,
+    job_provenance,
     open_job,
 )
 from precis.pipelines.options.failures import FailureOptions
@@ -80,11 +81,13 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       DataError: too many records failed, there is nothing to train on, or a tokenizer
           is damaged.
     """
-    corpus, options, failures = read_flags(PREPARE, flags)
+    concerns = read_flags(PREPARE, flags)
+    corpus, options, failures = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     tasks = list_tasks(corpus)
     options, fingerprints = _find_tokenizers(options)
-    inputs = _inputs(corpus, options, tasks, fingerprints)
+    recorded = recorded_flags(concerns)
+    inputs = _inputs(recorded, tasks, fingerprints)
     job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
     if job is not None:
         import_tensorflow()
@@ -94,7 +97,15 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
             build_scan(pipeline, tasks, corpus=corpus, options=options, job=job)
             run_pipeline(pipeline, label="scan", size=size)
         pipeline = beam.Pipeline(options=beam_options)
-        build_encode(pipeline, tasks, corpus=corpus, options=options, job=job)
+        provenance = job_provenance("prepare", recorded, inputs)
+        build_encode(
+            pipeline,
+            tasks,
+            corpus=corpus,
+            options=options,
+            job=job,
+            provenance=provenance,
+        )
         run_pipeline(pipeline, label="encode", size=size)
         _check(job, failures)
         finish_job(job)
@@ -141,19 +152,16 @@ def _tokenizer_folder(name: str, path: str) -> str:
 
 
 def _inputs(
-    corpus: CorpusOptions,
-    options: PrepareOptions,
-    tasks: Sequence[Task],
-    fingerprints: Mapping[str, str],
+    flags: Mapping[str, Any], tasks: Sequence[Task], fingerprints: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Everything that the records depend on."""
-    settings = {**dataclasses.asdict(options), **fingerprints}
-    del settings["output"]
+    """Everything that the records depend on: the flags, with the fingerprints of
+    tokenizers in place of their folders.
+    """
     return {
-        "format": FORMAT_VERSION,
-        "corpus": dataclasses.asdict(corpus),
-        "tasks": describe_tasks(tasks),
-        "options": settings,
+        **{name: flags[name] for name in flags if name != "max_failed_share"},
+        **fingerprints,
+        "format_version": FORMAT_VERSION,
+        "tasks_sha256": hash_tasks(tasks),
     }
 
 
@@ -164,6 +172,7 @@ def build_encode(
     corpus: CorpusOptions,
     options: PrepareOptions,
     job: Job,
+    provenance: Mapping[str, Any],
 ) -> None:
     """Adds the second pass: shards, receipts and dataset.json."""
     worker = EncodeWorker(corpus, options, job)
@@ -172,7 +181,8 @@ def build_encode(
         | "EncodeTasks"
         >> RunTasks(tasks, worker, job=job, figures_from_json=LengthCounts.from_json)
         | "GatherReports" >> beam.combiners.ToList()
-        | "PublishDataset" >> beam.Map(publish_dataset, options, corpus, job)
+        | "PublishDataset"
+        >> beam.Map(publish_dataset, options, corpus, job, provenance)
     )
 
 
@@ -181,6 +191,7 @@ def publish_dataset(
     options: PrepareOptions,
     corpus: CorpusOptions,
     job: Job,
+    provenance: Mapping[str, Any],
 ) -> None:
     """Writes dataset.json from the reports of all tasks."""
     reports = sorted(reports, key=lambda report: report.task)
@@ -189,8 +200,12 @@ def publish_dataset(
     info = DatasetInfo(
         features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
         splits=_shards_by_split(reports),
-        source_lengths=_sum_lengths(counts.source_lengths for counts in figures),
-        target_lengths=_sum_lengths(counts.target_lengths for counts in figures),
+        source_lengths=_sum_lengths(
+            (counts.source_lengths for counts in figures), options.max_source_tokens
+        ),
+        target_lengths=_sum_lengths(
+            (counts.target_lengths for counts in figures), options.max_target_tokens
+        ),
         counts=sum_counts(report.counts for report in reports),
         failures=sum_counts(report.failures for report in reports),
         max_source_tokens=options.max_source_tokens,
@@ -201,6 +216,7 @@ def publish_dataset(
         tokenizer_fingerprint=scan["tokenizer_fingerprint"],
         source_tokenizer_fingerprint=scan["source_tokenizer_fingerprint"],
         fingerprint=job.fingerprint,
+        provenance=provenance,
     )
     files.write_json(files.join(options.output, DATASET_FILE), info.to_json())
 
@@ -222,11 +238,11 @@ def _shards_by_split(
     return {split: tuple(shards) for split, shards in sorted(splits.items())}
 
 
-def _sum_lengths(counts: Iterable[Mapping[int, int]]) -> Lengths:
+def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
     total: Counter[int] = Counter()
     for part in counts:
         total.update(part)
-    return summarise_lengths(total)
+    return summarise_lengths(total, limit=limit)
 
 
 def _check(job: Job, failures: FailureOptions) -> None:

@@ -4,29 +4,31 @@ abstractive summary of every document, and the text to show.
     tasks -> summaries/part-*.parquet and receipts -> manifest.json, _SUCCESS
 """
 
-import dataclasses
 import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.inference.worker_pool import refuse_within_import
+from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
-from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import (
     DEAD_LETTERS_FOLDER,
     Job,
-    describe_tasks,
     finish_job,
+    hash_tasks,
+    job_provenance,
     open_job,
 )
 from precis.pipelines.options.failures import FailureOptions
@@ -43,6 +45,14 @@ from precis.pipelines.summary_settings import (
 from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 
 MANIFEST_FILE = "manifest.json"
+# Flags that change no summary: where models lie, how fast and how tolerant a run is.
+_WITHOUT_EFFECT = (
+    "bundle",
+    "extractive_bundle",
+    "keyphrase_bundle",
+    "search_processes",
+    "max_failed_share",
+)
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -60,20 +70,16 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       DataError: too many records failed.
     """
     refuse_within_import()
-    corpus, options, selection, quality, gate, decoding, failures = read_flags(
-        SUMMARIZE, with_decoding_of_bundle(flags)
-    )
+    concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
+    corpus, options, selection, quality, gate, decoding, failures = concerns
     check_summary_options(options, decoding)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     model_ids = read_model_ids(options, decoding)
     settings = SummarySettings(options, selection, quality, gate, decoding, model_ids)
     tasks = list_tasks(corpus)
-    job = open_job(
-        options.output,
-        kind="summaries",
-        inputs=_inputs(corpus, settings, tasks),
-        tasks=len(tasks),
-    )
+    recorded = recorded_flags(concerns)
+    inputs = _inputs(recorded, settings, tasks)
+    job = open_job(options.output, kind="summaries", inputs=inputs, tasks=len(tasks))
     manifest_path = files.join(options.output, MANIFEST_FILE)
     if job is not None:
         if options.bundle or options.extractive_bundle:
@@ -81,7 +87,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             options = limit_search_processes(options, beam_options)
             settings = settings._replace(options=options)
         pipeline = beam.Pipeline(options=beam_options)
-        build(pipeline, tasks, corpus, settings, job=job)
+        provenance = job_provenance("summarize", recorded, inputs)
+        build(pipeline, tasks, corpus, settings, job=job, provenance=provenance)
         size = sum(task.size_bytes for task in tasks)
         run_pipeline(pipeline, label="summarize", size=size)
         _check(files.read_json(manifest_path), corpus, job, failures)
@@ -90,27 +97,30 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 
 
 def _inputs(
-    corpus: CorpusOptions, settings: SummarySettings, tasks: Sequence[Task]
+    flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
-    """Everything that the summaries depend on."""
+    """Everything that the summaries depend on: the flags, without those that change
+    none of them, and the models behind the paths of bundles.
+    """
     options = settings.options
-    gate = settings.fallback
+    without_effect = set(_WITHOUT_EFFECT)
+    if not options.bundle:
+        without_effect |= {"precision", *option_names([SearchConfig])}
+    if not options.keyphrase_bundle:
+        without_effect.add("keyphrases")
+    model_ids = {
+        name: model_id
+        for name, model_id in settings.model_ids.items()
+        # The settings of the search stand among the flags, in words.
+        if name != "decode_id"
+    }
     return {
-        "schema": SCHEMA_VERSION,
-        "corpus": dataclasses.asdict(corpus),
-        "tasks": describe_tasks(tasks),
-        "extractive": options.methods,
-        "selection": dataclasses.asdict(settings.selection),
-        "quality": dataclasses.asdict(settings.quality),
-        "gate": {
-            **dataclasses.asdict(gate),
-            "fallback_flags": sorted(gate.fallback_flag_names),
-        },
-        "keyphrases": options.keyphrases if options.keyphrase_bundle else None,
-        "task_prefix": options.task_prefix,
-        # A window is a row group.
-        "window_documents": options.window_documents,
-        **settings.model_ids,
+        **{name: flags[name] for name in flags if name not in without_effect},
+        "extractive": ",".join(options.methods),
+        "fallback_flags": ",".join(sorted(settings.fallback.fallback_flag_names)),
+        "schema_version": SCHEMA_VERSION,
+        "tasks_sha256": hash_tasks(tasks),
+        **model_ids,
     }
 
 
@@ -121,6 +131,7 @@ def build(
     settings: SummarySettings,
     *,
     job: Job,
+    provenance: Mapping[str, Any],
 ) -> None:
     """Adds the job: tasks -> Parquet parts and receipts -> manifest.json."""
     worker = SummarizeWorker(corpus, settings, job)
@@ -129,7 +140,8 @@ def build(
         | "SummarizeTasks"
         >> RunTasks(tasks, worker, job=job, figures_from_json=SummaryFigures.from_json)
         | "GatherReports" >> beam.combiners.ToList()
-        | "PublishManifest" >> beam.Map(publish_manifest, corpus, settings, job)
+        | "PublishManifest"
+        >> beam.Map(publish_manifest, corpus, settings, job, provenance)
     )
 
 
@@ -138,6 +150,7 @@ def publish_manifest(
     corpus: CorpusOptions,
     settings: SummarySettings,
     job: Job,
+    provenance: Mapping[str, Any],
 ) -> None:
     """Writes manifest.json from the reports of all tasks."""
     reports = sorted(reports, key=lambda report: report.task)
@@ -159,6 +172,7 @@ def publish_manifest(
         "extractive": list(options.methods),
         "counts": sum_counts(report.counts for report in reports),
         "failures": sum_counts(report.failures for report in reports),
+        "provenance": provenance,
         **_sum_figures([report.figures for report in reports], bool(options.bundle)),
         "files": [file for report in reports for file in report.files],
         "dead_letters": [file for report in reports for file in report.dead_letters],
@@ -194,3 +208,13 @@ def _check(
         max_failed_share=failures.max_failed_share,
         dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
     )
+
+
+def has_references(output: str, manifest: Mapping[str, Any]) -> bool:
+    """Whether a document of the first file of a run has a reference summary."""
+    for file in manifest["files"][:1]:
+        fs, path = files.filesystem(files.join(output, file["file"]))
+        with fs.open(path, "rb") as opened:
+            column = pq.read_table(opened, columns=["reference_summary"])
+            return bool(column.num_rows > column.column(0).null_count)
+    return False

@@ -26,6 +26,7 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.beam_runner import LOCAL_RUNNER
 from precis.pipelines.extractive_summaries import check_methods
+from precis.pipelines.flags import read_flags
 from precis.pipelines.options.summarize import SummarizeOptions, decode_id
 
 # The options that `SummarySettings` are made from.
@@ -55,6 +56,22 @@ class SummarySettings(NamedTuple):
     fallback: FallbackConfig
     decoding: SearchConfig
     model_ids: dict[str, str | None]
+
+
+def read_settings(flags: Mapping[str, Any]) -> SummarySettings:
+    """The settings that the flags of `precis summarize` give, without its output.
+
+    Raises:
+      UsageError: a flag that there is not, or a value or bundle that cannot be.
+    """
+    options, selection, quality, gate, decoding = read_flags(
+        SUMMARY_OPTIONS,
+        # The command's folder, which must have a name. Nothing is written here.
+        {**with_decoding_of_bundle(flags), "output": "."},
+    )
+    check_summary_options(options, decoding)
+    model_ids = read_model_ids(options, decoding)
+    return SummarySettings(options, selection, quality, gate, decoding, model_ids)
 
 
 def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,23 +1,21 @@
 """`precis train`: records -> bundle.
 
-This file reads the flags and chooses the trainer; the work is in `precis.model`, and no
-part of it needs Beam.
+This file turns flags into the shape of a network and its first weights; the training is
+in `precis.model.training`, and no part of it needs Beam.
 """
 
-import itertools
-import tempfile
+import dataclasses
+import sys
+from collections.abc import Mapping
 from typing import Any
 
-from precis.model import files
-from precis.model.bundle.manifest import ABSTRACTIVE, MANIFEST_FILE, read_manifest
+from precis.model.bundle.manifest import ABSTRACTIVE, refuse_other_kind
 from precis.model.errors import UsageError
 from precis.model.network.architectures import named_network
 from precis.model.network.config import NetworkConfig
-from precis.model.records.dataset import load_dataset, require_oracle
-from precis.model.records.example import read_labelled
 from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.model.training.config import TrainingConfig
 from precis.model.training.export import TrainResult
 from precis.model.training.initialization import (
     InitialWeights,
@@ -27,52 +25,39 @@ from precis.model.training.initialization import (
 )
 from precis.model.training.loop import train_network
 from precis.model.training.record_sets import RecordSets, open_records
-from precis.model.training.shards import check_shards
-from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.flags import read_flags, recorded_flags
 from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
 
 
 def train(**flags: Any) -> TrainResult:
-    """Trains on records and writes a bundle; networks go on where an interrupted run of
-    the same flags stopped.
+    """Trains a network that writes summaries and saves it as a bundle; goes on where an
+    interrupted run of the same flags stopped.
 
     Args:
-      **flags: the fields of `TrainOptions`; for `task="abstractive"` also those of
-        `NetworkOptions` and `TrainingConfig`, for "extractive" those of
-        `ExtractiveTraining`.
+      **flags: the fields of `TrainOptions`, `NetworkOptions` and `TrainingConfig`.
 
     Raises:
-      UsageError: flags that cannot be, a folder without records, or records that lack
-          something the task needs.
+      UsageError: flags that cannot be, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
     flags = {**RECIPES.get(flags.get("recipe", ""), {}), **flags}
-    task = flags.get("task", "abstractive")
-    if task not in TRAIN:
-        raise UsageError(f"--task is one of {', '.join(TRAIN)}, not {task!r}")
-    _refuse_flags_of_other_tasks(task, flags)
-    options, *settings = read_flags(TRAIN[task], flags)
-    if flags.get("init_from"):
-        _refuse_shape_flags(flags)
-    _check_output(options)
-    if task == "extractive":
-        return _train_extractor(options, *settings)
-    if task == "keyphrases":
-        return _train_keyphrases(options)
-    return _train_network(options, *settings)
+    concerns = read_flags(TRAIN, flags)
+    options, settings, training = concerns
+    if settings.init_from:
+        _refuse_shape_flags(settings)
+    refuse_other_kind(options.output, ABSTRACTIVE)
+    _warn_of_warmup(training)
+    return _train_network(
+        options,
+        settings,
+        training,
+        request={"command": "train", "flags": recorded_flags(concerns)},
+    )
 
 
-def _refuse_flags_of_other_tasks(task: str, flags: dict[str, Any]) -> None:
-    every_flag = set(itertools.chain.from_iterable(map(option_names, TRAIN.values())))
-    other_flags = every_flag - set(option_names(TRAIN[task]))
-    for name in flags:
-        if name in other_flags:
-            raise UsageError(f"--{name} means nothing to --task {task}; leave it out")
-
-
-def _refuse_shape_flags(flags: dict[str, Any]) -> None:
+def _refuse_shape_flags(settings: NetworkOptions) -> None:
     """Refuses flags of the network's shape, which a bundle brings with --init_from."""
     allowed = {
         "init_from",
@@ -83,29 +68,33 @@ def _refuse_shape_flags(flags: dict[str, Any]) -> None:
         "max_source_tokens",
         "max_target_tokens",
     }
-    refused = set(option_names((NetworkOptions,))) - allowed
-    for name in flags:
-        if name in refused:
+    for field in dataclasses.fields(settings):
+        is_given = getattr(settings, field.name) != field.default
+        if is_given and field.name not in allowed:
             raise UsageError(
-                f"--{name} is the bundle's own with --init_from; leave it out"
+                f"--{field.name} is the bundle's own with --init_from; leave it out"
             )
 
 
-def _check_output(options: TrainOptions) -> None:
-    """Refuses an output that holds a bundle of another kind, whose files would be mixed
-    with the new ones.
-    """
-    if files.exists(files.join(options.output, MANIFEST_FILE)):
-        kind = read_manifest(options.output).get("kind", ABSTRACTIVE)
-        if kind != options.task:
-            raise UsageError(
-                f"{options.output} holds a bundle of the kind {kind}; "
-                "name another --output, or remove that folder"
-            )
+def _warn_of_warmup(training: TrainingConfig) -> None:
+    """Says when the training ends before the learning rate has reached its peak."""
+    if training.epochs or training.steps >= training.warmup_steps:
+        return
+    share = training.steps / training.warmup_steps
+    print(
+        f"precis train: warning: --steps {training.steps} end within the warm-up of "
+        f"--warmup_steps {training.warmup_steps}, at {share:.0%} of the learning rate; "
+        f"set --warmup_steps {max(1, training.steps // 5)} or train longer",
+        file=sys.stderr,
+    )
 
 
 def _train_network(
-    options: TrainOptions, settings: NetworkOptions, training: TrainingConfig
+    options: TrainOptions,
+    settings: NetworkOptions,
+    training: TrainingConfig,
+    *,
+    request: Mapping[str, Any],
 ) -> TrainResult:
     records = open_records(options.folders, settings.weights)
     limits = _token_limits(records, settings)
@@ -119,7 +108,12 @@ def _train_network(
     if settings.word_vectors:
         initial = with_word_vectors(initial, settings.word_vectors)
     return train_network(
-        records, options.output, network=network, training=training, initial=initial
+        records,
+        options.output,
+        network=network,
+        training=training,
+        initial=initial,
+        request=request,
     )
 
 
@@ -242,29 +236,3 @@ def _shape_flags(settings: NetworkOptions) -> dict[str, Any]:
     if not settings.input_feeding:
         given["input_feeding"] = False
     return given
-
-
-def _train_extractor(
-    options: TrainOptions, training: ExtractiveTraining
-) -> TrainResult:
-    from precis.model.training.extractor import train_extractor
-
-    return train_extractor(options.records, options.output, training=training)
-
-
-def _train_keyphrases(options: TrainOptions) -> TrainResult:
-    from precis.model.keyphrases.training import train_keyphrases
-
-    info = load_dataset(options.records)
-    require_oracle(info, options.records)
-    with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
-        shards = check_shards(options.records, info, "train", staging=staging)
-        articles = (
-            (record.sentences, record.highlights)
-            for path in shards
-            for record in read_labelled(path)
-        )
-        model = train_keyphrases(
-            articles, provenance={"records_fingerprint": info.fingerprint}
-        )
-    return TrainResult(options.output, model.save(options.output), 0, {})

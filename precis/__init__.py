@@ -1,46 +1,51 @@
 """The jobs as functions, with the command line's names and flags as keyword arguments.
 
-import precis
+    import precis
 
-precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
-precis.train(records="records", output="bundle", network="small")
-precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries",
-beam_width=4) precis.evaluate(input="summaries")
-precis.attention(bundle="bundle", text="article.txt", output="attention.png")
-precis.export(bundle="bundle", output="saved_model")
+    precis.prepare(corpus="jsonl:news/*.jsonl", output="records")
+    precis.train(records="records", output="bundle", network="small")
+    precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries")
+    precis.evaluate(input="summaries")
+
+    row = precis.summarize_text("Rain fell on Monday. ...", bundle="bundle")
 
 `precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis
-import`, whose name Python keeps for itself.
+import`, whose name Python keeps for itself. A value that the command line writes with
+commas may be a list.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from precis.pipelines.attention import attention
-    from precis.pipelines.evaluate import evaluate
-    from precis.pipelines.export import export
-    from precis.pipelines.import_checkpoint import import_checkpoint
-    from precis.pipelines.prepare import prepare
-    from precis.pipelines.summarize import summarize
-    from precis.pipelines.train import train
-
-__all__ = [
+_FUNCTIONS = (
     "attention",
     "evaluate",
     "export",
     "import_checkpoint",
     "prepare",
     "summarize",
+    "summarize_text",
     "train",
-]
+    "train_extractor",
+    "train_keyphrases",
+)
+__all__ = ["__version__", *_FUNCTIONS]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a job when it is first asked for: TensorFlow and Beam take seconds, and a
     training host has no Beam.
     """
-    if name not in __all__:
-        raise AttributeError(f"module 'precis' has no attribute {name!r}")
-    import importlib
+    if name == "__version__":
+        import importlib.metadata
 
-    return getattr(importlib.import_module(f"precis.pipelines.{name}"), name)
+        return importlib.metadata.version("precis")
+    if name not in _FUNCTIONS:
+        raise AttributeError(f"module 'precis' has no attribute {name!r}")
+    from precis.pipelines.signatures import job_function
+
+    return job_function(name)
+
+
+def __dir__() -> list[str]:
+    """What the package offers, for completion; nothing is imported for it."""
+    return sorted(__all__)

@@ -1,5 +1,6 @@
 """Tests of the command line: exit codes, and what it says in one line."""
 
+import json
 import re
 
 import pytest
@@ -14,7 +15,7 @@ from support.command_line import (
 
 from precis.pipelines.cli import COMMANDS
 
-BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
+BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.text.uses_beam]
 
 
 @pytest.fixture(autouse=True)
@@ -25,44 +26,34 @@ def workplace(tmp_path, monkeypatch):
 
 
 def test_help_and_version_exit_with_0(capsys):
-    for argv in (["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)):
+    for argv in ([], ["--help"], ["--version"]):
         assert exit_code(*argv) == 0
     lines = capsys.readouterr().out
     assert all(
-        f"{name} " in lines and command.help in lines
+        f"  {name} " in lines and command.text.summary in lines
         for name, command in COMMANDS.items()
     )
-    assert (
-        lines.count("Flags that are not listed here go to Beam")
-        == len(BEAM_COMMANDS)
-        == 3
-    )
+    for name in COMMANDS:
+        assert exit_code(name, "--help") == exit_code(name, "--help", "all") == 0
+    assert capsys.readouterr().out.count("go to Beam") == 2 * len(BEAM_COMMANDS) == 6
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (
-            [],
-            "precis: the following arguments are required: COMMAND; see `precis "
-            "--help`",
-        ),
-        (
-            ["summarise"],
-            "precis: argument COMMAND: invalid choice: 'summarise' (choose from ",
-        ),
+        (["summarise"], "precis: there is no command 'summarise'; did you mean"),
+        (["xyz"], "precis: there is no command 'xyz'; `precis --help` shows them"),
         (
             ["prepare"],
-            "precis prepare: the following arguments are required: --corpus, "
-            "--output; see `precis prepare --help`",
+            "precis prepare: --corpus is needed: the corpus: jsonl:GLOB, ",
         ),
         (
             ["train", "--output", "out"],
-            "precis train: the following arguments are required: --records; see",
+            "precis train: --records is needed: folder that `precis prepare` wrote",
         ),
         (
             ["import", "--output", "out"],
-            "precis import: the following arguments are required: DIR; see",
+            "precis import: DIR is needed: folder of a BART, PEGASUS, T5 or ",
         ),
         (
             ["import", *NEEDED["import"]],
@@ -76,7 +67,7 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["export", "--output", "out"],
-            "precis export: the following arguments are required: BUNDLE; see",
+            "precis export: DIR is needed: network, the --output of `precis train`",
         ),
         (
             ["export", *NEEDED["export"]],
@@ -85,7 +76,7 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["evaluate"],
-            "precis evaluate: the following arguments are required: --input; see",
+            "precis evaluate: --input is needed: run folder written by ",
         ),
         (
             ["prepare", *NEEDED["prepare"], "--task_bytes", "many"],
@@ -93,19 +84,37 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["train", *NEEDED["train"], "--network", "huge"],
-            "precis train: argument --network: invalid choice: 'huge' (choose from ",
+            "precis train: --network is one of tiny, four_layers, small, six_layers, "
+            "base, not 'huge'",
         ),
         (
             ["train", *NEEDED["train"], "--stepps", "3"],
-            "precis train: there is no flag --stepps 3; see `precis train --help`",
+            "precis train: there is no flag --stepps; did you mean --steps?",
         ),
         (
             ["train", *NEEDED["train"], "--step", "3"],
-            "precis train: there is no flag --step 3; see `precis train --help`",
+            "precis train: there is no flag --step; did you mean --steps?",
         ),
         (
             ["train", *NEEDED["train"], "--runner", "FnApiRunner"],
-            "precis train: there is no flag --runner FnApiRunner; see",
+            "precis train: there is no flag --runner; `precis train --help all` shows",
+        ),
+        (
+            ["train", *NEEDED["train"], "--task", "extractive"],
+            "precis train: the flag --task is gone: `precis train-extractor` does "
+            "what --task extractive did, without that flag",
+        ),
+        (
+            ["train", "--task=keyphrases"],
+            "precis train: the flag --task is gone: `precis train-keyphrases` does",
+        ),
+        (
+            ["train-extractor", *NEEDED["train"], "--steps", "3"],
+            "precis train-extractor: there is no flag --steps; ",
+        ),
+        (
+            ["summarize", "--config", "none.yaml"],
+            "precis summarize: --config none.yaml: there is no such file; name one",
         ),
         (
             ["train", *NEEDED["train"]],
@@ -222,6 +231,36 @@ def test_a_finished_command_exits_with_0_and_names_its_output(workplace, capsys)
     assert lines[0] == f"documents: {counts}"
     assert lines[1] == "summaries: lead 20"
     assert re.fullmatch("run [0-9a-f]{16}", lines[2]) and lines[3] == "wrote out"
+    assert lines[4] == "next: precis evaluate --input out --show 3"
+
+
+def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
+    workplace, capsys
+):
+    (workplace / "run.yaml").write_text(
+        "corpus: sample:20\nextractive: [lead, luhn]\nsentences: 2\n"
+    )
+    given = {"config": "run.yaml", "sentences": 1}
+    assert precis("summarize", output="first", **given) == 0
+    manifest = "first/manifest.json"
+    assert precis("summarize", config=manifest, output="again") == 0
+    rows = [contents(workplace / name / "summaries") for name in ("first", "again")]
+    manifests = [
+        json.loads((workplace / name / "manifest.json").read_bytes())
+        for name in ("first", "again")
+    ]
+    assert list(rows[0]) == list(rows[1])
+    assert manifests[0]["run_id"] == manifests[1]["run_id"]
+    assert manifests[0]["provenance"] == manifests[1]["provenance"]
+    flags = manifests[0]["provenance"]["flags"]
+    assert (flags["sentences"], flags["extractive"]) == (1, "lead,luhn")
+    assert flags["beam_width"] == 4 and "output" not in flags
+    capsys.readouterr()
+    assert precis("summarize", config=manifest, output="again", sentences=3) == 2
+    assert capsys.readouterr().err == (
+        "precis summarize: again holds the finished result of another job: sentences "
+        "is 1 there and 3 here; name another --output, or remove that folder\n"
+    )
 
 
 def test_data_that_fail_the_job_exit_with_1(workplace, capsys):

@@ -10,7 +10,7 @@ import pytest
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.task import Fields, Task
-from precis.pipelines.job import describe_tasks, finish_job, open_job
+from precis.pipelines.job import finish_job, hash_tasks, open_job
 
 
 def begin(folder, *, kind="records", count=2, **inputs):
@@ -103,14 +103,14 @@ def test_the_folder_of_another_job_is_refused(tmp_path, other):
     job = begin(tmp_path)
     with pytest.raises(
         UsageError,
-        match=f"^{tmp_path} holds an unfinished job with other settings or another "
-        "corpus; finish that one, ",
+        match=f"^{tmp_path} holds an unfinished job with other settings: .*; "
+        "finish that one, ",
     ):
         begin(tmp_path, **other)
     finish_job(job)
     with pytest.raises(
         UsageError,
-        match=f"^{tmp_path} holds the finished result of another job; "
+        match=f"^{tmp_path} holds the finished result of another job: .*; "
         "name another --output, or remove",
     ):
         begin(tmp_path, **other)
@@ -151,18 +151,17 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
         "7:9",
         28,
     )
-    (described,) = json.loads(json.dumps(describe_tasks([task])))
-    assert described == [
-        1,
-        "jsonl",
-        ["a", "b"],
-        2,
-        30,
-        "test",
-        ["text", "summary", "key", "part"],
-        "7:9",
-        28,
-    ]
+    changes = {
+        "paths": ("a",),
+        "start": 3,
+        "stop": 31,
+        "split": "train",
+        "fields": Fields(),
+        "version": "7:10",
+        "size_bytes": 29,
+    }
+    changed = [task, *(task._replace(**{name: changes[name]}) for name in changes)]
+    assert len({hash_tasks([each]) for each in changed}) == len(changes) + 1
 
 
 def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """Tests of the options of the jobs: their flags, their limits, their refusals."""
 
-import argparse
 import dataclasses
+import typing
 
 import pytest
 
@@ -11,35 +11,57 @@ from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
-from precis.pipelines.cli import COMMANDS
+from precis.pipelines.command_parser import command_parser
+from precis.pipelines.commands import COMMANDS
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.flags import add_flags, read_flags
+from precis.pipelines.flags import flag_info, read_flags, value_type
 from precis.pipelines.options.evaluate import EvaluateOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
+from precis.pipelines.options.train import (
+    LabelledRecordsOptions,
+    NetworkOptions,
+    TrainOptions,
+)
 
-# What `precis train` takes depends on its task.
-JOBS = {
-    name: command.concerns for name, command in COMMANDS.items() if name != "train"
-} | {f"train {task}": TRAIN[task] for task in TRAIN}
+JOBS = {name: command.concerns for name, command in COMMANDS.items()}
+MOST_COMMON_FLAGS = 17
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_every_field_of_a_job_is_a_flag_of_one_name(name):
-    concerns = JOBS[name]
-    names = [
-        field.name for concern in concerns for field in dataclasses.fields(concern)
-    ]
-    assert len(names) == len(set(names)) and not {"verbose", "command", "help"} & set(
-        names
-    )
-    parser = argparse.ArgumentParser()
-    add_flags(parser, concerns)
-    assert set(names) == {action.dest for action in parser._actions} - {"help"}
-    for concern in concerns:
-        assert all(field.metadata.get("help") for field in dataclasses.fields(concern))
+    fields = [field for kind in JOBS[name] for field in dataclasses.fields(kind)]
+    names = [field.name for field in fields]
+    assert len(names) == len(set(names))
+    parser = command_parser(name, JOBS[name], COMMANDS[name].text)
+    general = {"config", "verbose", "help"}
+    destinations = {action.dest for action in parser._actions} - {"==SUPPRESS=="}
+    assert destinations - general == set(names) and not general & set(names)
+    assert all(flag_info(field).help for field in fields)
+    assert sum(flag_info(field).is_common for field in fields) <= MOST_COMMON_FLAGS
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_value_of_a_flag_says_what_it_is(name):
+    for concern in JOBS[name]:
+        hints = typing.get_type_hints(concern)
+        for field in dataclasses.fields(concern):
+            info = flag_info(field)
+            has_name = info.metavar or info.choices or value_type(hints[field.name])
+            assert has_name in (bool, int) or isinstance(has_name, str | tuple)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("name", JOBS)
+def test_the_help_fits_the_terminal(name, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    command = COMMANDS[name]
+    for shows_all in (False, True):
+        parser = command_parser(
+            name, command.concerns, command.text, shows_all=shows_all
+        )
+        assert max(map(len, parser.format_help().splitlines())) <= columns
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -195,15 +217,12 @@ def test_extractive_methods_are_read_from_one_string():
 
 
 def test_the_commands_take_the_options_of_their_jobs():
-    assert COMMANDS["train"].concerns == (
-        TrainOptions,
-        NetworkOptions,
-        TrainingConfig,
+    assert COMMANDS["train"].concerns == (TrainOptions, NetworkOptions, TrainingConfig)
+    assert COMMANDS["train-extractor"].concerns == (
+        LabelledRecordsOptions,
         ExtractiveTraining,
     )
-    assert set(TRAIN) == {"abstractive", "extractive", "keyphrases"} and all(
-        concerns[0] is TrainOptions for concerns in TRAIN.values()
-    )
+    assert COMMANDS["train-keyphrases"].concerns == (LabelledRecordsOptions,)
     assert COMMANDS["summarize"].concerns == (
         *(
             CorpusOptions,

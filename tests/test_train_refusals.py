@@ -1,5 +1,5 @@
-"""Refusals of `precis train` with another task than summaries: impossible flags, and
-records and outputs that do not fit the task.
+"""Refusals of `train-extractor` and `train-keyphrases`: impossible flags, and records
+and outputs that do not fit.
 """
 
 import json
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.command_line import precis
 from support.extractor_trainings import (
     copied,
     extractor_settings,
@@ -20,7 +19,8 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.records.example import Example, LabelledSentences
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.train import train
+from precis.pipelines.train_extractor import train_extractor
+from precis.pipelines.train_keyphrases import train_keyphrases
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +28,14 @@ def records(tmp_path_factory) -> str:
     return labelled_records(tmp_path_factory.getbasetemp())
 
 
-@pytest.mark.parametrize("task", ["extractive", "keyphrases"])
-def test_records_without_labels_are_refused(records_folder, tmp_path, task):
+@pytest.mark.parametrize("train", [train_extractor, train_keyphrases])
+def test_records_without_labels_are_refused(records_folder, tmp_path, train):
     with pytest.raises(
         UsageError,
         match="these records hold no oracle labels; "
         "prepare them with --oracle_sentences 5",
     ):
-        train(task=task, records=records_folder, output=str(tmp_path / "o"))
+        train(records=records_folder, output=str(tmp_path / "o"))
     assert not (tmp_path / "o").exists()
 
 
@@ -49,7 +49,7 @@ def test_records_without_a_validation_split_are_refused(records, tmp_path):
         match="has no split 'validation', by which the best epoch is chosen; "
         "prepare the records with one",
     ):
-        train(task="extractive", records=str(folder), output=str(tmp_path / "o"))
+        train_extractor(records=str(folder), output=str(tmp_path / "o"))
 
 
 def test_records_without_sentences_are_refused(records, tmp_path):
@@ -68,7 +68,7 @@ def test_records_without_sentences_are_refused(records, tmp_path):
         match="r: no article of a split has a sentence to learn from; "
         "prepare another corpus",
     ):
-        train(task="extractive", records=folder, output=str(tmp_path / "o"))
+        train_extractor(records=folder, output=str(tmp_path / "o"))
 
 
 @pytest.mark.slow
@@ -78,8 +78,7 @@ def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
         match="the loss is not finite in epoch 1; "
         "lower --learning_rate, with another --output",
     ):
-        train(
-            task="extractive",
+        train_extractor(
             records=records,
             output=str(tmp_path),
             learning_rate=1e38,
@@ -90,55 +89,33 @@ def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("task", "flags", "message"),
+    ("train", "flags", "message"),
     [
+        (train_extractor, {"steps": 3}, "unknown option 'steps'"),
+        (train_extractor, {"task": "extractive"}, "unknown option 'task'"),
+        (train_keyphrases, {"dropout": 0.1}, "unknown option 'dropout'"),
+        (train_extractor, {"epochs": 0}, "--epochs must be at least 1, not 0"),
         (
-            "extractive",
-            {"steps": 3},
-            "--steps means nothing to --task extractive; leave it out",
-        ),
-        (
-            "extractive",
-            {"network": "tiny"},
-            "--network means nothing to --task extractive; leave it out",
-        ),
-        (
-            "keyphrases",
-            {"dropout": 0.1},
-            "--dropout means nothing to --task keyphrases; leave it out",
-        ),
-        (
-            "abstractive",
-            {"window_sentences": 3},
-            "--window_sentences means nothing to --task abstractive; leave it out",
-        ),
-        ("extractive", {"epochs": 0}, "--epochs must be at least 1, not 0"),
-        (
-            "extractive",
+            train_extractor,
             {"batch_documents": 0},
             "--batch_documents must be at least 1, not 0",
         ),
         (
-            "extractive",
-            {"learning_rate": -1.0},
-            "--learning_rate must not be negative, but is -1.0",
+            train_extractor,
+            {"learning_rate": 0.0},
+            "--learning_rate must be above 0, not 0.0",
         ),
         (
-            "extractive",
+            train_extractor,
             {"dropout": 1.5},
             "dropout is a share from 0 to below 1, not 1.5",
         ),
-        ("extractive", {"epoch": 1}, "unknown option 'epoch'; did you mean 'epochs'"),
-        (
-            "poetry",
-            {},
-            "--task is one of abstractive, extractive, keyphrases, not 'poetry'",
-        ),
+        (train_extractor, {"epoch": 1}, "unknown option 'epoch'; did you mean epochs"),
     ],
 )
-def test_flags_that_cannot_be_are_refused(records, tmp_path, task, flags, message):
+def test_flags_that_cannot_be_are_refused(records, tmp_path, train, flags, message):
     with pytest.raises(UsageError, match=message):
-        train(task=task, records=records, output=str(tmp_path / "o"), **flags)
+        train(records=records, output=str(tmp_path / "o"), **flags)
     assert not (tmp_path / "o").exists()
 
 
@@ -151,15 +128,6 @@ def test_a_precision_that_does_not_exist_is_refused():
         extractor_settings("", vector_precision="int8")
 
 
-def test_the_command_refuses_a_flag_of_another_task(records, tmp_path, capsys):
-    flags = {"records": records, "output": tmp_path / "o", "warmup_steps": 3}
-    assert precis("train", task="extractive", **flags) == 2
-    assert (
-        "precis train: --warmup_steps means nothing to --task extractive; leave it out"
-        in capsys.readouterr().err
-    )
-
-
 def test_a_bundle_of_another_kind_is_not_overwritten(
     records, tmp_path, tmp_path_factory
 ):
@@ -170,5 +138,5 @@ def test_a_bundle_of_another_kind_is_not_overwritten(
         match="holds a bundle of the kind extractive; "
         "name another --output, or remove that folder",
     ):
-        train(task="keyphrases", records=records, output=output)
+        train_keyphrases(records=records, output=output)
     assert load_scorer(output).model_id == load_scorer(str(extractor)).model_id

@@ -41,7 +41,7 @@ KEYPHRASES = "keyphrases"
 # The command that takes a bundle, by the kind of the bundle.
 TAKEN_BY: Mapping[str, str] = {
     ABSTRACTIVE: "`precis summarize --bundle`",
-    ENCODER: "`precis train --task extractive --encoder`",
+    ENCODER: "`precis train --encoder` or `precis train-extractor --encoder`",
     EXTRACTIVE: "`precis summarize --extractive_bundle`",
     KEYPHRASES: "`precis summarize --keyphrase_bundle`",
 }
@@ -157,6 +157,23 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"and this precis reads {FORMAT_VERSION}; train it again"
         )
     return manifest
+
+
+def refuse_other_kind(folder: str, kind: str) -> None:
+    """Refuses an output that holds a bundle of another kind, whose files would be mixed
+    with the new ones.
+
+    Raises:
+      UsageError: naming the kind that is there.
+    """
+    if not files.exists(files.join(folder, MANIFEST_FILE)):
+        return
+    present = read_manifest(folder).get("kind", ABSTRACTIVE)
+    if present != kind:
+        raise UsageError(
+            f"{folder} holds a bundle of the kind {present}; name another --output, or "
+            "remove that folder"
+        )
 
 
 def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import flag
+from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
 
 # The methods that other methods are measured against. The selection takes their best
@@ -15,11 +15,18 @@ REDUNDANCY = ("none", "trigrams", "mmr")
 class SelectionConfig:
     """Selection"""
 
-    sentences: int = flag(3, "sentences of an extractive summary, at most")
+    sentences: int = flag(
+        3,
+        "sentences of an extractive summary, at most",
+        metavar="SENTENCES",
+        is_common=True,
+    )
     max_words: int = flag(
         0,
         "words of an extractive summary, at most: sentences that do not fit any more "
         "are passed over; 0 sets no limit",
+        metavar="WORDS",
+        default_text="no limit",
     )
     redundancy: str = flag(
         "trigrams",
@@ -33,9 +40,11 @@ class SelectionConfig:
         0.7,
         "weight of the score in maximal marginal relevance, from 0 to 1; the rest "
         "weighs similarity",
+        metavar="WEIGHT",
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.sentences < 1:
             raise UsageError(f"--sentences must be at least 1, not {self.sentences}")
         if self.max_words < 0:
@@ -43,9 +52,6 @@ class SelectionConfig:
                 f"--max_words must not be negative, but is {self.max_words}; "
                 "0 sets no limit"
             )
-        if self.redundancy not in REDUNDANCY:
-            known = ", ".join(REDUNDANCY)
-            raise UsageError(f"--redundancy is one of {known}, not {self.redundancy!r}")
         if not 0 <= self.mmr_lambda <= 1:
             raise UsageError(
                 f"--mmr_lambda must lie between 0 and 1, not be {self.mmr_lambda}"

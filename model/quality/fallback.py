@@ -3,7 +3,7 @@
 import dataclasses
 from typing import NamedTuple
 
-from precis.model.config import flag
+from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
 from precis.model.quality.flags import FLAGS
 
@@ -32,22 +32,24 @@ class FallbackConfig:
         "--fallback_flags: none keeps it with its flags, "
         "extractive takes the extractive one",
         choices=FALLBACKS,
+        is_common=True,
     )
     fallback_flags: str = flag(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name",
         "flags of abstractive summaries that --fallback extractive does not let "
         "through, with commas between them: " + _ABSTRACTIVE_FLAGS,
+        metavar="FLAG,...",
+        takes_list=True,
     )
     min_source_words: int = flag(
         30,
         "documents of fewer words are their own summary and are not given to a "
         "network; 0 summarizes all",
+        metavar="WORDS",
     )
 
     def __post_init__(self) -> None:
-        if self.fallback not in FALLBACKS:
-            known = ", ".join(FALLBACKS)
-            raise UsageError(f"--fallback is one of {known}, not {self.fallback!r}")
+        check_choices(self)
         for name in self.fallback_flag_names:
             if name not in FLAGS or name == SHORT_SOURCE:
                 raise UsageError(

@@ -40,16 +40,20 @@ FLAGS: Mapping[str, str] = {
 class QualityConfig:
     """Quality flags"""
 
-    min_summary_words: int = flag(3, "summaries of fewer words are flagged too_short")
+    min_summary_words: int = flag(
+        3, "summaries of fewer words are flagged too_short", metavar="WORDS"
+    )
     max_repetition_rate: float = flag(
         0.1,
         "summaries that write a larger share of trigrams more than once, "
         "and more often than the source, are flagged repeated",
+        metavar="SHARE",
     )
     min_mean_log_prob: float = flag(
         -2.0,
         "abstractive summaries with a lower mean log-probability of their tokens are "
         "flagged low_confidence; networks differ in scale",
+        metavar="LOG_PROB",
     )
 
     def __post_init__(self) -> None:

@@ -50,11 +50,13 @@ class Lengths(NamedTuple):
       mean, max: over all records.
       deciles: 11 lengths: the least, the one that 10 % of the records do not exceed,
           20 %, ..., the greatest.
+      cut: how many records are longer than the limit, and were cut.
     """
 
     mean: float
     max: int
     deciles: tuple[int, ...]
+    cut: int = 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,7 @@ class DatasetInfo:
           is another one.
       fingerprint: of everything that the records depend on. Equal fingerprints mean
           equal bytes.
+      provenance: the command that made the records, its flags and its other inputs.
     """
 
     format_version: int = FORMAT_VERSION
@@ -98,6 +101,7 @@ class DatasetInfo:
     tokenizer_fingerprint: str
     source_tokenizer_fingerprint: str | None = None
     fingerprint: str
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def records(self, split: str) -> int:
         """The number of records of a split.
@@ -148,12 +152,15 @@ class DatasetInfo:
         return cls(**values)
 
 
-def summarise_lengths(records_of_length: Mapping[int, int]) -> Lengths:
+def summarise_lengths(
+    records_of_length: Mapping[int, int], *, limit: int | None = None
+) -> Lengths:
     """The statistics of lengths.
 
     Args:
       records_of_length: the number of records of each length, in tokens. Without
           records all statistics are zero.
+      limit: where longer records were cut; None where none was.
     """
     total = sum(records_of_length.values())
     if not total:
@@ -164,7 +171,14 @@ def summarise_lengths(records_of_length: Mapping[int, int]) -> Lengths:
     ranks = [-(-total * tenth // 10) for tenth in range(11)]
     deciles = lengths[np.searchsorted(cumulative, ranks)].tolist()
     mean = sum(length * count for length, count in records_of_length.items()) / total
-    return Lengths(mean=round(mean, 3), max=int(lengths[-1]), deciles=tuple(deciles))
+    cut = sum(
+        count
+        for length, count in records_of_length.items()
+        if limit is not None and length > limit
+    )
+    return Lengths(
+        mean=round(mean, 3), max=int(lengths[-1]), deciles=tuple(deciles), cut=cut
+    )
 
 
 def shard_name(split: str, index: int, count: int) -> str:

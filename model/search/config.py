@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import flag
+from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
 
 LENGTH_PENALTIES = ("none", "average", "wu")
@@ -17,12 +17,21 @@ class SearchConfig:
     defaults
     """
 
-    beam_width: int = flag(4, "hypotheses kept at each step; 1 is greedy search")
-    n_best: int = flag(1, "summaries kept for each document, best first")
+    beam_width: int = flag(
+        4,
+        "hypotheses kept at each step; 1 is greedy search",
+        metavar="HYPOTHESES",
+        is_common=True,
+    )
+    n_best: int = flag(
+        1, "summaries kept for each document, best first", metavar="SUMMARIES"
+    )
     length_penalty: float = flag(
         1.0,
         "alpha, the strength of the length penalty: 0 is none, larger values favour "
         "longer summaries",
+        metavar="ALPHA",
+        is_common=True,
     )
     length_penalty_form: str = flag(
         "wu",
@@ -34,16 +43,24 @@ class SearchConfig:
         0.0,
         "beta of Wu et al. 2016: larger values favour summaries that read all of the "
         "source; 0 is off",
+        metavar="BETA",
     )
-    min_summary_tokens: int = flag(0, "pieces before the end is allowed")
-    max_summary_tokens: int = flag(128, "pieces after which a summary is cut")
+    min_summary_tokens: int = flag(
+        0, "pieces before the end is allowed", metavar="TOKENS"
+    )
+    max_summary_tokens: int = flag(
+        128, "pieces after which a summary is cut", metavar="TOKENS", is_common=True
+    )
     no_repeat_ngram: int = flag(
-        3, "no sequence of this many pieces occurs twice in a summary; 0 allows all"
+        3,
+        "no sequence of this many pieces occurs twice in a summary; 0 allows all",
+        metavar="TOKENS",
     )
     repetition_penalty: float = flag(
         1.0,
         "log-probabilities of pieces that were written are multiplied by this "
         "(Keskar et al. 2019)",
+        metavar="FACTOR",
     )
     repetition_penalty_form: str = flag(
         "log_probs",
@@ -68,14 +85,17 @@ class SearchConfig:
         1,
         "groups of the beam that are pushed apart (Vijayakumar et al. 2018); "
         "1 is plain beam search",
+        metavar="GROUPS",
     )
     diversity_penalty: float = flag(
         0.0,
         "subtracted from a piece's log-probability for each time an earlier group "
         "wrote it in this step",
+        metavar="PENALTY",
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.beam_width < 1:
             raise UsageError(f"--beam_width must be at least 1, not {self.beam_width}")
         if not 1 <= self.n_best <= self.beam_width:
@@ -99,17 +119,6 @@ class SearchConfig:
                 f"--repetition_penalty must be above 0, not {self.repetition_penalty}; "
                 "1 turns it off"
             )
-        for name, choices in (
-            ("length_penalty_form", LENGTH_PENALTIES),
-            ("repetition_penalty_form", REPETITION_PENALTIES),
-            ("early_stopping", EARLY_STOPPING),
-            ("unfinished", UNFINISHED),
-        ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise UsageError(
-                    f"--{name} is one of {', '.join(choices)}, not {value!r}"
-                )
         if self.beam_groups < 1 or self.beam_width % self.beam_groups:
             raise UsageError(
                 f"--beam_groups ({self.beam_groups}) must divide "

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import PRECISIONS, flag
+from precis.model.config import PRECISIONS, check_choices, flag
 from precis.model.errors import UsageError
 
 STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
@@ -12,83 +12,125 @@ STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
 class TrainingConfig:
     """Training"""
 
-    steps: int = flag(10_000, "optimizer steps")
+    steps: int = flag(10_000, "optimizer steps", metavar="STEPS", is_common=True)
     batch_tokens: int = flag(
-        8_192, "padded source and target tokens of one step, over all replicas"
+        8_192,
+        "padded source and target tokens of one step, over all replicas",
+        metavar="TOKENS",
+        is_common=True,
     )
     accumulate: int = flag(
         1,
         "pieces that each batch is worked in, one after the other, to save memory; "
         "only dropout differs",
+        metavar="PARTS",
     )
     learning_rate: float = flag(
         0.0,
         "the highest learning rate, reached at the end of the warm-up; "
-        "0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017), "
-        "0.002 with --task extractive",
+        "0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017)",
+        metavar="RATE",
+        is_common=True,
+        default_text="D^-0.5 warmup^-0.5",
     )
     warmup_steps: int = flag(
         4_000,
         "steps of linear warm-up; "
         "after them the rate falls with the inverse square root of the step",
+        metavar="STEPS",
+        is_common=True,
     )
     epochs: int = flag(
         0,
         "passes through the records, instead of a number of steps, "
         "each with a checkpoint at its end; 0 counts steps",
+        metavar="EPOCHS",
+        is_common=True,
+        default_text="as --steps says",
     )
     encoder_learning_rate: float = flag(
         0.0,
         "the highest learning rate of the encoder, "
         "where it is to be another (Liu and Lapata 2019); 0 is that of the rest",
+        metavar="RATE",
+        default_text="the rate of the rest",
     )
     encoder_warmup_steps: int = flag(
-        0, "steps of the encoder's warm-up; 0 is that of the rest"
+        0,
+        "steps of the encoder's warm-up; 0 is that of the rest",
+        metavar="STEPS",
+        default_text="as --warmup steps",
     )
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
     coverage_weight: float = flag(
         1.0,
         "weight of the coverage loss (See et al. 2017) of a network with --coverage",
+        metavar="WEIGHT",
     )
     label_smoothing: float = flag(
-        0.1, "share of the target probability spread over all tokens"
+        0.1, "share of the target probability spread over all tokens", metavar="SHARE"
     )
     clip_norm: float = flag(
-        1.0, "gradients with a larger global norm are scaled down to it; 0 never"
+        1.0,
+        "gradients with a larger global norm are scaled down to it; 0 never",
+        metavar="NORM",
     )
     precision: str = flag(
         "float32",
         "number format of the layers; weights stay float32",
         choices=PRECISIONS,
+        is_common=True,
     )
     strategy: str = flag(
         "auto",
         "where to train: auto takes a TPU, else all GPUs, else this processor",
         choices=STRATEGIES,
+        is_common=True,
     )
-    seed: int = flag(17, "seed of weights, dropout and the order of documents")
+    seed: int = flag(
+        17, "seed of weights, dropout and the order of documents", metavar="N"
+    )
     shuffle_documents: int = flag(
-        10_000, "documents held in memory to be drawn from at random"
+        10_000,
+        "documents held in memory to be drawn from at random",
+        metavar="DOCUMENTS",
     )
-    checkpoint_steps: int = flag(500, "steps between checkpoints")
-    keep_checkpoints: int = flag(3, "checkpoints kept, besides the best")
+    checkpoint_steps: int = flag(500, "steps between checkpoints", metavar="STEPS")
+    keep_checkpoints: int = flag(
+        3, "checkpoints kept, besides the best", metavar="CHECKPOINTS"
+    )
     average_checkpoints: int = flag(
         0,
         "the bundle holds the mean of the last so many checkpoints "
         "(Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off",
+        metavar="CHECKPOINTS",
+        default_text="the best one",
     )
     patience: int = flag(
-        0, "end when so many validations in a row found no better ROUGE-2; 0 goes on"
+        0,
+        "end when so many validations in a row found no better ROUGE-2; 0 goes on",
+        metavar="VALIDATIONS",
+        default_text="no early end",
     )
-    validation_steps: int = flag(1_000, "steps between validations; 0 never validates")
+    validation_steps: int = flag(
+        1_000,
+        "steps between validations; 0 never validates",
+        metavar="STEPS",
+        is_common=True,
+    )
     validation_documents: int = flag(
-        200, "documents of the validation split that are scored, from its beginning"
+        200,
+        "documents of the validation split that are scored, from its beginning",
+        metavar="DOCUMENTS",
     )
     validation_beam_width: int = flag(
-        1, "beam width of the summaries scored in validation; 1 is greedy"
+        1,
+        "beam width of the summaries scored in validation; 1 is greedy",
+        metavar="HYPOTHESES",
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name in (
             "steps",
             "batch_tokens",
@@ -116,12 +158,6 @@ class TrainingConfig:
             if getattr(self, name) < 0:
                 raise UsageError(
                     f"--{name} must not be negative, but is {getattr(self, name)}"
-                )
-        for name, choices in (("precision", PRECISIONS), ("strategy", STRATEGIES)):
-            value = getattr(self, name)
-            if value not in choices:
-                raise UsageError(
-                    f"--{name} is one of {', '.join(choices)}, not {value!r}"
                 )
         self._check_combinations()
 
@@ -159,42 +195,61 @@ class TrainingConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExtractiveTraining:
-    """Training with --task extractive"""
+    """Training"""
 
     encoder: str = flag(
         "",
         "bundle whose encoder reads the sentences, of `precis import` or "
         "`precis train`; without one features alone decide",
+        metavar="DIR",
+        is_common=True,
     )
     vector_precision: str = flag(
-        "mixed_bfloat16", "number format of that encoder's layers", choices=PRECISIONS
+        "mixed_bfloat16",
+        "number format of that encoder's layers",
+        choices=PRECISIONS,
+        is_common=True,
     )
-    epochs: int = flag(6, "passes through the records")
+    epochs: int = flag(
+        6, "passes through the records", metavar="EPOCHS", is_common=True
+    )
     window_sentences: int = flag(
         48,
         "sentences of an article that are read together; training reads the first so "
         "many, a longer article is scored in windows",
+        metavar="SENTENCES",
+        is_common=True,
     )
-    batch_documents: int = flag(64, "articles of one step")
+    batch_documents: int = flag(
+        64, "articles of one step", metavar="DOCUMENTS", is_common=True
+    )
     learning_rate: float = flag(
-        0.0,
-        "the highest learning rate, reached after a tenth of the steps; 0 takes 0.002",
+        0.002,
+        "the highest learning rate, reached after a tenth of the steps",
+        metavar="RATE",
+        is_common=True,
     )
-    dropout: float = flag(0.1, "share of values set to zero while training")
-    seed: int = flag(17, "seed of weights, dropout and the order of documents")
+    dropout: float = flag(
+        0.1,
+        "share of values set to zero while training",
+        metavar="SHARE",
+        is_common=True,
+    )
+    seed: int = flag(
+        17,
+        "seed of weights, dropout and the order of documents",
+        metavar="N",
+        is_common=True,
+    )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name in ("epochs", "batch_documents", "window_sentences"):
             if getattr(self, name) < 1:
                 raise UsageError(
                     f"--{name} must be at least 1, not {getattr(self, name)}"
                 )
-        if self.learning_rate < 0:
+        if self.learning_rate <= 0:
             raise UsageError(
-                f"--learning_rate must not be negative, but is {self.learning_rate}"
-            )
-        if self.vector_precision not in PRECISIONS:
-            raise UsageError(
-                f"--vector_precision is one of {', '.join(PRECISIONS)}, "
-                f"not {self.vector_precision!r}"
+                f"--learning_rate must be above 0, not {self.learning_rate}"
             )

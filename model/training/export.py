@@ -58,6 +58,7 @@ def export_network(setup: TrainingSetup, state: TrainingState) -> TrainResult:
     if not setup.is_chief:
         return TrainResult(setup.output, "", step, validation)
     provenance = {
+        **setup.request,
         "records_fingerprint": setup.records.identity,
         "start": state.origin,
         "training": dataclasses.asdict(setup.training),

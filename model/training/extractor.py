@@ -15,8 +15,8 @@ import itertools
 import math
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -53,7 +53,11 @@ _VALIDATION_ARTICLES = 2_000
 
 
 def train_extractor(
-    records: str, output: str, *, training: ExtractiveTraining
+    records: str,
+    output: str,
+    *,
+    training: ExtractiveTraining,
+    request: Mapping[str, Any] | None = None,
 ) -> TrainResult:
     """Trains an extractor and writes it as a bundle; goes on where an interrupted run
     of the same flags stopped.
@@ -63,13 +67,16 @@ def train_extractor(
       output: folder for the bundle, with vectors, checkpoints and losses in `training/`
           below it.
       training: how to train.
+      request: the command and its flags, for the manifest.
 
     Raises:
       UsageError: settings that cannot be, records without oracle labels, or checkpoints
           of another training.
       DataError: damaged records, none with sentences, or a loss that is not finite.
     """
-    setup = make_extractor_setup(records, output, training=training)
+    setup = make_extractor_setup(
+        records, output, training=training, request=request or {}
+    )
     files.remove_leftovers(output)
     articles = read_splits(setup)
     state = make_extractor_state(setup, articles.train)
@@ -227,6 +234,7 @@ def export_extractor(setup: ExtractorSetup, state: ExtractorState) -> TrainResul
     )
     validation = validation_of(state.log.reports, step)
     provenance = {
+        **setup.request,
         "records_fingerprint": setup.info.fingerprint,
         "encoder": setup.encoder.model_id if setup.encoder else None,
         "training": settings_without_encoder(setup.training),

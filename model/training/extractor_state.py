@@ -3,7 +3,7 @@ state, which every epoch changes and a checkpoint keeps.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -40,7 +40,8 @@ class ExtractorSetup:
       training: how to train.
       encoder: reads the sentences; None where features alone are read.
       config: the shape of the extractor.
-      fingerprint: of all that the weights depend on.
+      settings: all that the weights depend on, by name.
+      request: the command and its flags, for the manifest.
       vectors_fingerprint: of all that the sentence vectors depend on.
     """
 
@@ -50,8 +51,14 @@ class ExtractorSetup:
     training: ExtractiveTraining
     encoder: EncoderBundle | None
     config: ExtractorConfig
-    fingerprint: str
+    settings: Mapping[str, Any]
+    request: Mapping[str, Any]
     vectors_fingerprint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The sha256 of the settings."""
+        return files.sha256_json(self.settings)
 
     @property
     def folder(self) -> str:
@@ -87,7 +94,11 @@ class ExtractorState:
 
 
 def make_extractor_setup(
-    records: str, output: str, *, training: ExtractiveTraining
+    records: str,
+    output: str,
+    *,
+    training: ExtractiveTraining,
+    request: Mapping[str, Any],
 ) -> ExtractorSetup:
     """Checks the records, loads the encoder, and collects what is fixed before the
     first step.
@@ -114,14 +125,12 @@ def make_extractor_setup(
         max_sentences=training.window_sentences,
     )
     encoder_id = encoder.model_id if encoder else ""
-    fingerprint = files.sha256_json(
-        {
-            "records": info.fingerprint,
-            "encoder": encoder_id,
-            "extractor": dataclasses.asdict(config),
-            "training": settings_without_encoder(training),
-        }
-    )
+    settings = {
+        "records": info.fingerprint,
+        "encoder": encoder_id,
+        **dataclasses.asdict(config),
+        **settings_without_encoder(training),
+    }
     vectors_fingerprint = files.sha256_json(
         {
             "records": info.fingerprint,
@@ -137,7 +146,8 @@ def make_extractor_setup(
         training=training,
         encoder=encoder,
         config=config,
-        fingerprint=fingerprint,
+        settings=settings,
+        request=request,
         vectors_fingerprint=vectors_fingerprint,
     )
 

@@ -13,7 +13,6 @@ from precis.model.training.config import ExtractiveTraining
 from precis.model.training.extractor_articles import TrainingArticle
 
 _WARMUP_SHARE = 0.1  # of all steps
-_PEAK_RATE = 0.002
 _WEIGHT_DECAY = 0.01
 _CLIP_NORM = 1.0
 _LENGTH_JITTER = 8  # sentences
@@ -102,7 +101,7 @@ def make_extractor_optimizer(
     """AdamW (Loshchilov and Hutter 2019) with a linear warm-up and a cosine decay to
     zero over `steps` steps.
     """
-    peak = training.learning_rate or _PEAK_RATE
+    peak = training.learning_rate
     warmup = max(1, int(_WARMUP_SHARE * steps))
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, steps - warmup), warmup_target=peak, warmup_steps=warmup

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -55,6 +55,7 @@ def train_network(
     network: NetworkConfig,
     training: TrainingConfig,
     initial: InitialWeights | None = None,
+    request: Mapping[str, Any] | None = None,
 ) -> TrainResult:
     """Trains a network on records and writes it to `output` as a bundle.
 
@@ -68,6 +69,7 @@ def train_network(
       network: its shape; the vocabulary must be the records'.
       training: how to train.
       initial: the first weights; random ones by default.
+      request: the command and its flags, for the manifest.
 
     Raises:
       UsageError: arguments that contradict each other or an earlier run in `output`.
@@ -83,6 +85,7 @@ def train_network(
             strategy=make_strategy(training.strategy),
             initial=initial or InitialWeights(),
             staging=staging,
+            request=request or {},
         )
         state = make_state(setup, network)
         if setup.is_chief:

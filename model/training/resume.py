@@ -1,8 +1,11 @@
 """Saving and restoring a training: its checkpoint, and the log that leads to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from precis.model import files
+from precis.model.config import describe_differences
+from precis.model.errors import UsageError
 from precis.model.training.checkpoint import (
     Position,
     remove_old,
@@ -11,9 +14,22 @@ from precis.model.training.checkpoint import (
 )
 from precis.model.training.loss_log import LossLog, read_log, save_log
 
+SETTINGS_FILE = "settings.json"
+# What the settings whose values are checksums stand for.
+_LABELS = {"records": "the records", "start": "the first weights"}
+
 
 class TrainingPlace(Protocol):
-    """Where the checkpoints of a training lie, and the fingerprint of its settings."""
+    """Where a training lies, and its settings.
+
+    `settings` is all that the weights depend on, `fingerprint` their sha256.
+    """
+
+    @property
+    def folder(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
 
     @property
     def checkpoints(self) -> str: ...
@@ -36,12 +52,28 @@ def restore_training(place: TrainingPlace, state: ResumableState) -> None:
     """Sets the state to the newest intact checkpoint; without one it stays at step 0.
 
     Raises:
-      UsageError: a checkpoint belongs to a training with other settings.
+      UsageError: the folder belongs to a training with other settings.
     """
+    _check_settings(place)
     state.position = restore_latest(
         place.checkpoints, variables=state.variables, fingerprint=place.fingerprint
     )
     state.log = read_log(state.log.path, last_step=state.position.step)
+
+
+def _check_settings(place: TrainingPlace) -> None:
+    """Refuses a folder of a training with other settings, and names them."""
+    path = files.join(place.folder, SETTINGS_FILE)
+    if not files.exists(path):
+        return
+    differences = describe_differences(
+        files.read_json(path), place.settings, labels=_LABELS
+    )
+    if differences:
+        raise UsageError(
+            f"{place.folder} belongs to a training of other settings: {differences}; "
+            "take another --output, or remove that folder to start anew"
+        )
 
 
 def save_training(place: TrainingPlace, state: ResumableState, *, keep: int) -> None:
@@ -49,6 +81,7 @@ def save_training(place: TrainingPlace, state: ResumableState, *, keep: int) -> 
 
     Of the older checkpoints, the newest `keep` and the best one stay.
     """
+    files.write_json(files.join(place.folder, SETTINGS_FILE), dict(place.settings))
     save_log(state.log)
     save_checkpoint(
         place.checkpoints,

@@ -3,6 +3,7 @@ state, which every step changes and a checkpoint keeps.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -60,7 +61,8 @@ class TrainingSetup:
       shards: the local paths of all training shards, checked.
       limits: the shapes of the batches.
       ids: the special ids of sources and targets.
-      fingerprint: of all that the weights after a step depend on.
+      settings: all that the weights after a step depend on, by name.
+      request: the command and its flags, for the manifest.
     """
 
     records: RecordSets
@@ -72,7 +74,13 @@ class TrainingSetup:
     shards: list[str]
     limits: BatchLimits
     ids: SpecialIds
-    fingerprint: str
+    settings: Mapping[str, Any]
+    request: Mapping[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """The sha256 of the settings."""
+        return files.sha256_json(self.settings)
 
     @property
     def is_chief(self) -> bool:
@@ -135,6 +143,7 @@ def make_setup(
     strategy: tf.distribute.Strategy,
     initial: InitialWeights,
     staging: str,
+    request: Mapping[str, Any],
 ) -> TrainingSetup:
     """Checks the records and collects what is fixed before the first step.
 
@@ -167,29 +176,29 @@ def make_setup(
         shards=shards,
         limits=limits,
         ids=ids,
-        fingerprint=_fingerprint(records, network, training, initial),
+        settings=_settings(records, network, training, initial),
+        request=request,
     )
 
 
-def _fingerprint(
+def _settings(
     records: RecordSets,
     network: NetworkConfig,
     training: TrainingConfig,
     initial: InitialWeights,
-) -> str:
+) -> dict[str, Any]:
+    """What the weights after a step depend on, by name."""
     settings = {
         name: value
         for name, value in dataclasses.asdict(training).items()
         if name not in _FREE_SETTINGS
     }
-    return files.sha256_json(
-        {
-            "records": records.identity,
-            "network": dataclasses.asdict(network),
-            "training": settings,
-            "start": dict(initial.identity),
-        }
-    )
+    return {
+        "records": records.identity,
+        "start": dict(initial.identity),
+        **dataclasses.asdict(network),
+        **settings,
+    }
 
 
 def make_state(setup: TrainingSetup, network_config: NetworkConfig) -> TrainingState:

@@ -27,44 +27,64 @@ class CorpusOptions:
     corpus: str = required(
         "the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a "
         "file), stories:DIR (raw CNN/DailyMail), tfds:NAME[:SPLIT] or sample:[COUNT]; "
-        "a GLOB may be local or gs://"
+        "a GLOB may be local or gs://",
+        metavar="SCHEME:WHERE",
+        is_common=True,
     )
     # The field names of jsonl, csv, parquet and tfds records; None if the user gave no
     # name.
-    article_field: str = flag("article", "field that holds the text")
+    article_field: str = flag(
+        "article", "field that holds the text", metavar="FIELD", is_common=True
+    )
     highlights_field: str | None = flag(
         None,
         "field that holds the reference summary; highlights where the records have it",
+        metavar="FIELD",
+        is_common=True,
     )
     id_field: str | None = flag(
         None,
         "field that holds the document's id; "
         "id where the records have it, else the text's hash",
+        metavar="FIELD",
+        is_common=True,
     )
     split_field: str = flag(
-        "", "field that holds the split's name; without it the hash of the id decides"
+        "",
+        "field that holds the split's name; without it the hash of the id decides",
+        metavar="FIELD",
+        is_common=True,
     )
     # Which documents to take.
-    split: str = flag("", "read only documents of this split, such as test")
+    split: str = flag(
+        "",
+        "read only documents of this split, such as test",
+        metavar="NAME",
+        is_common=True,
+    )
     # TensorFlow Datasets.
     data_dir: str = flag(
-        "", "folder of prepared TensorFlow Datasets; theirs by default"
+        "", "folder of prepared TensorFlow Datasets; theirs by default", metavar="DIR"
     )
     stories_dir: str = flag(
         "",
         "for tfds:cnn_dailymail: folder with cnn/stories and dailymail/stories, "
         "to prepare the data set from",
+        metavar="DIR",
     )
     urls_dir: str = flag(
         "",
         "for tfds:cnn_dailymail: folder with all_train.txt, all_val.txt and "
         "all_test.txt, to go with --stories_dir",
+        metavar="DIR",
     )
     # The size of a task: small tasks balance better, large tasks make fewer files.
     task_bytes: int = flag(
         16 << 20,
         "about how many bytes of the corpus one task reads and turns into one "
         "output file",
+        metavar="BYTES",
+        default_text="16 MiB",
     )
     # What counts as the article's text.
     strip_boilerplate: bool = flag(
@@ -74,11 +94,16 @@ class CorpusOptions:
     seed: int = flag(
         17,
         "decides with the document's id which split a document without one falls into",
+        metavar="N",
     )
     validation_share: float = flag(
-        0.05, "share of validation documents in a corpus without splits"
+        0.05,
+        "share of validation documents in a corpus without splits",
+        metavar="SHARE",
     )
-    test_share: float = flag(0.05, "share of test documents in a corpus without splits")
+    test_share: float = flag(
+        0.05, "share of test documents in a corpus without splits", metavar="SHARE"
+    )
 
     def __post_init__(self) -> None:
         address = parse_address(self.corpus)

@@ -3,10 +3,10 @@
 Field names are checked before the work begins, values during the work.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
@@ -27,8 +27,8 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
     names = list(present)
     for name in needed:
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            guess = f"; did you mean {close[0]!r}?" if close else ""
+            question = suggestion(name, names)
+            guess = f"; {question}" if question else ""
             raise UsageError(
                 f"{path} has no field {name!r}, "
                 f"it has {', '.join(map(repr, names)) or 'none'}{guess} "

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import PRECISIONS, flag, required
+from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.options.output import check_output
@@ -17,13 +17,18 @@ class ImportOptions:
     checkpoint: str = required(
         "folder of a BART, PEGASUS, T5 or BERT-type encoder in the layout of Hugging "
         "Face: config.json, weights, tokenizer",
-        argument="DIR",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
     )
-    output: str = required("folder for the bundle")
+    output: str = required("folder for the bundle", metavar="DIR", is_common=True)
     max_source_tokens: int = flag(
         0,
         "longest source the network reads; 0 takes the checkpoint's limit, and where "
         "positions are learned that is the largest",
+        metavar="TOKENS",
+        is_common=True,
+        default_text="the checkpoint's limit",
     )
 
     def __post_init__(self) -> None:
@@ -39,8 +44,13 @@ class ImportOptions:
 class ExportOptions:
     """Graph"""
 
-    bundle: str = required("network, the --output of `precis train`", argument="BUNDLE")
-    output: str = required("folder for the SavedModel")
+    bundle: str = required(
+        "network, the --output of `precis train`",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+    output: str = required("folder for the SavedModel", metavar="DIR", is_common=True)
     strip_boilerplate: bool = flag(
         True,
         "leave out credits, datelines and bylines in front of a story, as `precis "
@@ -50,43 +60,66 @@ class ExportOptions:
         "",
         "text before each article that says what to write of it; the bundle's own if "
         "it has one",
+        metavar="TEXT",
+        is_common=True,
+        default_text="the bundle's",
     )
     precision: str = flag(
         "float32",
         "number format of the network's layers; others may change a summary",
         choices=PRECISIONS,
+        is_common=True,
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_output(self.output)
-        if self.precision not in PRECISIONS:
-            raise UsageError(
-                f"--precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}"
-            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttentionOptions:
     """Attention"""
 
-    bundle: str = required("network, the --output of `precis train` or `precis import`")
-    text: str = required("file with one article, plain text in UTF-8")
-    output: str = required("file for the picture, a PNG")
+    bundle: str = required(
+        "network, the --output of `precis train` or `precis import`",
+        metavar="DIR",
+        is_common=True,
+    )
+    text: str = required(
+        "file with one article, plain text in UTF-8", metavar="FILE", is_common=True
+    )
+    output: str = required(
+        "file for the picture, a PNG", metavar="FILE", is_common=True
+    )
     summary: str = flag(
         "",
         "file with a summary to read as if it were being written; without it the "
         "network writes its own",
+        metavar="FILE",
+        is_common=True,
     )
     block: str = flag(
         "cross",
         "encoder reads the source, self what was written, cross the source; copy is "
         "the pointer",
         choices=BLOCKS,
+        is_common=True,
     )
-    layer: int = flag(0, "from 1 at the bottom; 0 is the last")
-    head: int = flag(0, "from 1; 0 draws all")
+    layer: int = flag(
+        0,
+        "from 1 at the bottom; 0 is the last",
+        metavar="N",
+        is_common=True,
+        default_text="the last",
+    )
+    head: int = flag(
+        0, "from 1; 0 draws all", metavar="N", is_common=True, default_text="all"
+    )
     columns: int = flag(
-        60, "tokens across, at most: those that are read most; 0 draws all"
+        60,
+        "tokens across, at most: those that are read most; 0 draws all",
+        metavar="TOKENS",
+        is_common=True,
     )
     strip_boilerplate: bool = flag(
         True,
@@ -97,9 +130,13 @@ class AttentionOptions:
         "",
         "text before the article that says what to write of it; the bundle's own if "
         "it has one",
+        metavar="TEXT",
+        is_common=True,
+        default_text="the bundle's",
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name in ("bundle", "text", "output"):
             if not getattr(self, name):
                 raise UsageError(
@@ -111,10 +148,6 @@ class AttentionOptions:
                 raise UsageError(
                     f"--{name} must not be negative, but is {getattr(self, name)}"
                 )
-        if self.block not in BLOCKS:
-            raise UsageError(
-                f"--block is one of {', '.join(BLOCKS)}, not {self.block!r}"
-            )
 
 
 IMPORT = (ImportOptions,)

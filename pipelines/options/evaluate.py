@@ -11,28 +11,51 @@ class EvaluateOptions:
     """Evaluation"""
 
     input: str = required(
-        "run folder written by `precis summarize`, or a pattern of Parquet files"
+        "run folder written by `precis summarize`, or a pattern of Parquet files",
+        metavar="DIR|GLOB",
+        is_common=True,
     )
     output: str = flag(
         "",
         "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the "
         "run folder",
+        metavar="DIR",
+        is_common=True,
+        default_text="INPUT/evaluation",
     )
     baseline: str = flag(
         "",
         "system that the others are compared with by paired bootstrap; if empty, lead "
         "where it is there",
+        metavar="SYSTEM",
+        is_common=True,
+        default_text="lead",
     )
     split_sentences: bool = flag(
         False,
         "cut texts that hold several sentences and no line break into one a line "
         "before they are scored",
+        is_common=True,
     )
     show: int = flag(
-        0, "print this many documents with their reference and both summaries"
+        0,
+        "print this many documents with their reference and both summaries",
+        metavar="DOCUMENTS",
+        is_common=True,
+        default_text="none",
     )
-    resamples: int = flag(1000, "bootstrap samples behind each interval")
-    confidence: float = flag(0.95, "share of the bootstrap means within an interval")
+    resamples: int = flag(
+        1000,
+        "bootstrap samples behind each interval",
+        metavar="SAMPLES",
+        is_common=True,
+    )
+    confidence: float = flag(
+        0.95,
+        "share of the bootstrap means within an interval",
+        metavar="SHARE",
+        is_common=True,
+    )
 
     def __post_init__(self) -> None:
         if not self.input:

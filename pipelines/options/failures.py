@@ -14,6 +14,8 @@ class FailureOptions:
         0.5,
         "share of the records that may become dead letters before the job fails with "
         "exit code 1",
+        metavar="SHARE",
+        is_common=True,
     )
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import flag, required
+from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.text.normalization import one_line
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS
@@ -16,52 +16,74 @@ from precis.pipelines.targets import TARGETS
 class PrepareOptions:
     """Records"""
 
-    output: str = required("folder for the records, the vocabulary and dataset.json")
+    output: str = required(
+        "folder for the records, the vocabulary and dataset.json",
+        metavar="DIR",
+        is_common=True,
+    )
     target: str = flag(
         "highlights",
         "what a network shall learn to write: the highlights, the first of them as a "
         "headline, or the phrases of the article they name",
         choices=tuple(TARGETS),
+        is_common=True,
     )
     task_prefix: str = flag(
         "",
         "text before every article, by which a network of several tasks knows its "
         "task, such as 'summarize: '",
+        metavar="TEXT",
     )
     tokenizer: str = flag(
         "",
         "tokenizer to encode with: the folder of one, or of records or a bundle that "
         "have one, such as an imported network that is to be "
         "trained further; without it a vocabulary is learned",
+        metavar="DIR",
+        is_common=True,
     )
     source_tokenizer: str = flag(
         "",
         "tokenizer for the articles alone, such as that of an imported encoder; the "
         "targets have --tokenizer, or else a subword vocabulary "
         "that is learned from the training split's targets alone",
+        metavar="DIR",
     )
-    vocabulary_size: int = flag(16_000, "pieces of the learned vocabulary, at most")
+    vocabulary_size: int = flag(
+        16_000,
+        "pieces of the learned vocabulary, at most",
+        metavar="PIECES",
+        is_common=True,
+    )
     lower_case: bool = flag(False, "learn a vocabulary of lower-cased text")
     reserved_tokens: str = flag(
-        "", "further tokens of the learned vocabulary, with commas between them"
+        "",
+        "further tokens of the learned vocabulary, with commas between them",
+        metavar="TOKEN,...",
+        takes_list=True,
     )
     max_source_tokens: int = flag(
-        512, "longer articles are cut; their full length is kept in source_tokens"
+        512,
+        "longer articles are cut; their full length is kept in source_tokens",
+        metavar="TOKENS",
+        is_common=True,
     )
-    max_target_tokens: int = flag(128, "longer targets are cut")
+    max_target_tokens: int = flag(
+        128, "longer targets are cut", metavar="TOKENS", is_common=True
+    )
     oracle_sentences: int = flag(
         0,
         "also keep each article's sentences and which of them, at most so many, make "
-        "its best extractive summary; `precis train` needs "
-        "them for --task extractive and keyphrases, 5 is usual; 0 keeps none",
+        "its best extractive summary; train-extractor and train-keyphrases need them, "
+        "5 is usual",
+        metavar="SENTENCES",
+        is_common=True,
+        default_text="none",
     )
 
     def __post_init__(self) -> None:
         check_output(self.output)
-        if self.target not in TARGETS:
-            raise UsageError(
-                f"--target is one of {', '.join(TARGETS)}, not {self.target!r}"
-            )
+        check_choices(self)
         if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
             raise UsageError(
                 f"--task_prefix {self.task_prefix!r} is not normalised, as articles "

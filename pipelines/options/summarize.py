@@ -3,7 +3,7 @@
 import dataclasses
 
 from precis.model import files
-from precis.model.config import PRECISIONS, flag, required
+from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.fallback import FallbackConfig
@@ -27,16 +27,24 @@ def decode_id(decoding: SearchConfig, precision: str) -> str:
 class SummarizeOptions:
     """Summaries"""
 
-    output: str = required("folder for the summaries, dead letters and manifest")
+    output: str = required(
+        "folder for the summaries, dead letters and manifest",
+        metavar="DIR",
+        is_common=True,
+    )
     bundle: str = flag(
         "",
         "network, the --output of `precis train` or `precis import`; without it only "
         "extractive summaries are written",
+        metavar="DIR",
+        is_common=True,
     )
     task_prefix: str = flag(
         "",
         "text before each article that says what to write of it; the bundle's own if "
         "it has one",
+        metavar="TEXT",
+        default_text="the bundle's",
     )
     extractive: str = flag(
         "frequency,lead",
@@ -44,21 +52,28 @@ class SummarizeOptions:
         "extractive_summary. neural needs --extractive_bundle; oracle, the "
         "sentences closest to the reference, is the upper bound to evaluate the "
         "others with, and first only if it is alone",
+        metavar="METHOD,...",
+        is_common=True,
+        takes_list=True,
     )
     extractive_bundle: str = flag(
         "",
-        "network of the method neural, the --output of `precis train --task "
-        "extractive`",
+        "network of the method neural, the --output of `precis train-extractor`",
+        metavar="DIR",
+        is_common=True,
     )
     keyphrase_bundle: str = flag(
         "",
-        "classifier of phrases, the --output of `precis train --task keyphrases`; "
+        "classifier of phrases, the --output of `precis train-keyphrases`; "
         "without it there are none",
+        metavar="DIR",
+        is_common=True,
     )
-    keyphrases: int = flag(10, "keyphrases of a document, at most")
+    keyphrases: int = flag(10, "keyphrases of a document, at most", metavar="PHRASES")
     window_documents: int = flag(
         512,
         "documents read ahead, so that those of similar length are searched together",
+        metavar="DOCUMENTS",
     )
     search_processes: int = flag(
         0,
@@ -66,6 +81,8 @@ class SummarizeOptions:
         "on all threads; "
         "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has "
         "processes of its own",
+        metavar="PROCESSES",
+        default_text="one per core",
     )
     precision: str = flag(
         "float32",
@@ -75,6 +92,7 @@ class SummarizeOptions:
 
     def __post_init__(self) -> None:
         check_output(self.output)
+        check_choices(self)
         for name in ("keyphrases", "window_documents"):
             if getattr(self, name) < 1:
                 raise UsageError(
@@ -84,10 +102,6 @@ class SummarizeOptions:
             raise UsageError(
                 "--search_processes must not be negative, but is "
                 f"{self.search_processes}; 0 is one per core"
-            )
-        if self.precision not in PRECISIONS:
-            raise UsageError(
-                f"--precision is one of {', '.join(PRECISIONS)}, not {self.precision!r}"
             )
 
     @property

@@ -1,8 +1,8 @@
-"""The options of `precis train`."""
+"""The options of `precis train`, `train-extractor` and `train-keyphrases`."""
 
 import dataclasses
 
-from precis.model.config import flag, required
+from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.network.architectures import ARCHITECTURES, SIZES
 from precis.model.network.config import ATTENTIONS, CELLS
@@ -10,41 +10,50 @@ from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.options.output import check_output
 from precis.pipelines.recipes import RECIPES
 
-TASKS = ("abstractive", "extractive", "keyphrases")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Task"""
+    """Records"""
 
-    task: str = flag(
-        "abstractive",
-        "what to train: a network that writes, one that picks sentences, or a "
-        "classifier of phrases",
-        choices=TASKS,
-    )
     records: str = required(
         "folder that `precis prepare` wrote; to train on several tasks, some with "
-        "commas between them"
+        "commas between them",
+        metavar="DIR[,DIR]",
+        is_common=True,
+        takes_list=True,
     )
     output: str = required(
-        "folder for the bundle, and for checkpoints and logs in training/ below it"
+        "folder for the bundle, and for checkpoints and logs in training/ below it",
+        metavar="DIR",
+        is_common=True,
     )
 
     def __post_init__(self) -> None:
         check_output(self.output)
-        if self.task not in TASKS:
-            raise UsageError(f"--task is one of {', '.join(TASKS)}, not {self.task!r}")
-        if len(self.folders) > 1 and self.task != "abstractive":
-            raise UsageError(
-                f"--records names {len(self.folders)} folders, and --task {self.task} "
-                "takes one"
-            )
 
     @property
     def folders(self) -> tuple[str, ...]:
         """The names in `records`, in order."""
         return tuple(name.strip() for name in self.records.split(",") if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LabelledRecordsOptions:
+    """Records"""
+
+    records: str = required(
+        "folder that `precis prepare --oracle_sentences 5` wrote",
+        metavar="DIR",
+        is_common=True,
+    )
+    output: str = required(
+        "folder for the bundle, and for checkpoints and logs in training/ below it",
+        metavar="DIR",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,43 +65,88 @@ class NetworkOptions:
         "named settings, of which any flag given beside it replaces one; the README "
         "has a table",
         choices=tuple(RECIPES),
+        is_common=True,
     )
     mixture: str = flag(
         "",
         "with several folders in --records, the proportions of their documents with "
         "commas between them; else by size",
+        metavar="SHARE,...",
+        takes_list=True,
+        default_text="by size",
     )
     init_from: str = flag(
-        "", "bundle whose network is trained on; its shape is then its own"
+        "",
+        "bundle whose network is trained on; its shape is then its own",
+        metavar="DIR",
+        is_common=True,
     )
     encoder: str = flag(
         "",
         "bundle of a trained encoder, below a new decoder with a vocabulary of its own",
+        metavar="DIR",
+        is_common=True,
     )
     word_vectors: str = flag(
         "",
         "file of word vectors that embeddings begin with, in the text or the binary "
         "format of Word2Vec",
+        metavar="FILE",
     )
     architecture: str = flag(
-        "transformer", "kind of the network", choices=tuple(ARCHITECTURES)
+        "transformer",
+        "kind of the network",
+        choices=tuple(ARCHITECTURES),
+        is_common=True,
     )
-    network: str = flag("small", "size of the network", choices=SIZES)
-    width: int = flag(0, "width of embeddings and states, in place of the size's")
-    heads: int = flag(0, "attention heads, in place of the size's")
+    network: str = flag("small", "size of the network", choices=SIZES, is_common=True)
+    width: int = flag(
+        0,
+        "width of embeddings and states, in place of the size's",
+        metavar="N",
+        default_text="the size's",
+    )
+    heads: int = flag(
+        0,
+        "attention heads, in place of the size's",
+        metavar="HEADS",
+        default_text="the size's",
+    )
     feed_forward: int = flag(
-        0, "inner width of the position-wise networks, in place of the size's"
+        0,
+        "inner width of the position-wise networks, in place of the size's",
+        metavar="N",
+        default_text="the size's",
     )
-    encoder_layers: int = flag(0, "layers of the encoder, in place of the size's")
-    decoder_layers: int = flag(0, "layers of the decoder, in place of the size's")
-    layers: int = flag(0, "layers of a decoder-only network, in place of the size's")
+    encoder_layers: int = flag(
+        0,
+        "layers of the encoder, in place of the size's",
+        metavar="LAYERS",
+        default_text="the size's",
+    )
+    decoder_layers: int = flag(
+        0,
+        "layers of the decoder, in place of the size's",
+        metavar="LAYERS",
+        default_text="the size's",
+    )
+    layers: int = flag(
+        0,
+        "layers of a decoder-only network, in place of the size's",
+        metavar="LAYERS",
+        default_text="the size's",
+    )
     cell: str = flag(
-        "", "cell of a recurrent network; gru unless said otherwise", choices=CELLS
+        "",
+        "cell of a recurrent network; gru unless said otherwise",
+        choices=CELLS,
+        default_text="gru",
     )
     attention: str = flag(
         "",
         "scores of a recurrent network's attention; luong unless said otherwise",
         choices=ATTENTIONS,
+        default_text="luong",
     )
     input_feeding: bool = flag(
         True, "a recurrent network's step also reads what the step before made"
@@ -113,13 +167,24 @@ class NetworkOptions:
     tied_output: bool = flag(
         True, "read the embedding table backwards instead of an output layer of its own"
     )
-    dropout: float = flag(0.1, "share of values set to zero while training")
-    max_source_tokens: int = flag(
-        0, "tokens of the article that the network reads; 0 takes the records' limit"
+    dropout: float = flag(
+        0.1, "share of values set to zero while training", metavar="SHARE"
     )
-    max_target_tokens: int = flag(0, "longest summary; 0 takes the records' limit")
+    max_source_tokens: int = flag(
+        0,
+        "tokens of the article that the network reads; 0 takes the records' limit",
+        metavar="TOKENS",
+        default_text="the records' limit",
+    )
+    max_target_tokens: int = flag(
+        0,
+        "longest summary; 0 takes the records' limit",
+        metavar="TOKENS",
+        default_text="the records' limit",
+    )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         if self.init_from and self.encoder:
             raise UsageError(
                 "--init_from brings a whole network and --encoder half of one; leave "
@@ -146,8 +211,10 @@ class NetworkOptions:
             ) from error
 
 
-TRAIN = {
-    "abstractive": (TrainOptions, NetworkOptions, TrainingConfig),
-    "extractive": (TrainOptions, ExtractiveTraining),
-    "keyphrases": (TrainOptions,),
-}
+TRAIN = (TrainOptions, NetworkOptions, TrainingConfig)
+
+
+TRAIN_EXTRACTOR = (LabelledRecordsOptions, ExtractiveTraining)
+
+
+TRAIN_KEYPHRASES = (LabelledRecordsOptions,)

@@ -11,16 +11,12 @@ from precis.model.inference.worker_pool import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.dead_letters import DeadLetter
-from precis.pipelines.flags import read_flags
 from precis.pipelines.job import current_time
 from precis.pipelines.summary_rows import run_columns
 from precis.pipelines.summary_settings import (
-    SUMMARY_OPTIONS,
     SummarySettings,
-    check_summary_options,
     limit_search_processes,
-    read_model_ids,
-    with_decoding_of_bundle,
+    read_settings,
 )
 from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
 
@@ -89,6 +85,10 @@ class SummarizeDocuments(beam.PTransform):
           UsageError: an option or a bundle that cannot be.
         """
         refuse_within_import()
+        if "output" in self._summary_options:
+            raise UsageError(
+                "SummarizeDocuments takes no output; WriteSummaries writes its rows"
+            )
         settings = read_settings(self._summary_options)
         options = limit_search_processes(settings.options, documents.pipeline.options)
         settings = settings._replace(options=options)
@@ -106,26 +106,6 @@ class SummarizeDocuments(beam.PTransform):
             .with_output_types(dict[str, Any])
             .with_outputs(DEAD_LETTERS, main=ROWS)
         )
-
-
-def read_settings(flags: dict[str, Any]) -> SummarySettings:
-    """The settings that the flags of `precis summarize` give.
-
-    Raises:
-      UsageError: a flag that there is not, or a value or bundle that cannot be.
-    """
-    if "output" in flags:
-        raise UsageError(
-            "SummarizeDocuments takes no output; WriteSummaries writes its rows"
-        )
-    options, selection, quality, gate, decoding = read_flags(
-        SUMMARY_OPTIONS,
-        # The command's folder, which must have a name. Nothing is written here.
-        {**with_decoding_of_bundle(flags), "output": "."},
-    )
-    check_summary_options(options, decoding)
-    model_ids = read_model_ids(options, decoding)
-    return SummarySettings(options, selection, quality, gate, decoding, model_ids)
 
 
 class _SummarizeBatch(beam.DoFn):

@@ -1,0 +1,352 @@
+"""The commands: their flags, their help, and what each prints at its end.
+
+A command imports its job when it runs. Its last line is `next:` and a command line that
+takes its result.
+"""
+
+import dataclasses
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model.tensorflow_import import import_tensorflow
+from precis.pipelines.command_parser import HelpText
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
+from precis.pipelines.options.evaluate import EVALUATE
+from precis.pipelines.options.prepare import PREPARE
+from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.options.train import (
+    TRAIN,
+    TRAIN_EXTRACTOR,
+    TRAIN_KEYPHRASES,
+)
+
+# Above this share of documents that a network does not read to their end, a command
+# says so.
+_NOTABLE_CUT_SHARE = 0.25
+# The flags of a corpus that say what a document is, and not which of them to take.
+_CORPUS_FLAGS = (
+    "article_field",
+    "highlights_field",
+    "id_field",
+    "split_field",
+    "seed",
+    "validation_share",
+    "test_share",
+)
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+      text: its help.
+      concerns: the dataclasses whose fields are its flags.
+      run: takes the flags as keywords and Beam's own flags; prints the result and
+          returns the exit code.
+    """
+
+    text: HelpText
+    concerns: tuple[type, ...]
+    run: Callable[[dict[str, Any], list[str]], int]
+
+
+def overview() -> str:
+    """The help of precis: its commands."""
+    width = max(map(len, COMMANDS)) + 2
+    commands = [
+        f"  {name:{width}}{command.text.summary}" for name, command in COMMANDS.items()
+    ]
+    return "\n".join(
+        [
+            "usage: precis COMMAND [FLAGS]",
+            "",
+            "Summarizes a whole corpus: extractive and abstractive, in bulk.",
+            "",
+            "commands:",
+            *commands,
+            "",
+            "`precis COMMAND --help` shows the flags of a command and an example;",
+            "`precis --version` the version. To begin, without a network:",
+            "",
+            "  precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
+        ]
+    )
+
+
+def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.pipelines.prepare import prepare
+
+    info = prepare(beam_args=beam_args, **values)
+    records = _listed({split: info.records(split) for split in info.splits})
+    print(f"records: {records}; {_listed(info.counts)}")
+    for name, flag in (("articles", "source"), ("targets", "target")):
+        lengths = getattr(info, f"{flag}_lengths")
+        _warn_of_cuts(
+            "prepare",
+            share=lengths.cut / max(1, info.counts["written"]),
+            what=f"the {name} are longer than --max_{flag}_tokens "
+            f"{getattr(info, f'max_{flag}_tokens')} and were cut",
+            way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
+            "their ends matter",
+        )
+    output = values["output"]
+    _end(output, "precis", "train", "--records", output, "--output", "bundle")
+    return 0
+
+
+def _train(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.model.training.loop import Interrupted
+    from precis.pipelines.train import train
+
+    try:
+        result = train(**values)
+    except Interrupted as error:
+        print(f"precis train: {error}", file=sys.stderr)
+        return 143
+    return _end_training(result, values["records"], "--bundle")
+
+
+def _train_extractor(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.train_extractor import train_extractor
+
+    result = train_extractor(**values)
+    flags = ("--extractive", "neural,lead", "--extractive_bundle")
+    return _end_training(result, values["records"], *flags)
+
+
+def _train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.train_keyphrases import train_keyphrases
+
+    result = train_keyphrases(**values)
+    return _end_training(result, values["records"], "--keyphrase_bundle")
+
+
+def _end_training(result: Any, records: Any, *flags: str) -> int:
+    """Prints the model and how to summarize with it, its folder behind the flags."""
+    line = f"model {result.model_id}"
+    if result.step:
+        line += f" of step {result.step}"
+    if result.validation:
+        scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
+        line += f": validation {', '.join(scores)}"
+    print(line)
+    corpus = _corpus_of_records(records)
+    _end(
+        result.bundle,
+        *("precis", "summarize", *corpus, "--split", "test"),
+        *(*flags, result.bundle, "--output", "summaries"),
+    )
+    return 0
+
+
+def _corpus_of_records(records: Any) -> list[str]:
+    """The flags of the corpus that records were made from."""
+    from precis.model.records.dataset import load_dataset
+
+    folder = records if isinstance(records, str) else records[0]
+    recorded = load_dataset(folder.split(",")[0].strip()).provenance.get("flags", {})
+    flags = ["--corpus", recorded.get("corpus", "SCHEME:WHERE")]
+    for field in dataclasses.fields(CorpusOptions):
+        value = recorded.get(field.name, field.default)
+        if field.name in _CORPUS_FLAGS and value != field.default:
+            flags += [f"--{field.name}", str(value)]
+    return flags
+
+
+def _import(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.model.bundle.manifest import ENCODER, read_manifest
+    from precis.pipelines.import_checkpoint import import_checkpoint
+
+    print(f"model {import_checkpoint(**values)}")
+    output = values["output"]
+    if read_manifest(output)["kind"] == ENCODER:
+        flags = ("train-extractor", "--records", "records", "--encoder", output)
+        _end(output, "precis", *flags, "--output", "extractor")
+    else:
+        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
+        _end(output, "precis", *flags, "--output", "summaries")
+    return 0
+
+
+def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.model import files
+    from precis.model.inference.search_cost import format_search_cost
+    from precis.pipelines.summarize import has_references, summarize
+
+    manifest = summarize(beam_args=beam_args, **values)
+    counts = manifest["counts"]
+    print(f"documents: {_listed(counts)}")
+    print(f"summaries: {_listed(manifest['summary_methods'])}")
+    if manifest["quality_flags"]:
+        print(f"quality flags: {_listed(manifest['quality_flags'])}")
+    if manifest["fallbacks"]:
+        print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
+    if manifest["search"]:
+        print(format_search_cost(manifest["search"]))
+    _warn_of_cuts(
+        "summarize",
+        share=counts.get("truncated", 0) / max(1, counts["written"]),
+        what="the articles are longer than the network reads; their ends were not read",
+        way_out="the column `truncated` marks them; a network that reads more is "
+        "trained on records with a larger --max_source_tokens",
+    )
+    models = {
+        "model": manifest["model_id"],
+        "extractor": manifest["extractive_model_id"],
+        "keyphrases": manifest["keyphrase_model_id"],
+    }
+    used = [f", {name} {model}" for name, model in models.items() if model]
+    print(f"run {manifest['run_id']}{''.join(used)}")
+    output = values["output"]
+    if has_references(output, manifest):
+        _end(output, "precis", "evaluate", "--input", output, "--show", "3")
+    else:
+        query = (
+            "import pyarrow.parquet as p; "
+            f"print(p.read_table({files.join(str(output), 'summaries')!r}, "
+            "columns=['document_id', 'summary']).slice(0, 3).to_pylist())"
+        )
+        _end(output, "python", "-c", query)
+    return 0
+
+
+def _export(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.export import export
+
+    print(f"model {export(**values)['model_id']}")
+    output = values["output"]
+    call = (
+        "import tensorflow as tf, tensorflow_text; "
+        f"graph = tf.saved_model.load({str(output)!r}); "
+        "print(graph.signatures['serving_default'](articles=tf.constant(['Rain.'])))"
+    )
+    _end(output, "python", "-c", call)
+    return 0
+
+
+def _attention(values: dict[str, Any], _: list[str]) -> int:
+    import_tensorflow()
+    from precis.pipelines.attention import attention
+
+    path = attention(**values)
+    _end(path, "open", path)
+    return 0
+
+
+def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
+    from precis.model import files
+    from precis.pipelines.evaluate import evaluate, headline
+
+    result = evaluate(beam_args=beam_args, **values)
+    print(headline(result))
+    manifest = files.join(str(values["input"]), "manifest.json")
+    if not values.get("show"):
+        _next("precis", "evaluate", "--input", values["input"], "--show", "3")
+    elif files.exists(manifest):
+        flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
+        _next("precis", "summarize", *flags, "--output", "summaries")
+    return 0
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
+    if share > _NOTABLE_CUT_SHARE:
+        print(
+            f"precis {command}: warning: {share:.0%} of {what}; {way_out}",
+            file=sys.stderr,
+        )
+
+
+def _end(output: Any, *command: Any) -> None:
+    """The last lines of a command: where its result lies, and what takes it."""
+    print(f"wrote {output}")
+    _next(*command)
+
+
+def _next(*command: Any) -> None:
+    print(f"next: {shlex.join(map(str, command))}")
+
+
+def _command(
+    summary: str,
+    concerns: Sequence[type],
+    run: Callable[[dict[str, Any], list[str]], int],
+    *examples: str,
+    uses_beam: bool = False,
+) -> Command:
+    return Command(HelpText(summary, examples, uses_beam), tuple(concerns), run)
+
+
+COMMANDS = {
+    "prepare": _command(
+        "Turn a corpus into a vocabulary and TFRecord shards.",
+        PREPARE,
+        _prepare,
+        "precis prepare --corpus 'jsonl:news/*.jsonl.gz' --output records",
+        "precis prepare --corpus tfds:cnn_dailymail --output records",
+        uses_beam=True,
+    ),
+    "train": _command(
+        "Train a network that writes summaries.",
+        TRAIN,
+        _train,
+        "precis train --records records --output bundle --network small",
+        "precis train --records records --output tuned --init_from bart --steps 5000",
+    ),
+    "train-extractor": _command(
+        "Train a network that picks sentences.",
+        TRAIN_EXTRACTOR,
+        _train_extractor,
+        "precis train-extractor --records records --output extractor",
+    ),
+    "train-keyphrases": _command(
+        "Train a classifier of keyphrases.",
+        TRAIN_KEYPHRASES,
+        _train_keyphrases,
+        "precis train-keyphrases --records records --output keyphrases",
+    ),
+    "import": _command(
+        "Make a bundle of a checkpoint from another project.",
+        IMPORT,
+        _import,
+        "precis import bart-large-cnn --output bundle",
+    ),
+    "summarize": _command(
+        "Summarize every document of a corpus, to Parquet.",
+        SUMMARIZE,
+        _summarize,
+        "precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
+        "precis summarize --corpus 'jsonl:news/*.jsonl' --bundle bundle --output runs",
+        uses_beam=True,
+    ),
+    "evaluate": _command(
+        "Score summaries against references with ROUGE.",
+        EVALUATE,
+        _evaluate,
+        "precis evaluate --input summaries --show 3",
+        uses_beam=True,
+    ),
+    "export": _command(
+        "Make a TensorFlow SavedModel of a bundle, from text to summaries.",
+        EXPORT,
+        _export,
+        "precis export bundle --output saved_model --beam_width 4",
+    ),
+    "attention": _command(
+        "Draw what a network reads while it writes a summary.",
+        ATTENTION,
+        _attention,
+        "precis attention --bundle bundle --text article.txt --output picture.png",
+    ),
+}
