@@ -4,39 +4,47 @@ VENV ?= .venv
 RUN ?= runs/sample
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PARITY := $(VENV)/.installed-parity
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 DOCUMENTS := 20000
 
-.PHONY: help run test test-fast test-parity check format lock bench clean
+.PHONY: help run test test-slow test-all check format lock bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-$(INSTALLED): requirements.lock setup.py
-	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "precis needs Python 3.11 to 3.13; set PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	touch $@
+# uv installs in seconds what takes pip a minute; where it cannot be had or finds no registry, pip does it.
+$(INSTALLED): requirements.lock requirements-uv.lock setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "precis needs Python 3.11 to 3.13; set PYTHON=python3.11")'
+	@echo "installing into $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@($(PIP) --require-hashes --requirement requirements-uv.lock \
+		&& $(UV) --require-hashes --requirement requirements.lock && $(UV) --no-deps --editable .) \
+		|| ($(PIP) --require-hashes --requirement requirements.lock && $(PIP) --no-deps --editable .)
+	@touch $@
 
-run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (6 to 10 minutes on two cores)
+$(PARITY): $(INSTALLED)
+	@echo "installing PyTorch and what else networks are compared with"
+	@$(UV) --editable '.[parity]' || $(PIP) --editable '.[parity]'
+	@touch $@
+
+run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (5 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
-	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 900 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 200 --validation_steps 300 --checkpoint_steps 300
-	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 3
+	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 400 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 100 --validation_steps 400
+	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 2
 	$(BIN)/precis train-keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
 	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --output $(RUN)/summaries
 	$(BIN)/precis evaluate --input $(RUN)/summaries --show 3
 
-test: $(INSTALLED) ## All tests, the fast ones first
-	$(BIN)/python -m pytest -m "not slow" -n 2 --timeout 300
-	$(BIN)/python -m pytest -m slow --timeout 1200
+test: $(INSTALLED) ## The tests to run at every change: every module, five minutes on two cores
+	$(BIN)/python -m pytest -m "not slow and not parity" -n 2 --dist loadfile --timeout 300
 
-test-fast: $(INSTALLED) ## The tests that are not marked slow, about three minutes
-	$(BIN)/python -m pytest -m "not slow" -n 2 --timeout 300
+test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
+	$(BIN)/python -m pytest -m "slow or parity" -n 2 --timeout 1200 --durations 20
 
-test-parity: $(INSTALLED) ## Imported networks against transformers; installs PyTorch beside the locked versions
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]'
-	$(BIN)/python -m pytest tests/test_*_parity.py tests/test_keras_preset.py tests/test_jax.py --timeout 1200
+test-all: test test-slow ## All tests; installs PyTorch beside the locked versions
 
 check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .
@@ -50,12 +58,14 @@ format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## The benchmarks behind the README's figures
+bench: $(INSTALLED) ## The benchmarks behind the figures of docs/
 	for script in encode memory decode train overhead extractive oracle quality evaluate; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 lock: ## Resolve requirements.lock anew from setup.py; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev --generate-hashes --no-annotate \
 		--custom-compile-command "make lock" setup.py --output-file requirements.lock
+	echo uv | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--custom-compile-command "make lock" - --output-file requirements-uv.lock
 
 clean: ## Remove what the targets made: the environment, runs, caches
 	rm -rf $(VENV) runs build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

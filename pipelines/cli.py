@@ -26,6 +26,20 @@ _TASK_COMMANDS = {
     "keyphrases": "train-keyphrases",
     "abstractive": "train",
 }
+# The extra that brings a package, by the package's import name.
+_EXTRAS = {
+    "apache_beam": "beam",
+    "pyarrow": "beam",
+    "gcsfs": "gcs",
+    "keras": "network",
+    "safetensors": "network",
+    "sklearn": "network",
+    "tensorflow": "network",
+    "tensorflow_text": "network",
+    "tokenizers": "network",
+    "matplotlib": "plot",
+    "tensorflow_datasets": "tfds",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,6 +85,15 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
             logging.getLogger("precis").error("cause", exc_info=error.__cause__)
         _complain(f"precis {name}", error)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        _complain(
+            f"precis {name}",
+            f"{package} is not installed; pip install 'precis[{_EXTRAS[package]}]'",
+        )
+        return 2
     # A disk that is full or cannot be written is no defect, so there is no traceback.
     except OSError as error:
         if is_verbose:

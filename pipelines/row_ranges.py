@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.pipelines.job import TASKS_FOLDER
 
 _ROWS_A_TASK = 1_024
 _TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
@@ -58,7 +59,8 @@ def _check_finished_run(folder: str, pattern: str) -> None:
         raise UsageError(
             f"{folder} does not exist; give the --output of `precis summarize`"
         )
-    if not files.exists(files.join(folder, "summaries")):
+    is_begun = files.exists(files.join(folder, TASKS_FOLDER))
+    if not is_begun and not files.exists(files.join(folder, "summaries")):
         raise UsageError(
             f"{folder} is no run: it has no folder `summaries`; "
             "give the --output of `precis summarize`"

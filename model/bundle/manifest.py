@@ -151,6 +151,12 @@ def read_manifest(folder: str) -> dict[str, Any]:
         raise DataError(
             f"{path}: damaged ({error}); copy the bundle again or train it again"
         ) from error
+    if "model_id" not in manifest or "sha256" not in manifest:
+        kind = manifest.get("kind", "another kind")
+        raise UsageError(
+            f"{folder}: this is no bundle, its {MANIFEST_FILE} is that of {kind}; "
+            "name the --output of `precis train` or `precis import`"
+        )
     if manifest.get("format_version") != FORMAT_VERSION:
         raise UsageError(
             f"{path}: format_version is {manifest.get('format_version')} "

@@ -59,7 +59,7 @@ class TrainingConfig:
         0,
         "steps of the encoder's warm-up; 0 is that of the rest",
         metavar="STEPS",
-        default_text="as --warmup steps",
+        default_text="as --warmup_steps",
     )
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
     coverage_weight: float = flag(

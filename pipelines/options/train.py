@@ -62,7 +62,7 @@ class NetworkOptions:
 
     recipe: str = flag(
         "",
-        "named settings, of which any flag given beside it replaces one; the README "
+        "named settings, of which any flag given beside it replaces one; docs/NETWORKS.md "
         "has a table",
         choices=tuple(RECIPES),
         is_common=True,
