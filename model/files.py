@@ -15,13 +15,23 @@ from typing import IO, Any
 
 import fsspec
 
+from precis.model.errors import UsageError
+
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
 
 
 def filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The file system of a path and the path within it."""
-    return fsspec.core.url_to_fs(path)
+    """The file system of a path and the path within it.
+
+    Raises:
+      UsageError: the package that reads such paths is not installed.
+    """
+    try:
+        return fsspec.core.url_to_fs(path)
+    except ImportError as error:
+        way_out = "pip install 'precis[gcs]' brings it for gs://"
+        raise UsageError(f"{path}: {error}; {way_out}") from error
 
 
 def is_local(path: str) -> bool:

@@ -1,14 +1,17 @@
 """Beam pipelines and the command line.
 
-cli, flags, options      the commands, and their flags as dataclasses
+cli, commands            the command line: what each command runs and prints
+options, flags           flags as dataclasses; command_parser and config_file read them
+signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus
 job, tasks               an output folder and its tasks: receipts, resume, publication
 dead_letters, progress   lost records, and the display of a run
 beam_runner              Beam's own flags, and its errors in one line
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
-train, recipes           records -> bundle
+train, recipes           records -> bundle; train_extractor, train_keyphrases
 summarize                corpus -> run: summarize_task, window_summarizer, summary_rows
 evaluate                 run -> ROUGE: row_ranges, score_task, evaluation_table
+summarize_text           one document
 transforms               ReadCorpus, SummarizeDocuments, WriteSummaries
 schema, columns          the Parquet files
 import_checkpoint, export, attention

@@ -62,8 +62,8 @@ class NetworkOptions:
 
     recipe: str = flag(
         "",
-        "named settings, of which any flag given beside it replaces one; docs/NETWORKS.md "
-        "has a table",
+        "named settings, of which any flag given beside it replaces one; "
+        "docs/NETWORKS.md has a table",
         choices=tuple(RECIPES),
         is_common=True,
     )
