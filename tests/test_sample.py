@@ -22,7 +22,7 @@ WRITTEN = len(generator.hand_written())
 
 def read_all(spec: str, *, split: str = "", task_documents: int = 1000) -> list:
     tasks = source.list_tasks(spec, split=split, task_documents=task_documents)
-    return [document for task in tasks for document in source.read(task)]
+    return [record.content for task in tasks for record in source.read(task)]
 
 
 def numbers(text: str) -> set[str]:

@@ -24,7 +24,7 @@ from precis.pipelines.corpus.listing import (
     range_task,
 )
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, Task, Unreadable
+from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
 
 # The csv module has one limit on the size of a field for the whole process. Only the
 # holder of this lock changes it.
@@ -41,6 +41,7 @@ class CsvRow(NamedTuple):
       raw: its bytes, line breaks included.
       problem: "", `invalid_csv` or the problem of one of its lines.
       detail: the problem in words.
+      share: how much of the range is read with the row, from 0 to 1.
     """
 
     start: int
@@ -48,6 +49,7 @@ class CsvRow(NamedTuple):
     raw: bytes
     problem: str = ""
     detail: str = ""
+    share: float = 0.0
 
 
 def list_tasks(
@@ -108,24 +110,25 @@ def _header(path: str) -> list[str]:
     return names
 
 
-def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. Blank lines are no rows."""
+def read(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task. Blank lines are no rows."""
     (path,) = task.paths
     names = _header(path)
     is_before_header = task.start == 0
     for row in _rows(path, task.start, task.stop):
         location = f"{path}:byte {row.start}"
-        if row.problem:
-            yield Unreadable(location, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
-        elif row.cells and is_before_header:
+        if not row.problem and row.cells and is_before_header:
             is_before_header = False
-        elif row.cells:
-            yield _to_document(row, names, task.fields, location=location)
+        elif row.problem or row.cells:
+            content = _to_document(row, names, task.fields, location=location)
+            yield ReadRecord(content, row.share)
 
 
 def _to_document(
     row: CsvRow, names: list[str], fields: Fields, *, location: str
 ) -> Document | Unreadable:
+    if row.problem:
+        return Unreadable(location, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
     if len(row.cells) != len(names):
         detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
         return Unreadable(location, "wrong_columns", detail, row.raw[:MAX_RAW_BYTES])
@@ -197,7 +200,8 @@ def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[CsvRow]:
             problem = "invalid_csv"
             detail = "the file ends inside a quoted cell"
         raw = b"".join(line.text for line in lines.row_lines)
-        yield CsvRow(lines.row_lines[0].start, cells, raw, problem, detail)
+        first, last = lines.row_lines[0], lines.row_lines[-1]
+        yield CsvRow(first.start, cells, raw, problem, detail, last.share)
 
 
 def _next_cells(reader: Iterator[list[str]]) -> list[str]:

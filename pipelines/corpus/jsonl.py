@@ -20,7 +20,7 @@ from precis.pipelines.corpus.listing import (
     range_task,
 )
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, Task, Unreadable
+from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
 
 # Each task of a compressed file decompresses all that comes before its range.
 _MAX_GZIP_TASKS = 16
@@ -91,19 +91,22 @@ def _check_first_records(
             return
 
 
-def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task. Blank lines are no records."""
+def read(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task. Blank lines are no records."""
     (path,) = task.paths
     for line in read_lines(path, task.start, task.stop):
-        location = f"{path}:byte {line.start}"
-        if line.problem:
-            yield Unreadable(location, line.problem, line.detail, line.text)
-        elif not line.text.isspace():
-            record = _parse(line, location)
-            if isinstance(record, Unreadable):
-                yield record
-            else:
-                yield to_document(record, task.fields, location=location, raw=line.text)
+        if line.problem or not line.text.isspace():
+            content = _to_document(line, task.fields, f"{path}:byte {line.start}")
+            yield ReadRecord(content, line.share)
+
+
+def _to_document(line: Line, fields: Fields, location: str) -> Document | Unreadable:
+    if line.problem:
+        return Unreadable(location, line.problem, line.detail, line.text)
+    record = _parse(line, location)
+    if isinstance(record, Unreadable):
+        return record
+    return to_document(record, fields, location=location, raw=line.text)
 
 
 def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:

@@ -1,9 +1,10 @@
 """The lines of a byte range of a large text file, plain or gzip, in bounded memory."""
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from precis.model import files
 
@@ -22,12 +23,25 @@ class Line(NamedTuple):
       text: its bytes; only the beginning if the line has a problem.
       problem: "", `line_too_long` or `broken_gzip`.
       detail: the problem in words.
+      share: how much of the range is read with the line, from 0 to 1.
     """
 
     start: int
     text: bytes
     problem: str = ""
     detail: str = ""
+    share: float = 0.0
+
+
+class _Block(NamedTuple):
+    """Some bytes, and the positions in the file on disk before and after them.
+
+    The positions of a compressed file count its compressed bytes.
+    """
+
+    content: bytes
+    disk_start: int
+    disk_end: int
 
 
 class _BrokenGzip(Exception):
@@ -54,60 +68,79 @@ def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
     # Reading begins one byte early: a line break there shows that a line begins at
     # `start`.
     begin = max(start - 1, 0)
-    blocks = _gzip_blocks(path, begin) if is_gzip(path) else _plain_blocks(path, begin)
-    for line in _split_lines(blocks, begin):
-        if line.start < start:
-            continue
-        if 0 <= stop <= line.start:
-            return
-        if line.start == 0 and line.text.startswith(_BOM):
-            line = line._replace(text=line.text[len(_BOM) :])
-        yield line
-
-
-def _plain_blocks(path: str, begin: int) -> Iterator[bytes]:
     with files.open_read(path) as file:
-        file.seek(begin)
-        while block := file.read(_BLOCK_BYTES):
-            yield block
+        disk_size = file.seek(0, os.SEEK_END)
+        make_blocks = _gzip_blocks if is_gzip(path) else _plain_blocks
+        disk_start = 0.0
+        for line, disk_end in _split_lines(make_blocks(file, begin), begin):
+            if line.start < start:
+                disk_start = disk_end
+                continue
+            if 0 <= stop <= line.start:
+                return
+            if stop >= 0:
+                # How much of a compressed file such a range is, nobody knows.
+                share = (line.start - start) / (stop - start)
+            else:
+                share = (disk_end - disk_start) / max(disk_size - disk_start, 1)
+            if line.start == 0 and line.text.startswith(_BOM):
+                line = line._replace(text=line.text[len(_BOM) :])
+            yield line._replace(share=share)
 
 
-def _gzip_blocks(path: str, begin: int) -> Iterator[bytes]:
+def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[_Block]:
+    position = file.seek(begin)
+    while content := file.read(_BLOCK_BYTES):
+        yield _Block(content, position, position + len(content))
+        position += len(content)
+
+
+def _gzip_blocks(compressed: IO[bytes], begin: int) -> Iterator[_Block]:
     """The uncompressed bytes from `begin` on.
 
     The file is always decompressed from its beginning, in the same blocks, so that
     damage is met at the same position for every range.
     """
-    with files.open_read(path) as compressed, gzip.GzipFile(fileobj=compressed) as file:
-        position = 0
+    position = 0
+    disk_start = compressed.seek(0)
+    with gzip.GzipFile(fileobj=compressed) as file:
         while True:
             try:
                 # `read` would collect a full block first, and damage would lose all
                 # that it had collected.
-                block = file.read1(_BLOCK_BYTES)
+                content = file.read1(_BLOCK_BYTES)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise _BrokenGzip(str(error)) from error
-            if not block:
+            if not content:
                 return
-            if position + len(block) > begin:
-                yield block[max(begin - position, 0) :]
-            position += len(block)
+            disk_end = compressed.tell()
+            if position + len(content) > begin:
+                kept = content[max(begin - position, 0) :]
+                yield _Block(kept, disk_start, disk_end)
+            position += len(content)
+            disk_start = disk_end
 
 
-def _split_lines(blocks: Iterable[bytes], start: int) -> Iterator[Line]:
-    """The lines of blocks of bytes whose first byte is at `start` of the file."""
+def _split_lines(blocks: Iterable[_Block], start: int) -> Iterator[tuple[Line, float]]:
+    """The lines of blocks whose first byte is at `start` of the file, each with the
+    position on disk at its end.
+    """
     parts: list[bytes] = []  # the unfinished line
     unfinished_bytes = 0  # its length, dropped bytes included
+    disk_end = 0.0
     try:
-        for block in blocks:
+        for block, disk_start, disk_stop in blocks:
             position = 0
+            disk_ratio = (disk_stop - disk_start) / len(block)
             while end := block.find(b"\n", position) + 1:
                 size = unfinished_bytes + end - position
-                yield _to_line(start, [*parts, block[position:end]], size)
+                line = _to_line(start, [*parts, block[position:end]], size)
+                yield line, disk_start + end * disk_ratio
                 start += size
                 parts = []
                 unfinished_bytes = 0
                 position = end
+            disk_end = disk_stop
             if position < len(block):
                 unfinished_bytes += len(block) - position
                 if unfinished_bytes <= MAX_LINE_BYTES:
@@ -117,10 +150,10 @@ def _split_lines(blocks: Iterable[bytes], start: int) -> Iterator[Line]:
     except _BrokenGzip as error:
         detail = f"the gzip stream is damaged, the rest of the file is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
-        yield Line(start, text, "broken_gzip", detail)
+        yield Line(start, text, "broken_gzip", detail), disk_end
         return
     if unfinished_bytes:
-        yield _to_line(start, parts, unfinished_bytes)
+        yield _to_line(start, parts, unfinished_bytes), disk_end
 
 
 def _to_line(start: int, parts: list[bytes], size: int) -> Line:

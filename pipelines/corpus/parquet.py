@@ -16,7 +16,7 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, Task, Unreadable
+from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
 
 _BATCH_ROWS = 256
 
@@ -76,8 +76,8 @@ def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
         yield start, len(sizes)
 
 
-def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task.
+def read(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task.
 
     In a row group that cannot be decoded the rows from there on are lost; the other row
     groups are read.
@@ -85,27 +85,41 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
     (path,) = task.paths
     with files.open_read(path) as opened:
         parquet = pq.ParquetFile(opened)
-        columns = [name for name in parquet.schema_arrow.names if name in task.fields]
-        row = sum(
-            parquet.metadata.row_group(index).num_rows for index in range(task.start)
-        )
+        sizes = [
+            parquet.metadata.row_group(group).num_rows for group in range(task.stop)
+        ]
+        first_row = sum(sizes[: task.start])
+        task_rows = sum(sizes[task.start :])
+        rows = 0
         for group in range(task.start, task.stop):
-            next_group_row = row + parquet.metadata.row_group(group).num_rows
-            try:
-                for batch in parquet.iter_batches(
-                    _BATCH_ROWS, row_groups=[group], columns=columns
-                ):
-                    yield from _documents(batch, task.fields, path=path, first_row=row)
-                    row += batch.num_rows
-            except OSError as error:
-                # A damaged page raises an OSError without a number; the error of a disk
-                # or network has one.
-                if type(error) is not OSError or error.errno is not None:
-                    raise
-                yield _lost_rows(path, row, next_group_row, error)
-            except pa.ArrowInvalid as error:
-                yield _lost_rows(path, row, next_group_row, error)
-            row = next_group_row
+            for content in _read_group(
+                parquet, group, task.fields, path=path, first_row=first_row + rows
+            ):
+                rows += content.records if isinstance(content, Unreadable) else 1
+                yield ReadRecord(content, rows / task_rows)
+
+
+def _read_group(
+    parquet: pq.ParquetFile, group: int, fields: Fields, *, path: str, first_row: int
+) -> Iterator[Document | Unreadable]:
+    """The records of a row group, whose first row is `first_row` of the file."""
+    columns = [name for name in parquet.schema_arrow.names if name in fields]
+    row = first_row
+    stop = first_row + parquet.metadata.row_group(group).num_rows
+    try:
+        for batch in parquet.iter_batches(
+            _BATCH_ROWS, row_groups=[group], columns=columns
+        ):
+            yield from _documents(batch, fields, path=path, first_row=row)
+            row += batch.num_rows
+    except OSError as error:
+        # A damaged page raises an OSError without a number; the error of a disk or
+        # network has one.
+        if type(error) is not OSError or error.errno is not None:
+            raise
+        yield _lost_rows(path, row, stop, error)
+    except pa.ArrowInvalid as error:
+        yield _lost_rows(path, row, stop, error)
 
 
 def _lost_rows(path: str, row: int, stop: int, error: Exception) -> Unreadable:

@@ -9,7 +9,7 @@ from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
 from precis.pipelines.corpus.sample import source as sample
 from precis.pipelines.corpus.splits import is_split_name, split_of
-from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.corpus.task import Position, ReadRecord, Task, Unreadable
 
 # A built-in document counts as this much, so that a task of the default size has a
 # thousand documents: the built-in corpus is made for small machines.
@@ -79,31 +79,61 @@ def _list_tfds(where: str, options: CorpusOptions) -> list[Task]:
     )
 
 
-def read_task(task: Task, options: CorpusOptions) -> Iterator[Article | Unreadable]:
-    """The articles of a task, each with an id and a split, and the unreadable records.
+class TaskReader:
+    """Iterates over the articles of a task, each with an id and a split, and its
+    unreadable records.
 
     An article without an id has its content hash as the id. With `options.split` only
     the articles of that split are returned; an unreadable record belongs to no split
     and is always returned.
+
+    Attributes:
+      position: how far the task is read, after the record that was returned last.
     """
-    for record in _read_scheme(task, options):
-        if isinstance(record, Unreadable):
+
+    def __init__(self, task: Task, options: CorpusOptions) -> None:
+        self.position = Position()
+        self._task = task
+        self._options = options
+
+    def __iter__(self) -> Iterator[Article | Unreadable]:
+        records = 0
+        for content, share in _read_scheme(self._task, self._options):
+            record = _to_article(content, self._task, self._options)
+            if isinstance(record, Unreadable):
+                records += record.records
+            elif self._options.split in ("", record.document.split):
+                records += 1
+            else:
+                continue
+            self.position = Position(records, share)
             yield record
-            continue
-        article = Article(record, strip_boilerplate=options.strip_boilerplate)
-        document_id = record.document_id or article.content_sha256
-        split = task.split or record.split or split_of(document_id, options)
-        if not is_split_name(split):
-            detail = (
-                f"the split is {split[:80]!r}; it names files, so it must be of at "
-                "most 40 letters, digits and underscores"
-            )
-            yield Unreadable(f"document {document_id}", "bad_split", detail, b"")
-        elif options.split in ("", split):
-            yield article.with_id_and_split(document_id, split)
 
 
-def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
+def read_task(task: Task, options: CorpusOptions) -> TaskReader:
+    """The articles and unreadable records of a task."""
+    return TaskReader(task, options)
+
+
+def _to_article(
+    content: Document | Unreadable, task: Task, options: CorpusOptions
+) -> Article | Unreadable:
+    """The article of a document, with an id and a split."""
+    if isinstance(content, Unreadable):
+        return content
+    article = Article(content, strip_boilerplate=options.strip_boilerplate)
+    document_id = content.document_id or article.content_sha256
+    split = task.split or content.split or split_of(document_id, options)
+    if is_split_name(split):
+        return article.with_id_and_split(document_id, split)
+    detail = (
+        f"the split is {split[:80]!r}; it names files, so it must be of at "
+        "most 40 letters, digits and underscores"
+    )
+    return Unreadable(f"document {document_id}", "bad_split", detail, b"")
+
+
+def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     if task.scheme == "text":
         return text_files.read(task, parse_address(options.corpus).where)
     if task.scheme == "stories":

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import SourceFile, group_tasks, list_folder
-from precis.pipelines.corpus.task import Task, Unreadable
-from precis.pipelines.corpus.text_files import read_text
+from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.text_files import read_files
 
 _SUFFIX = ".story"
 _MARK = "@highlight"
@@ -47,15 +47,15 @@ def story_id(path: str) -> str:
     return posixpath.basename(path).removesuffix(_SUFFIX)
 
 
-def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task."""
-    for path in task.paths:
-        text = read_text(path)
+def read(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task."""
+    for path, text, share in read_files(task):
         if isinstance(text, Unreadable):
-            yield text
+            yield ReadRecord(text, share)
         else:
             article, highlights = parse_story(text)
-            yield Document(story_id(path), "", article, highlights, {})
+            document = Document(story_id(path), "", article, highlights, {})
+            yield ReadRecord(document, share)
 
 
 def parse_story(text: str) -> tuple[str, str | None]:

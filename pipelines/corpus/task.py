@@ -1,6 +1,8 @@
-"""Tasks, the fields that they read, and records that cannot be read."""
+"""Tasks, the fields that they read, and what reading them gives."""
 
 from typing import NamedTuple
+
+from precis.model.text.document import Document
 
 
 class Fields(NamedTuple):
@@ -27,7 +29,8 @@ class Task(NamedTuple):
       fields: names of the record's fields.
       version: sizes and times, or etags: it changes when the content of the files
           does. For the job's fingerprint.
-      size_bytes: about how much there is to read, for progress.
+      size_bytes: about how much there is to read, for progress; as it lies on disk
+          where the scheme can tell.
     """
 
     number: int
@@ -59,3 +62,29 @@ class Unreadable(NamedTuple):
     detail: str
     raw: bytes
     records: int = 1
+
+
+class ReadRecord(NamedTuple):
+    """A record as the module of a scheme reads it.
+
+    Attributes:
+      content: the document, or why there is none.
+      share: how much of its task is read with it, from 0 to 1: the share of the bytes
+          on disk, compressed ones where the file is compressed, or of the records where
+          the files are cut by record.
+    """
+
+    content: Document | Unreadable
+    share: float
+
+
+class Position(NamedTuple):
+    """How far a task is read.
+
+    Attributes:
+      records: those read so far, the unreadable ones included.
+      share: how much of the task they are, from 0 to 1, as in `ReadRecord`.
+    """
+
+    records: int = 0
+    share: float = 0.0

@@ -2,12 +2,13 @@
 
 import posixpath
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import fixed_root, group_tasks, list_files
-from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
 
 
 def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
@@ -19,20 +20,42 @@ def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
     return group_tasks("text", list_files(pattern), task_bytes)
 
 
-def read(task: Task, pattern: str) -> Iterator[Document | Unreadable]:
-    """The documents of a task that was listed from `pattern`."""
-    for path in task.paths:
-        text = read_text(path)
+class TextFile(NamedTuple):
+    """A file of a task.
+
+    Attributes:
+      path: the file.
+      text: its content, or why there is none.
+      share: how much of the task's bytes is read with it, from 0 to 1.
+    """
+
+    path: str
+    text: str | Unreadable
+    share: float
+
+
+def read(task: Task, pattern: str) -> Iterator[ReadRecord]:
+    """The records of a task that was listed from `pattern`."""
+    for path, text, share in read_files(task):
         if isinstance(text, Unreadable):
-            yield text
+            yield ReadRecord(text, share)
         else:
-            yield Document(document_id(path, pattern), "", text, None, {})
+            document = Document(document_id(path, pattern), "", text, None, {})
+            yield ReadRecord(document, share)
 
 
-def read_text(path: str) -> str | Unreadable:
-    """The content of a UTF-8 file of at most 64 MiB, without a byte order mark."""
-    with files.open_read(path) as file:
-        content = file.read(MAX_LINE_BYTES + 1)
+def read_files(task: Task) -> Iterator[TextFile]:
+    """The UTF-8 files of a task, of at most 64 MiB each, without byte order marks."""
+    bytes_read = 0
+    for path in task.paths:
+        with files.open_read(path) as file:
+            content = file.read(MAX_LINE_BYTES + 1)
+        bytes_read += len(content)
+        share = bytes_read / max(task.size_bytes, 1)
+        yield TextFile(path, _decode(path, content), share)
+
+
+def _decode(path: str, content: bytes) -> str | Unreadable:
     if len(content) > MAX_LINE_BYTES:
         return Unreadable(
             f"{path}:byte 0",

@@ -15,7 +15,7 @@ from precis.model.records.tfrecord import read_frames
 from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import cut_range, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, Task, Unreadable
+from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
 from precis.pipelines.corpus.tfds_prepare import prepared_builder
 
 
@@ -108,8 +108,8 @@ def _shard_tasks(
         )
 
 
-def read(task: Task) -> Iterator[Document | Unreadable]:
-    """The documents of a task.
+def read(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task.
 
     Where a shard is damaged, its records from there on are lost. Each task reports the
     records of its own range.
@@ -126,11 +126,13 @@ def read(task: Task) -> Iterator[Document | Unreadable]:
             except DataError:
                 frame = None
             if frame is None:
-                yield _lost_records(path, index, task)
+                yield ReadRecord(_lost_records(path, index, task), 1.0)
                 return
             if index >= task.start:
                 location = f"{path}:record {index}"
-                yield _to_document(frame, features, task.fields, location=location)
+                content = _to_document(frame, features, task.fields, location=location)
+                share = (index + 1 - task.start) / (task.stop - task.start)
+                yield ReadRecord(content, share)
 
 
 def _lost_records(path: str, damaged: int, task: Task) -> Unreadable:

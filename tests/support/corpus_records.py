@@ -7,12 +7,21 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.corpus.task import Position, Task, Unreadable
 
 
 def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
-    """`read_task`, with the document of each article."""
-    for record in read_task(task, options):
+    """`read_task`, with the document of each article.
+
+    Checks on the way that the reader's position only grows, to the end of the task.
+    """
+    before = Position()
+    reader = read_task(task, options)
+    for record in reader:
+        position = reader.position
+        assert position.records > before.records
+        assert before.share <= position.share <= 1
+        before = position
         yield record.document if isinstance(record, Article) else record
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from precis.model.errors import UsageError
-from precis.model.text.document import Document
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.corpus.task import Task
+from precis.pipelines.corpus.task import ReadRecord, Task
 
 DEFAULT_DOCUMENTS = 6000
 _BYTES_PER_DOCUMENT = 900
@@ -47,9 +46,10 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
     return tasks
 
 
-def read(task: Task) -> Iterator[Document]:
+def read(task: Task) -> Iterator[ReadRecord]:
     """The documents of a task, in order; only those of its split if it has a split."""
     for index in range(task.start, task.stop):
         document = generator.document(index)
         if task.split in ("", document.split):
-            yield document
+            share = (index + 1 - task.start) / (task.stop - task.start)
+            yield ReadRecord(document, share)
