@@ -14,7 +14,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.inference.worker_pool import ModelSearch, count_processes
@@ -109,8 +109,10 @@ def job_seconds(
     batch_starts: list[float] = []
     original = PendingWindow.summaries
 
-    def summaries(self: PendingWindow) -> list[list[Summary]]:
-        result = original(self)
+    def summaries(
+        self: PendingWindow, on_searched: Callable[[float], None] = lambda part: None
+    ) -> list[list[Summary]]:
+        result = original(self, on_searched)
         batch_starts.append(min(batch.started for batch in self.searched))
         return result
 

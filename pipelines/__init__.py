@@ -5,7 +5,8 @@ options, flags           flags as dataclasses; command_parser and config_file re
 signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus
 job, tasks               an output folder and its tasks: receipts, resume, publication
-dead_letters, progress   lost records, and the display of a run
+dead_letters             lost records
+progress, progress_line  what is done of a run, and its display
 beam_runner              Beam's own flags, and its errors in one line
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
 train, recipes           records -> bundle; train_extractor, train_keyphrases

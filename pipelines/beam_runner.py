@@ -18,7 +18,7 @@ from apache_beam.runners.runner import PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
-from precis.pipelines.progress import show_progress
+from precis.pipelines.progress_line import show_progress
 
 # The DirectRunner, Beam's default, tries to download another runner first and may never
 # come back.

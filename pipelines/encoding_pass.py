@@ -21,7 +21,7 @@ from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import read_task
+from precis.pipelines.corpus.source import TaskReader, read_task
 from precis.pipelines.corpus.task import Task, Unreadable
 from precis.pipelines.dead_letters import DeadLetter, unreadable_letter
 from precis.pipelines.job import Job
@@ -110,7 +110,8 @@ class EncodeWorker:
         letters: list[DeadLetter] = []
         window: list[TrainingDocument] = []
         with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
-            for outcome in self._read(task):
+            reader = read_task(task, self._corpus)
+            for outcome in self._outcomes(task, reader):
                 if isinstance(outcome, DeadLetter):
                     counts["read"] += outcome.records
                     letters.append(outcome)
@@ -124,10 +125,10 @@ class EncodeWorker:
                     window.append(outcome)
                 if len(window) == _WINDOW_DOCUMENTS:
                     shards.write(self._encode(window))
-                    _show(window, progress)
+                    progress.advance_to(reader.position)
                     window = []
             shards.write(self._encode(window))
-            _show(window, progress)
+            progress.advance_to(reader.position)
         return TaskResult(
             counts={**counts, "written": shards.records},
             files=shards.published,
@@ -135,12 +136,12 @@ class EncodeWorker:
             figures=shards.lengths,
         )
 
-    def _read(
-        self, task: Task
+    def _outcomes(
+        self, task: Task, reader: TaskReader
     ) -> Iterator[TrainingDocument | Skipped | Duplicate | DeadLetter]:
         """What becomes of each record of a task, in order."""
         duplicates = set(self._duplicates.get(str(task.number), ()))
-        for position, article in enumerate(read_task(task, self._corpus)):
+        for position, article in enumerate(reader):
             if isinstance(article, Unreadable):
                 yield unreadable_letter(article)
                 continue
@@ -181,11 +182,6 @@ class EncodeWorker:
         texts = article.sentence_lines
         picks = oracle_sentences(texts, pair.target, self._options.oracle_sentences)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
-
-
-def _show(window: list[TrainingDocument], progress: TaskProgress) -> None:
-    lengths = [len(article.document.article) for article, _ in window]
-    progress.advance(len(lengths), sum(lengths))
 
 
 class ShardWriter(contextlib.ExitStack):

@@ -1,6 +1,7 @@
 """One task of `precis evaluate`: a range of rows -> its part of `scores/`."""
 
 from precis.model import files
+from precis.pipelines.corpus.task import Position
 from precis.pipelines.job import part_name
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
@@ -52,7 +53,7 @@ class ScoreWorker:
             name = files.join(SCORES_FOLDER, part_name(task.number, self._tasks))
             write_parquet(files.join(self._folder, name), [table], SCORES_SCHEMA)
             published.append(describe_file(self._folder, name, rows=table.num_rows))
-        progress.advance(len(rows), len(rows))
+        progress.advance_to(Position(records=len(rows), share=1.0))
         counts = {
             "read": len(rows),
             "written": scores.scored,

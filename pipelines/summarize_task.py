@@ -89,8 +89,14 @@ class SummarizeWorker:
 
     def run(self, task: Task, progress: TaskProgress) -> TaskResult[SummaryFigures]:
         """Writes the part of a task."""
-        windows = read_windows(read_task(task, self._corpus), self._settings)
-        summarized = self._summarizer.summarize(windows)
+        reader = read_task(task, self._corpus)
+        windows = (
+            window._replace(position=reader.position)
+            for window in read_windows(reader, self._settings)
+        )
+        summarized = self._summarizer.summarize(
+            windows, lambda window, part: progress.advance_to(window.position, part)
+        )
         tables = GeneratorResult(self._tables(summarized, progress))
         name = files.join(SUMMARIES_FOLDER, part_name(task.number, self._job.tasks))
         written = write_parquet(
@@ -132,10 +138,7 @@ class SummarizeWorker:
                 fallbacks.update(row.shown.reasons)
             search.add(batches)
             yield summary_table([{**row.columns, **shared_columns} for row in rows])
-            lengths = [
-                len(source.article.document.article) for source in window.documents
-            ]
-            progress.advance(len(lengths), sum(lengths))
+            progress.advance_to(window.position)
         figures = SummaryFigures(
             dict(methods), dict(flags), dict(fallbacks), search.sums
         )

@@ -33,7 +33,7 @@ from precis.model import files
 from precis.model.errors import JobError
 from precis.pipelines.dead_letters import DeadLetter, count_reasons
 from precis.pipelines.job import DEAD_LETTERS_FOLDER, TASKS_FOLDER, Job, part_name
-from precis.pipelines.progress import TaskProgress
+from precis.pipelines.progress import TaskProgress, count_earlier_task
 from precis.pipelines.schema import (
     DEAD_LETTER_SCHEMA,
     dead_letter_table,
@@ -126,7 +126,7 @@ class TaskWorker(Protocol):
     """How one kind of job does its tasks. Each thread of a process has its own copy."""
 
     def progress_size(self, task: Any) -> int:
-        """How far a task moves the progress bar, in the job's unit."""
+        """The size of a task for the display, in the job's unit."""
 
     def load(self) -> None:
         """Loads what is heavy; the threads of a process share it."""
@@ -196,12 +196,15 @@ class _RunTask(beam.DoFn):
         self._worker.close()
 
     def process(self, task: Any) -> Iterator[Any]:
-        progress = TaskProgress(self._worker.progress_size(task))
+        size = self._worker.progress_size(task)
         report = self._finished_before(task.number)
         if report is None:
+            progress = TaskProgress(size)
             result = self._worker.run(task, progress)
             report = publish_report(task.number, result, self._job)
-        progress.finish()
+            progress.finish()
+        else:
+            count_earlier_task(report.counts["read"], size)
         yield report
 
     def _finished_before(self, number: int) -> TaskReport[Any] | None:

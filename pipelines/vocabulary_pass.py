@@ -107,7 +107,9 @@ def _scan_documents(
     """Yields the texts to learn words from; returns the places of all documents."""
     places = []
     bar = TaskProgress(task.size_bytes)
-    for position, article in enumerate(read_task(task, corpus)):
+    reader = read_task(task, corpus)
+    for position, article in enumerate(reader):
+        bar.advance_to(reader.position)
         if isinstance(article, Unreadable):
             continue
         pair = read_pair(article, options)
@@ -116,7 +118,6 @@ def _scan_documents(
             places.append(DocumentPlace(digest, task.number, position))
             if article.document.split == TRAIN_SPLIT:
                 yield from _texts_to_learn(pair, options)
-        bar.advance(1, len(article.document.article))
     bar.finish()
     return places
 

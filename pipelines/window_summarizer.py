@@ -5,7 +5,7 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from apache_beam.utils.shared import Shared
@@ -15,7 +15,7 @@ from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.worker_pool import ModelSearch, count_processes
 from precis.model.text.article import Article
 from precis.model.tokenization.source import EncodedSource, encode_sources
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import Position, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
     empty_article_letter,
@@ -44,11 +44,13 @@ class DocumentWindow(NamedTuple):
       documents: those that can be summarized.
       letters: the dead letters of the others.
       records: how many records were read, those of the dead letters included.
+      position: how far the task is read with the window; there only in a command.
     """
 
     documents: list[SourceDocument]
     letters: list[DeadLetter]
     records: int
+    position: Position = Position()
 
 
 class SummarizedWindow(NamedTuple):
@@ -168,11 +170,19 @@ class WindowSummarizer:
         return ScoringModels(neural, keyphrases)
 
     def summarize(
-        self, windows: Iterable[DocumentWindow]
+        self,
+        windows: Iterable[DocumentWindow],
+        on_searched: Callable[[DocumentWindow, float], None] = lambda *_: None,
     ) -> Iterator[SummarizedWindow]:
-        """Summarizes windows, in order."""
+        """Summarizes windows, in order.
+
+        Args:
+          windows: the documents.
+          on_searched: takes a window and how much of it is searched, from 0 to 1; it is
+            called after each batch.
+        """
         for started in one_ahead(self._start(windows)):
-            rows = list(self._rows(started))
+            rows = list(self._rows(started, on_searched))
             batches = started.search.searched if started.search else []
             yield SummarizedWindow(started.window, rows, batches)
 
@@ -210,7 +220,11 @@ class WindowSummarizer:
             max_source_tokens=bulk.max_source_tokens,
         )
 
-    def _rows(self, started: _StartedWindow) -> Iterator[SummaryRow]:
+    def _rows(
+        self,
+        started: _StartedWindow,
+        on_searched: Callable[[DocumentWindow, float], None],
+    ) -> Iterator[SummaryRow]:
         """The rows of a window, in the order of the documents."""
         # Made before the summaries are waited for.
         drafts = draft_rows(started.window.documents, self._settings, self._models)
@@ -218,7 +232,10 @@ class WindowSummarizer:
             for draft in drafts:
                 yield finish_row(draft, None, None, self._settings)
             return
-        searched = zip(started.sources, started.search.summaries(), strict=True)
+        summaries_of_all = started.search.summaries(
+            lambda part: on_searched(started.window, part)
+        )
+        searched = zip(started.sources, summaries_of_all, strict=True)
         for draft in drafts:
             source, summaries = (None, None) if draft.is_short else next(searched)
             yield finish_row(draft, source, summaries, self._settings)

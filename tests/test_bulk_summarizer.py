@@ -64,7 +64,10 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
     second = bulk.begin(sources[:3], in_processes=True)
     assert len(multiprocessing.active_children()) == 2
     here = bulk.begin(sources, in_processes=False)
-    summaries = first.summaries()
+    searched: list[float] = []
+    summaries = first.summaries(searched.append)
+    assert len(searched) == len(first.searched)
+    assert searched == sorted(searched) and searched[-1] == 1
     expected = here.summaries()
     assert texts_of(summaries) == texts_of(expected)
     for ranked, others in zip(summaries, expected, strict=True):

@@ -6,7 +6,7 @@ this process.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
@@ -130,8 +130,14 @@ class PendingWindow:
         if in_processes:
             self._futures = [bulk.pool.submit(batch) for batch in self._sources]
 
-    def summaries(self) -> list[list[Summary]]:
+    def summaries(
+        self, on_searched: Callable[[float], None] = lambda part: None
+    ) -> list[list[Summary]]:
         """Waits for the search.
+
+        Args:
+          on_searched: takes how much of the window is searched, from 0 to 1; it is
+            called after each batch.
 
         Returns:
           The n best summaries of each document, in the order of the documents; fewer
@@ -140,7 +146,13 @@ class PendingWindow:
         Raises:
           PrecisError: the search failed.
         """
-        self.searched = list(self._search())
+        self.searched = []
+        searched_documents = 0
+        documents = sum(map(len, self._sources))
+        for batch in self._search():
+            self.searched.append(batch)
+            searched_documents += len(batch.hypotheses)
+            on_searched(searched_documents / documents)
         return [
             distinct_summaries(ranked, self._bulk.tokenizer)
             for ranked in restore_order(self._batches, self.searched)
