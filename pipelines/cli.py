@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 143 stop
 SIGTERM with the state saved.
 """
 
+import importlib
 import importlib.metadata
 import logging
 import os
@@ -19,6 +20,7 @@ from precis.pipelines.command_parser import command_parser
 from precis.pipelines.commands import COMMANDS, Command, overview
 from precis.pipelines.config_file import read_config
 from precis.pipelines.flags import option_names
+from precis.pipelines.progress_line import show_step
 
 # Flags of `train` that chose what is now a command of its own.
 _TASK_COMMANDS = {
@@ -79,6 +81,9 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
             values = {**from_file.flags, **values}
             # The last value of a flag counts, so those of the command line win.
             rest = [*from_file.beam_args, *rest]
+        if command.text.uses_beam:
+            with show_step(f"{name}  loading Beam"):
+                importlib.import_module("apache_beam")
         return command.run(values, rest)
     except PrecisError as error:
         if is_verbose and error.__cause__ is not None:

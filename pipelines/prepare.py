@@ -55,6 +55,7 @@ from precis.pipelines.job import (
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
+from precis.pipelines.progress_line import show_step
 from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, scan_path
 
@@ -90,7 +91,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     inputs = _inputs(recorded, tasks, fingerprints)
     job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
     if job is not None:
-        import_tensorflow()
+        with show_step("prepare  loading TensorFlow"):
+            import_tensorflow()
         size = sum(task.size_bytes for task in tasks)
         if not files.exists(scan_path(job)):
             pipeline = beam.Pipeline(options=beam_options)

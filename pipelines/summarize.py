@@ -33,6 +33,7 @@ from precis.pipelines.job import (
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.progress_line import show_step
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
@@ -83,7 +84,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     manifest_path = files.join(options.output, MANIFEST_FILE)
     if job is not None:
         if options.bundle or options.extractive_bundle:
-            import_tensorflow()
+            with show_step("summarize  loading TensorFlow"):
+                import_tensorflow()
             options = limit_search_processes(options, beam_options)
             settings = settings._replace(options=options)
         pipeline = beam.Pipeline(options=beam_options)
