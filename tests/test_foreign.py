@@ -1,6 +1,7 @@
-"""BART checkpoints: every tensor and every setting in its place."""
+"""Checkpoints of other projects: the numbers of their networks, and the forms in which
+files store their tensors.
+"""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -8,175 +9,102 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-from support.imported_networks import weights_of
+from support import small_encoder_checkpoint
+from support.encoder_states import states_of
+from support.frozen_reference import DATA, LENGTHS, LOGITS
 from support.small_checkpoint import (
-    SETTINGS,
+    KINDS,
+    POSITIONS,
     VOCABULARY,
     changed_tensors,
     tensors,
     write_checkpoint,
 )
+from support.small_encoder_checkpoint import write_encoder
 
-from precis.model.bundle.converters.bart import bart_config
-from precis.model.bundle.converters.checkpoint import load_checkpoint
+from precis.model.bundle.converters.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    load_encoder,
+)
 from precis.model.bundle.converters.tensors import read_tensors
 from precis.model.errors import DataError
 
-# One tensor of each kind: the path of the weight, the name of the tensor, and whether
-# the tensor is stored transposed.
-PLACES = [
-    ("embedding/table", "model.shared.weight", False),
-    ("source_input/norm/beta", "model.encoder.layernorm_embedding.bias", False),
-    ("target_input/norm/gamma", "model.decoder.layernorm_embedding.weight", False),
-    (
-        "encoder_1/attention/query/kernel",
-        "model.encoder.layers.1.self_attn.q_proj.weight",
-        True,
-    ),
-    (
-        "encoder_0/attention/output/bias",
-        "model.encoder.layers.0.self_attn.out_proj.bias",
-        False,
-    ),
-    (
-        "encoder_1/attention_residual/norm/gamma",
-        "model.encoder.layers.1.self_attn_layer_norm.weight",
-        False,
-    ),
-    ("encoder_0/feed_forward/inner/kernel", "model.encoder.layers.0.fc1.weight", True),
-    (
-        "encoder_0/feed_forward_residual/norm/beta",
-        "model.encoder.layers.0.final_layer_norm.bias",
-        False,
-    ),
-    (
-        "decoder_0/self_attention/key/kernel",
-        "model.decoder.layers.0.self_attn.k_proj.weight",
-        True,
-    ),
-    (
-        "decoder_0/self_residual/norm/gamma",
-        "model.decoder.layers.0.self_attn_layer_norm.weight",
-        False,
-    ),
-    (
-        "decoder_0/cross_attention/value/kernel",
-        "model.decoder.layers.0.encoder_attn.v_proj.weight",
-        True,
-    ),
-    (
-        "decoder_0/cross_residual/norm/beta",
-        "model.decoder.layers.0.encoder_attn_layer_norm.bias",
-        False,
-    ),
-    ("decoder_0/feed_forward/outer/kernel", "model.decoder.layers.0.fc2.weight", True),
-    (
-        "decoder_0/feed_forward_residual/norm/gamma",
-        "model.decoder.layers.0.final_layer_norm.weight",
-        False,
-    ),
-]
-
-
-def read_weights(folder: str | Path) -> dict[str, np.ndarray]:
-    return weights_of(load_checkpoint(str(folder)))
-
-
-def without_prefix(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix("model."): tensor for name, tensor in weights.items()}
+DISTANCES = "layer.0.SelfAttention.relative_attention_bias.weight"
+OTHER = np.zeros((VOCABULARY, 8), "float32")
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory) -> str:
-    return write_checkpoint(tmp_path_factory.mktemp("checkpoint"))
+def checkpoints(tmp_path_factory) -> dict[str, Checkpoint]:
+    """A checkpoint of each kind, with the source lengths of the frozen numbers."""
+    return {
+        kind: load_checkpoint(
+            write_checkpoint(tmp_path_factory.mktemp(kind), kind=kind),
+            max_source_tokens=LENGTHS.get(kind, 31),
+        )
+        for kind in KINDS
+    }
 
 
 @pytest.fixture(scope="module")
-def weights(checkpoint) -> dict[str, np.ndarray]:
-    return read_weights(checkpoint)
+def frozen() -> dict[str, np.ndarray]:
+    """What transformers computes, by name of the checkpoint and of the array."""
+    return dict(np.load(DATA / "checkpoints.npz"))
 
 
-def test_every_tensor_is_assigned_to_its_weight(weights):
-    stored = tensors()
-    for path, name, is_transposed in PLACES:
-        np.testing.assert_array_equal(
-            weights[path],
-            stored[name].T if is_transposed else stored[name],
-            err_msg=path,
-        )
-    np.testing.assert_array_equal(
-        weights["embedding/logits_bias"], stored["final_logits_bias"][0]
+def weights_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    """The weights by path, without the name of the network and the positions of BART,
+    of which `checkpoints` has fewer.
+    """
+    return {
+        weight.path.split("/", 1)[1]: weight.numpy()
+        for weight in checkpoint.network.weights
+        if not weight.path.endswith("input/positions")
+    }
+
+
+def read_weights(folder: Path, weights=None, **settings) -> dict[str, np.ndarray]:
+    """The weights of the checkpoint that is written to the folder."""
+    return weights_of(load_checkpoint(write_checkpoint(folder, weights, **settings)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_and_logits_are_those_of_transformers(kind, checkpoints, frozen):
+    """Sources of PEGASUS and T5 are longer than in config.json, those of BART cut."""
+    network = checkpoints[kind].network
+    source, target = frozen[f"{kind}/source"], frozen[f"{kind}/target"]
+    assert network.config.max_source_tokens == source.shape[1] != POSITIONS
+    readable = source != network.config.pad_id
+    states, logits = frozen[f"{kind}/states"], frozen[f"{kind}/logits"]
+    assert 0.7 < readable.mean() < 0.8 and logits.std() > 0.5
+    np.testing.assert_allclose(
+        np.asarray(network.encode(source).states)[readable],
+        states[readable],
+        rtol=1e-4,
+        atol=1e-4,
     )
-    for side, name in (
-        ("source", "encoder"),
-        ("target", "decoder"),
-    ):  # the first two rows belong to no position
-        np.testing.assert_array_equal(
-            weights[f"{side}_input/positions"],
-            stored[f"model.{name}.embed_positions.weight"][2:],
-        )
-    # Each tensor is assigned once: all of them have different sums.
-    imported = sorted(
-        float(weight.sum(dtype="float64"))
-        for path, weight in weights.items()
-        if "positions" not in path
-    )
-    expected = sorted(
-        float(tensor.sum(dtype="float64"))
-        for name, tensor in stored.items()
-        if "positions" not in name
-    )
-    assert imported == pytest.approx(expected, abs=1e-6) and len(set(expected)) == len(
-        expected
+    np.testing.assert_allclose(
+        np.asarray(network(source, target))[..., LOGITS], logits, rtol=1e-4, atol=1e-3
     )
 
 
-def test_the_network_has_the_shape_of_config_json(checkpoint):
-    config = load_checkpoint(checkpoint).network.config
-    assert (
-        config.heads,
-        config.decoder.heads,
-        config.feed_forward,
-        config.decoder.feed_forward,
-    ) == (2, 4, 12, 20)
-    assert config.decoder_stack == dataclasses.replace(
-        dataclasses.replace(config, decoder_stack=None).decoder,
-        heads=4,
-        feed_forward=20,
-    )
-    assert (config.max_source_tokens, config.max_target_tokens, config.pad_id) == (
-        40,
-        39,
-        1,
-    )
-    assert (config.positions, config.activation, config.norm_epsilon) == (
-        "learned",
-        "gelu",
-        1e-5,
-    )
-    assert (
-        config.embedding_norm,
-        config.scaled_embedding,
-        config.tied_output,
-        config.pointer,
-    ) == (True, False, True, False)
+@pytest.mark.parametrize("kind", small_encoder_checkpoint.SETTINGS)
+def test_every_hidden_state_of_an_encoder_is_that_of_transformers(
+    kind, frozen, tmp_path
+):
+    encoder = load_encoder(write_encoder(tmp_path, kind))
+    source, expected = frozen[f"{kind}/source"], frozen[f"{kind}/states"]
+    readable = source != encoder.config.pad_id
+    states = states_of(encoder, source)
+    assert len(states) == len(expected) == 3 and readable.mean() == 0.75
+    for state, expected_state in zip(states, expected, strict=True):
+        np.testing.assert_allclose(state[readable], expected_state[readable], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "activation"),
-    [("gelu_new", "gelu_tanh"), ("relu", "relu"), ("swish", "silu")],
-)
-def test_activations_and_scaled_embeddings(name, activation, tmp_path):
-    write_checkpoint(
-        tmp_path, settings={"activation_function": name, "scale_embedding": True}
-    )
-    config = load_checkpoint(str(tmp_path)).network.config
-    assert config.activation == activation and config.scaled_embedding
-
-
-def test_names_without_their_prefix_and_several_files(tmp_path, weights):
-    write_checkpoint(tmp_path, without_prefix(tensors()))
-    np.testing.assert_equal(read_weights(tmp_path), weights)
+def test_names_without_their_prefix_and_several_files(checkpoints, tmp_path):
+    weights = weights_of(checkpoints["bart"])
+    plain = {name.removeprefix("model."): value for name, value in tensors().items()}
+    np.testing.assert_equal(read_weights(tmp_path, plain), weights)
     (tmp_path / "model.safetensors").unlink()
     parts: dict[str, dict[str, np.ndarray]] = {"a.safetensors": {}, "b.safetensors": {}}
     for index, (name, tensor) in enumerate(tensors().items()):
@@ -187,154 +115,151 @@ def test_names_without_their_prefix_and_several_files(tmp_path, weights):
         "weight_map": {name: file for file, part in parts.items() for name in part}
     }
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    np.testing.assert_equal(read_weights(tmp_path), weights)
+    np.testing.assert_equal(weights_of(load_checkpoint(str(tmp_path))), weights)
     (tmp_path / "b.safetensors").unlink()
-    with pytest.raises(
-        DataError,
-        match=(
-            r"b.safetensors: missing, and model.safetensors.index.json names it; "
-            r"download"
-        ),
-    ):
+    message = (
+        "b.safetensors: missing, and model.safetensors.index.json names it; download"
+    )
+    with pytest.raises(DataError, match=message):
         load_checkpoint(str(tmp_path))
     (tmp_path / "model.safetensors.index.json").write_text("{}")
-    with pytest.raises(
-        DataError, match=r"no index of weights \(KeyError\('weight_map'\)\)"
-    ):
+    message = r"no index of weights \(KeyError\('weight_map'\)\)"
+    with pytest.raises(DataError, match=message):
         load_checkpoint(str(tmp_path))
 
 
-def test_encoder_and_decoder_of_equal_sizes_need_one_stack(tmp_path):
-    equal = {"decoder_attention_heads": 2, "decoder_ffn_dim": 12}
-    config = bart_config({**SETTINGS, **equal})
-    assert config.decoder_stack is None and (
-        config.decoder.heads,
-        config.decoder.feed_forward,
-    ) == (2, 12)
+def test_repeated_tensors_of_a_tied_network_must_be_equal(checkpoints, tmp_path):
+    weights, table = weights_of(checkpoints["bart"]), tensors()["model.shared.weight"]
+    repeated = changed_tensors(
+        lm_head__weight=table,
+        model__encoder__embed_tokens__weight=table,
+        model__decoder__version=OTHER,
+    )
+    np.testing.assert_equal(read_weights(tmp_path, repeated), weights)
+    # It may be there under this name alone.
+    alone = changed_tensors(lm_head__weight=table, model__shared__weight=None)
+    np.testing.assert_equal(read_weights(tmp_path, alone), weights)
+    message = (
+        "shared.weight and encoder.embed_tokens.weight differ, "
+        "and a network here has one embedding"
+    )
+    with pytest.raises(DataError, match=message):
+        read_weights(
+            tmp_path, changed_tensors(model__encoder__embed_tokens__weight=OTHER)
+        )
 
 
-def test_repeated_tensors_of_a_tied_network_must_be_equal(tmp_path, weights):
-    table, other = (
-        tensors()["model.shared.weight"],
-        np.zeros((VOCABULARY, 8), "float32"),
+@pytest.mark.parametrize("settings", [{}, {"tie_word_embeddings": False}])
+def test_a_separate_tensor_makes_an_output_layer(settings, checkpoints, tmp_path):
+    weights = weights_of(checkpoints["bart"])
+    output = np.full((VOCABULARY, 8), 3, "float32")
+    imported = read_weights(
+        tmp_path, changed_tensors(lm_head__weight=output), settings=settings
     )
-    write_checkpoint(
-        tmp_path,
-        changed_tensors(
-            lm_head__weight=table,
-            model__encoder__embed_tokens__weight=table,
-            model__decoder__version=other,
-        ),
-    )
-    np.testing.assert_equal(read_weights(tmp_path), weights)
-    write_checkpoint(
-        tmp_path, changed_tensors(model__encoder__embed_tokens__weight=other)
-    )
-    with pytest.raises(
-        DataError,
-        match=(
-            r"shared.weight and encoder.embed_tokens.weight differ, "
-            r"and a network here has one embedding"
-        ),
-    ):
-        load_checkpoint(str(tmp_path))
-    write_checkpoint(
-        tmp_path, changed_tensors(lm_head__weight=table, model__shared__weight=None)
-    )  # it may be there under this name alone
-    np.testing.assert_equal(read_weights(tmp_path), weights)
+    assert (imported["output_layer/kernel"] == 3).all()
+    bias = weights.pop("embedding/logits_bias")
+    np.testing.assert_array_equal(imported["output_layer/bias"], bias)
+    np.testing.assert_equal({path: imported[path] for path in weights}, weights)
+    assert len(imported) == len(weights) + 2
 
 
-def test_a_separate_tensor_makes_an_output_layer(tmp_path, weights):
-    write_checkpoint(
-        tmp_path,
-        changed_tensors(lm_head__weight=np.full((VOCABULARY, 8), 3, "float32")),
-    )
-    imported = read_weights(tmp_path)
-    assert (
-        imported["output_layer/kernel"] == 3
-    ).all() and "embedding/logits_bias" not in imported
-    np.testing.assert_array_equal(
-        imported["output_layer/bias"], weights["embedding/logits_bias"]
-    )
-    np.testing.assert_array_equal(
-        imported["embedding/table"], weights["embedding/table"]
-    )
-
-
-def test_an_untied_network_has_an_output_layer(tmp_path):
-    table, unused, output = (
-        np.full((VOCABULARY, 8), value, "float32") for value in (1, 2, 3)
-    )
+def test_the_table_of_an_untied_network_may_be_stored_for_each_side(tmp_path):
+    table, output = (np.full((VOCABULARY, 8), value, "float32") for value in (1, 3))
     tables = {
+        "lm_head__weight": output,
         "model__encoder__embed_tokens__weight": table,
         "model__decoder__embed_tokens__weight": table,
-        "model__shared__weight": unused,
     }
-    write_checkpoint(
-        tmp_path,
-        changed_tensors(lm_head__weight=output, **tables),
-        settings={"tie_word_embeddings": False},
+    untied = {"tie_word_embeddings": False}
+    imported = read_weights(tmp_path, changed_tensors(**tables), settings=untied)
+    assert (imported["embedding/table"] == 1).all()
+    assert (imported["output_layer/kernel"] == 3).all()
+    tables["model__decoder__embed_tokens__weight"] = OTHER
+    message = (
+        "encoder.embed_tokens.weight and decoder.embed_tokens.weight differ, "
+        "and a network here has one"
     )
-    imported = read_weights(tmp_path)
-    assert (imported["embedding/table"] == 1).all() and (
-        imported["output_layer/kernel"] == 3
-    ).all()
-    np.testing.assert_array_equal(
-        imported["output_layer/bias"], tensors()["final_logits_bias"][0]
-    )
-    write_checkpoint(
-        tmp_path,
-        changed_tensors(lm_head__weight=output),
-        settings={"tie_word_embeddings": False},
-    )
-    np.testing.assert_array_equal(
-        read_weights(tmp_path)["embedding/table"], tensors()["model.shared.weight"]
-    )
-    tables["model__decoder__embed_tokens__weight"] = unused
-    write_checkpoint(
-        tmp_path,
-        changed_tensors(lm_head__weight=output, **tables),
-        settings={"tie_word_embeddings": False},
-    )
-    with pytest.raises(
-        DataError,
-        match=(
-            r"encoder.embed_tokens.weight and decoder.embed_tokens.weight differ, "
-            r"and a network here has one"
-        ),
-    ):
-        load_checkpoint(str(tmp_path))
+    with pytest.raises(DataError, match=message):
+        read_weights(tmp_path, changed_tensors(**tables), settings=untied)
 
 
 def test_a_missing_bias_of_the_logits_is_zero(tmp_path):
-    write_checkpoint(tmp_path, changed_tensors(final_logits_bias=None))
-    assert not read_weights(tmp_path)["embedding/logits_bias"].any()
+    imported = read_weights(tmp_path, changed_tensors(final_logits_bias=None))
+    assert not imported["embedding/logits_bias"].any()
+
+
+def test_the_table_of_a_tied_t5_may_have_the_name_of_the_output(checkpoints, tmp_path):
+    made = tensors("t5")
+    made["lm_head.weight"] = made.pop("shared.weight")
+    np.testing.assert_equal(
+        read_weights(tmp_path, made, kind="t5"), weights_of(checkpoints["t5"])
+    )
+
+
+def test_positions_that_files_hold_without_need_are_not_read(checkpoints, tmp_path):
+    computed = {
+        f"model.{side}.embed_positions.weight": np.ones((POSITIONS, 8), "float32")
+        for side in ("encoder", "decoder")
+    }
+    # Older files of T5 repeat the table of the first block.
+    repeated = dict.fromkeys(
+        (
+            f"encoder.block.1.{DISTANCES}",
+            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+        ),
+        np.ones((8, 2), "float32"),
+    )
+    for kind, more in (("pegasus", computed), ("t5", repeated)):
+        imported = read_weights(tmp_path / kind, {**tensors(kind), **more}, kind=kind)
+        np.testing.assert_equal(imported, weights_of(checkpoints[kind]))
+
+
+def encoder_weights(folder: Path, kind: str, weights=None) -> dict[str, np.ndarray]:
+    encoder = load_encoder(write_encoder(folder, kind, weights))
+    return {weight.path.split("/", 1)[1]: weight.numpy() for weight in encoder.weights}
+
+
+@pytest.mark.parametrize("kind", small_encoder_checkpoint.SETTINGS)
+def test_a_prefix_and_the_heads_of_tasks_change_nothing(kind, tmp_path):
+    stored = small_encoder_checkpoint.tensors(kind)
+    other = np.ones((3, 8), "float32")
+    heads = {
+        f"{kind}.pooler.dense.weight": other,
+        f"{kind}.embeddings.position_ids": np.arange(24)[None],
+        "cls.predictions.decoder.weight": other,
+        "classifier.bias": other,
+        "lm_head.bias": other,
+    }
+    prefixed = {f"{kind}.{name}": tensor for name, tensor in stored.items()}
+    if kind == "bert":  # Norms may have their older names.
+        for new, old in (("weight", "gamma"), ("bias", "beta")):
+            prefixed = {
+                name.replace(f"LayerNorm.{new}", f"LayerNorm.{old}"): tensor
+                for name, tensor in prefixed.items()
+            }
+        assert sum("gamma" in name for name in prefixed) == 5
+    np.testing.assert_equal(
+        encoder_weights(tmp_path / "prefixed", kind, {**prefixed, **heads}),
+        encoder_weights(tmp_path / "plain", kind),
+    )
 
 
 def test_weights_of_16_bits_become_float32(tmp_path):
     values = np.array([[1.5, -2.25, 3.0e-3, 65504.0]], "float32")
-    halves = (values.view("<u4") >> 16).astype(
-        "<u2"
-    )  # the upper half of a float32 is a bfloat16, rounded towards zero
+    # The upper half of a float32 is a bfloat16, rounded towards zero.
+    halves = (values.view("<u4") >> 16).astype("<u2")
     spec = safetensors.TensorSpec(
         dtype="bfloat16",
         shape=[2, 2],
         data_ptr=halves.ctypes.data,
         data_len=halves.nbytes,
     )
-    (tmp_path / "model.safetensors").write_bytes(
-        safetensors.serialize({"x": spec}, None)
-    )
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors.serialize({"x": spec}, None))
     numbers = read_tensors(str(tmp_path))["x"].numbers()
-    assert numbers.dtype == np.float32 and numbers.tolist() == [
-        [1.5, -2.25],
-        [0.00299072265625, 65280.0],
-    ]
-    safetensors.numpy.save_file(
-        {"x": values.astype("float16")}, tmp_path / "model.safetensors"
-    )
+    assert numbers.dtype == np.float32
+    assert numbers.tolist() == [[1.5, -2.25], [0.00299072265625, 65280.0]]
+    safetensors.numpy.save_file({"x": values.astype("float16")}, path)
     numbers = read_tensors(str(tmp_path))["x"].numbers()
-    assert (
-        numbers.dtype == np.float32
-        and numbers.tolist() == values.astype("float16").tolist()
-    )
+    assert numbers.dtype == np.float32
+    assert numbers.tolist() == values.astype("float16").tolist()

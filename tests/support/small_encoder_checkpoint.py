@@ -39,6 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "roberta": {
         **BERT,
         "model_type": "roberta",
+        "type_vocab_size": 1,
         "pad_token_id": 1,
         "layer_norm_eps": 1e-5,
         "max_position_embeddings": POSITIONS + 2,
