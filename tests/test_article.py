@@ -157,9 +157,9 @@ def test_the_body_is_that_of_the_story_alone_for_random_texts():
     draw = random.Random(11)
     texts = [
         draw.choice(["", " "]).join(draw.choices(PIECES, k=draw.randint(1, 9)))
-        for _ in range(30_000)
+        for _ in range(6_000)
     ]
-    assert sum(story_start(text) > 0 for text in texts) > 5_000
+    assert sum(story_start(text) > 0 for text in texts) > 1_000
     for text in texts:
         assert_body_is_that_of_the_story_alone(text)
 
@@ -172,7 +172,7 @@ def test_the_body_is_that_of_the_story_alone_whatever_character_comes_first():
     ]
     assert len(characters) > 2_000
     for character in characters:
-        for head in ("(CNN)", "(CNN) ", "By . Jane Roe .\u2000"):
+        for head in ("(CNN)", "By . Jane Roe .\u2000"):
             assert_body_is_that_of_the_story_alone(f"{head}{character}x")
 
 

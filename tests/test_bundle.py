@@ -3,15 +3,13 @@
 import dataclasses
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.small_network import COVERED, KINDS, config_of, network_of
 from support.small_network import SOURCE as SMALL_SOURCE
 from support.small_network import TARGET as SMALL_TARGET
+from support.small_network import config_of, network_of
 
 from precis.model.bundle.manifest import (
     read_manifest,
@@ -84,7 +82,9 @@ def test_a_bundle_comes_back_and_has_no_pickle(bundle, network, tokenizer):
     }
 
 
-@pytest.mark.parametrize("variant", [*KINDS, *COVERED, "t5", "vocabularies"])
+@pytest.mark.parametrize(
+    "variant", ["untied_pointer", "lstm", "decoder_only", "vocabularies"]
+)
 def test_a_network_of_any_architecture_comes_back(variant, tokenizer, tmp_path):
     """Weights are matched by path, so other networks may be built in between."""
     network = network_of(variant)
@@ -209,23 +209,6 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(
         save_bundle(str(bundle), network=network, tokenizer=tokenizer, provenance={})
     with pytest.raises(UsageError, match="no complete bundle"):
         load_bundle(str(bundle))
-
-
-@pytest.mark.slow
-def test_a_bundle_loads_in_a_fresh_process(bundle, network, tmp_path):
-    program = (
-        "import sys, numpy as np; from precis.model.bundle.network_bundle import "
-        "load_bundle; network = load_bundle(sys.argv[1]).network;"
-        f"np.save(sys.argv[2], np.asarray(network(np.array({SOURCE.tolist()}, "
-        f"'int32'), np.array({TARGET.tolist()}, 'int32'))))"
-    )
-    subprocess.run(
-        [sys.executable, "-c", program, str(bundle), str(tmp_path / "logits.npy")],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
-    assert np.array_equal(np.load(tmp_path / "logits.npy"), logits_of(network))
 
 
 def test_the_model_id_is_the_sha256_of_the_checksums(bundle, network, tokenizer):

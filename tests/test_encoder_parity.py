@@ -29,6 +29,7 @@ ABSENT = [
     name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None
 ]
 pytestmark = [
+    pytest.mark.parity,
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),
@@ -38,7 +39,7 @@ pytestmark = [
         ),
     ),
 ]
-SENTENCES = 1000
+SENTENCES = 300
 # Texts of kinds that are rare in the built-in corpus.
 ODD = [
     "",
@@ -56,7 +57,7 @@ def texts() -> list[str]:
     """Sentences of the built-in corpus, hand-written and generated, all different."""
     first = len(hand_written())
     documents = itertools.chain(
-        hand_written(), (document(first + index) for index in range(400))
+        hand_written(), (document(first + index) for index in range(200))
     )
     sentences = dict.fromkeys(
         sentence.text
@@ -163,7 +164,7 @@ def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts
 def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretrained):
     (encoder, _, _), reference = pretrained
     ids = reference["ids"].astype("int32")
-    states = np.concatenate([np.asarray(encoder(batch)) for batch in np.split(ids, 20)])
+    states = np.concatenate([np.asarray(encoder(batch)) for batch in np.split(ids, 6)])
     mask = (np.arange(ids.shape[1]) < reference["lengths"][:, None])[..., None]
     vectors = (states * mask).sum(1) / mask.sum(1)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)

@@ -58,13 +58,13 @@ ODD_DOCUMENTS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("texts", ODD_DOCUMENTS.values(), ids=ODD_DOCUMENTS)
 @pytest.mark.filterwarnings("error")
-def test_every_method_gives_one_finite_score_per_sentence(method, texts):
-    scores = METHODS[method](texts)
-    assert scores.shape == (len(texts),)
-    assert scores.dtype == np.float64
-    assert np.isfinite(scores).all()
+def test_every_method_gives_one_finite_score_per_sentence(method):
+    for name, texts in ODD_DOCUMENTS.items():
+        scores = METHODS[method](texts)
+        assert scores.shape == (len(texts),), name
+        assert scores.dtype == np.float64, name
+        assert np.isfinite(scores).all(), name
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -97,7 +97,7 @@ def test_threads_score_alike(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["lexrank", "textrank", "lsa", "sumbasic", "pacsum"])
 def test_memory_grows_with_the_words_and_not_with_the_pairs_of_sentences(method):
     texts = long_document(6000)
     tracemalloc.start()

@@ -3,6 +3,7 @@ by a plain search.
 """
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -95,13 +96,12 @@ def test_sumbasic_of_a_long_document_is_that_of_a_plain_search():
     split = [text.removesuffix(".").split() for text in texts]
     words = [word for sentence in split for word in sentence]
     logarithms = {
-        word: math.log(words.count(word) / len(words)) for word in dict.fromkeys(words)
+        word: math.log(count / len(words)) for word, count in Counter(words).items()
     }
     remaining, expected = list(range(len(split))), np.zeros(len(split))
     while remaining:
-        candidates = (
-            word for word in logarithms if any(word in split[i] for i in remaining)
-        )
+        left = {word for i in remaining for word in split[i]}
+        candidates = (word for word in logarithms if word in left)
         top_word = max(candidates, key=lambda word: logarithms[word])
         averages = {
             i: sum(math.exp(logarithms[word]) for word in split[i]) / len(split[i])

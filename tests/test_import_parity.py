@@ -27,6 +27,7 @@ ABSENT = [
     name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None
 ]
 pytestmark = [
+    pytest.mark.parity,
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),

@@ -170,6 +170,7 @@ def run_on_jax(network, config, folder):
     return np.load(results)
 
 
+@pytest.mark.parity
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):

@@ -118,7 +118,7 @@ def test_damaged_weights_are_refused(tmp_path):
 def test_random_damage_is_reported_as_damage(tmp_path):
     path = Path(write_preset(tmp_path)) / "model.weights.h5"
     content, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
-    for _ in range(200):
+    for _ in range(60):
         damaged = bytearray(content)
         for place in rng.integers(0, len(content), 6):
             damaged[place] = rng.integers(0, 256)
@@ -127,4 +127,4 @@ def test_random_damage_is_reported_as_damage(tmp_path):
             read_tensors(str(tmp_path))
         except DataError as error:
             refused += str(error).startswith(f"{path}: damaged (")
-    assert refused > 50  # Elsewhere a value was changed, or bytes that are not read.
+    assert refused > 15  # Elsewhere a value was changed, or bytes that are not read.

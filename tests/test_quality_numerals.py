@@ -93,5 +93,5 @@ def test_numbers_of_many_digits_and_of_many_words():
     assert all_values(["123456789012345678901234567890123s"])
     assert all_values(["1980s"]) == {1980, 80}
     # Without a limit on the words of a number, these would take hours.
-    assert 10**6 in all_values(["million"] * 3_000)
-    assert 105 in all_values(["hundred", "five"] * 1_500)
+    assert 10**6 in all_values(["million"] * 800)
+    assert 105 in all_values(["hundred", "five"] * 400)

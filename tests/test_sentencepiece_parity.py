@@ -27,6 +27,7 @@ ABSENT = [
     if importlib.util.find_spec(name) is None
 ]
 pytestmark = [
+    pytest.mark.parity,
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(ABSENT),
@@ -36,7 +37,7 @@ pytestmark = [
         ),
     ),
 ]
-SENTENCES, SPOILT = 600, 400
+SENTENCES, SPOILT = 250, 150
 # Texts of kinds that are rare in the built-in corpus.
 ODD = [
     *(

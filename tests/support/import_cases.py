@@ -1,10 +1,21 @@
 """The random checkpoints of `import_reference.py` and how each is searched."""
 
 from support.import_case import OPEN, Case, sizes
-from support.import_cases_bart import BART_CASES
 
-# The generation settings of google/pegasus-cnn_dailymail and, for summaries, of
-# google-t5/t5-base, at the size of these networks.
+# The generation settings of facebook/bart-large-cnn, google/pegasus-cnn_dailymail and,
+# for summaries, of google-t5/t5-base, at the size of these networks.
+BART = {
+    "num_beams": 4,
+    "max_length": 22,
+    "min_length": 6,
+    "length_penalty": 2.0,
+    "early_stopping": True,
+    "no_repeat_ngram_size": 3,
+    "forced_bos_token_id": 0,
+    "forced_eos_token_id": 2,
+}
+
+
 PEGASUS = {
     "num_beams": 8,
     "max_length": 24,
@@ -82,7 +93,117 @@ TASK = {
 
 
 CHECKPOINTS: dict[str, Case] = {
-    **BART_CASES,
+    "bart": Case(
+        kind="bart",
+        shape=sizes((2, 64, 4), (2, 64, 4)),
+        generation=BART,
+        runs=(
+            {},
+            {
+                "num_beams": 1,
+                "max_length": 18,
+                "no_repeat_ngram_size": 0,
+                "repetition_penalty": 1.3,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 15,
+                "length_penalty": 2.0,
+                "early_stopping": False,
+                "num_return_sequences": 2,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 15,
+                "length_penalty": -1.0,
+                "early_stopping": "never",
+                "num_return_sequences": 2,
+                **OPEN,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 34,
+                "length_penalty": 1.0,
+                "early_stopping": "never",
+                **OPEN,
+            },
+        ),
+    ),
+    "bart_lopsided": Case(
+        kind="bart",
+        shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "relu"},
+        generation=BART,
+        end=1.0,
+        runs=(
+            {
+                "num_beams": 5,
+                "max_length": 16,
+                "repetition_penalty": 0.8,
+                "min_length": 10,
+                "length_penalty": 0.0,
+                **OPEN,
+            },
+            {
+                "num_beams": 4,
+                "max_length": 12,
+                "suppress_tokens": [5, 9, 11, 30, 31, 32, 60],
+                "num_return_sequences": 4,
+                **OPEN,
+            },
+        ),
+    ),
+    "bart_untied": Case(
+        kind="bart",
+        shape=sizes((1, 40, 4), (2, 56, 2)),
+        generation=BART,
+        is_untied=True,
+        runs=(
+            {
+                "num_beams": 1,
+                "max_length": 20,
+                "repetition_penalty": 1.3,
+                "suppress_tokens": [4, 8, 15, 16, 23, 42],
+            },
+            {
+                "num_beams": 4,
+                "max_new_tokens": 13,
+                "min_new_tokens": 6,
+                "early_stopping": False,
+                **OPEN,
+            },
+            {
+                "num_beams": 5,
+                "forced_bos_token_id": 7,
+                "max_length": 14,
+                "early_stopping": True,
+            },
+        ),
+    ),
+    "bart_scaled": Case(
+        kind="bart",
+        shape={**sizes((1, 64, 8), (3, 32, 4)), "scale_embedding": True},
+        generation=BART,
+        bfloat16=True,
+        runs=(
+            {
+                "num_beams": 4,
+                "max_length": 20,
+                "length_penalty": 2.0,
+                "min_length": 12,
+                "no_repeat_ngram_size": 2,
+                "repetition_penalty": 1.3,
+            },
+            {
+                "num_beams": 5,
+                "max_length": 31,
+                "length_penalty": -1.0,
+                "early_stopping": True,
+                "num_return_sequences": 5,
+                **OPEN,
+            },
+        ),
+    ),
     "pegasus": Case(
         kind="pegasus",
         shape={
@@ -92,14 +213,14 @@ CHECKPOINTS: dict[str, Case] = {
         },
         generation=PEGASUS,
         end=8.0,
-        runs=({}, GREEDY, BEAM, N_BEST),
+        runs=({}, GREEDY, N_BEST),
     ),
     "pegasus_lopsided": Case(
         kind="pegasus",
         shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "gelu_new"},
         generation=PEGASUS,
         end=12.0,
-        runs=({**GREEDY, "min_length": 9}, LONG),
+        runs=(LONG,),
     ),
     "pegasus_untied": Case(
         kind="pegasus",
@@ -107,13 +228,13 @@ CHECKPOINTS: dict[str, Case] = {
         generation=PEGASUS,
         is_untied=True,
         end=8.0,
-        runs=({}, {**BEAM, "early_stopping": True, "length_penalty": -1.0}),
+        runs=({**BEAM, "early_stopping": True, "length_penalty": -1.0},),
     ),
     "t5": Case(
         kind="t5",
         shape={**T5_SHAPE, **NEAR},
         generation=T5,
-        runs=({}, GREEDY, BEAM, N_BEST),
+        runs=({}, GREEDY, N_BEST),
         target_tokens=30,
     ),
     # The heads together are wider than the network, and the sides differ.
@@ -135,7 +256,7 @@ CHECKPOINTS: dict[str, Case] = {
         },
         generation=T5,
         target_tokens=30,
-        runs=({}, LONG),
+        runs=({},),
         files=TASK,
     ),
     # The buckets as published: the last ones of both sides are met.
@@ -146,7 +267,6 @@ CHECKPOINTS: dict[str, Case] = {
         source_tokens=160,
         target_tokens=150,
         runs=(
-            {**GREEDY, "repetition_penalty": 1.3},
             {**LONG, "max_length": 140, "min_length": 134, "no_repeat_ngram_size": 2},
         ),
     ),
@@ -165,7 +285,7 @@ CHECKPOINTS: dict[str, Case] = {
         generation=T5,
         is_untied=True,
         target_tokens=30,
-        runs=({}, GREEDY, BEAM, N_BEST),
+        runs=({}, BEAM),
         files={"tie_word_embeddings": False, "scale_decoder_outputs": None, **TASK},
     ),
     # As transformers writes it today: config.json says that the output is tied and not
@@ -182,7 +302,7 @@ CHECKPOINTS: dict[str, Case] = {
         generation=T5,
         is_untied=True,
         bfloat16=True,
-        runs=({}, {**BEAM, "early_stopping": "never"}),
+        runs=({**BEAM, "early_stopping": "never"},),
     ),
     "flan_tied": Case(
         kind="t5",
@@ -195,16 +315,13 @@ CHECKPOINTS: dict[str, Case] = {
             "tie_word_embeddings": False,
         },
         generation=T5,
-        runs=(
-            {**BEAM, "early_stopping": True, "min_length": 9},
-            {**N_BEST, "early_stopping": False, "length_penalty": -1.0},
-        ),
+        runs=({**N_BEST, "early_stopping": False, "length_penalty": -1.0},),
     ),
     "mt5": Case(
         kind="mt5",
         shape={**T5_SHAPE, **NEAR, "d_kv": 4},
         generation=T5,
         is_untied=True,
-        runs=({}, N_BEST),
+        runs=({},),
     ),
 }

@@ -26,7 +26,7 @@ from support.import_case import VOCABULARY, Case
 from support.import_cases import CHECKPOINTS
 from support.small_checkpoint import write_tokenizer
 
-DOCUMENTS = 56
+DOCUMENTS = 24
 
 
 def make_model(case: Case, seed: int) -> Any:
