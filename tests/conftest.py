@@ -8,9 +8,7 @@ import pytest
 from support import summarize_runs
 from support.command_line import precis, write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
-from support.small_checkpoint import KINDS, write_checkpoint
 
-from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
 from precis.model.records.dataset import (
     load_dataset,
 )
@@ -73,23 +71,6 @@ def copy_records(records_folder: str) -> Callable[[Path], str]:
         return shutil.copytree(records_folder, folder)
 
     return copy
-
-
-@pytest.fixture(scope="session")
-def checkpoint_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A tiny checkpoint of each kind of `small_checkpoint`."""
-    return {
-        kind: write_checkpoint(tmp_path_factory.mktemp(kind), kind=kind)
-        for kind in KINDS
-    }
-
-
-@pytest.fixture(scope="session")
-def checkpoints(checkpoint_folders: dict[str, str]) -> dict[str, Checkpoint]:
-    """The networks of `checkpoint_folders`."""
-    return {
-        kind: load_checkpoint(folder) for kind, folder in checkpoint_folders.items()
-    }
 
 
 # The fixtures below are for the tests of `precis summarize`. `summarize_runs` describes

@@ -19,6 +19,7 @@ from precis.model.bundle.converters.keras_preset import preset_settings
 from precis.model.bundle.converters.preset_tensors import preset_tensors
 from precis.model.bundle.converters.tensors import Tensor, read_tensors
 from precis.model.errors import DataError, UsageError
+from precis.model.search.config import SpecialTokens
 
 T5 = describe("t5")["config"]["config"]
 BART = describe("bart")["config"]
@@ -49,7 +50,13 @@ def test_states_are_those_of_keras_hub(name, frozen, tmp_path):
 
 @pytest.mark.parametrize("name", WRITER_NAMES)
 def test_states_and_logits_are_those_of_keras_hub(name, frozen, tmp_path):
-    network = load_checkpoint(write_preset(tmp_path, name)).network
+    checkpoint = load_checkpoint(write_preset(tmp_path, name))
+    network = checkpoint.network
+    assert checkpoint.special == (
+        SpecialTokens(start_id=2, end_id=2, pad_id=1, prefix=(0,))
+        if name == "bart"
+        else SpecialTokens(start_id=0, end_id=1, pad_id=0)
+    )
     source, target = frozen[f"{name}/source"], frozen[f"{name}/target"]
     readable = source != network.config.pad_id
     np.testing.assert_allclose(

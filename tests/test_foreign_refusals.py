@@ -40,7 +40,8 @@ def changed(
         (
             "bart",
             {"model.encoder.layers.1.fc1.bias": None},
-            "lacks encoder.layers.1.fc1.bias, which config.json asks for; download both",
+            "lacks encoder.layers.1.fc1.bias, which config.json asks for; "
+            "download both",
         ),
         (
             "bart",

@@ -10,7 +10,6 @@ from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizer
 from precis.model.tokenization.imported import ImportedTokenizer
-from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +32,9 @@ def test_a_text_is_encoded_between_special_tokens(tokenizer):
     )
     assert len(encoded[0]) > 6 and encoded[3].tolist() == [0, 2]
     assert tokenizer.decode(encoded) == [*TEXTS, ""]
-    assert tokenizer.encode([]) == [] and tokenizer.decode([]) == []
-
-
-def test_text_of_any_characters_comes_back(tokenizer):
     texts = ["Ünïcödé \U0001f600 — 東京", "two  spaces, a\nline break"]
     assert tokenizer.decode(tokenizer.encode(texts)) == texts
+    assert tokenizer.encode([]) == [] and tokenizer.decode([]) == []
 
 
 def test_special_tokens_and_ids_outside_the_vocabulary_are_left_out(tokenizer):
@@ -52,13 +48,6 @@ def test_a_cut_text_keeps_its_end(tokenizer, limit):
     cut = tokenizer.cut(ids, limit)
     assert cut.tolist() == [*ids[: limit - 1], 2] and cut.dtype == "int32"
     assert tokenizer.cut(ids, len(ids)) is ids
-
-
-def test_a_wordpiece_text_is_cut_at_its_end(tmp_path):
-    wordpiece = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    assert wordpiece.cut(wordpiece.encode(["a b b"])[0], 2).tolist() == [4, 5]
-    wordpiece.save(str(tmp_path))
-    assert isinstance(load_tokenizer(str(tmp_path)), Tokenizer)
 
 
 def test_a_definition_without_special_tokens_adds_none(folder):
@@ -78,13 +67,6 @@ def test_a_text_without_its_special_tokens(tokenizer):
         all(ids.dtype == "int32" for ids in tokenizer.encode_bare(texts))
         and tokenizer.encode_bare([]) == []
     )
-
-
-def test_wordpiece_adds_no_special_tokens():
-    wordpiece = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
-    assert wordpiece.surrounding_ids == ((), ()) and [
-        ids.tolist() for ids in wordpiece.encode_bare(["a b", "b"])
-    ] == [[4, 5], [5]]
 
 
 def pieces_of(rows) -> list[str]:

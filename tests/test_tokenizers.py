@@ -38,6 +38,13 @@ def names(folder):
     )
 
 
+def test_wordpiece_adds_no_special_tokens():
+    assert WORDPIECE.surrounding_ids == ((), ())
+    bare, (whole,) = WORDPIECE.encode_bare(["a b", "b"]), WORDPIECE.encode(["a b b"])
+    assert [ids.tolist() for ids in bare] == [[4, 5], [5]]
+    assert WORDPIECE.cut(whole, 2).tolist() == [4, 5]
+
+
 def test_two_tokenizers_come_back(bert, tmp_path):
     save_tokenizers(str(tmp_path), TokenizerPair(source=bert, target=WORDPIECE))
     assert names(tmp_path) == [
