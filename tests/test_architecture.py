@@ -1,6 +1,7 @@
 """Tests of which module may import which, and of what a light command imports."""
 
 import ast
+import functools
 import graphlib
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def imported_modules(tree: ast.AST) -> Iterator[str]:
                 yield below if below in FILES else node.module
 
 
+@functools.cache
 def import_graph() -> dict[str, set[str]]:
     """The project's modules that each module imports."""
     graph = {}

@@ -152,10 +152,10 @@ def test_size_is_a_maximum_that_a_large_corpus_reaches():
     counts = count_words(
         [" ".join(words), " ".join(words[:700]), " ".join(words[:200])]
     )
-    assert [len(learn(counts, size=size)) for size in (170, 300, 1000)] == [
+    assert [len(learn(counts, size=size)) for size in (170, 300, 900)] == [
         170,
         300,
-        1000,
+        900,
     ]
     assert len(learn(count_words(TEXTS), size=5000)) < 400
 

@@ -1,5 +1,7 @@
 """The random checkpoints of `import_reference.py` and how each is searched."""
 
+from typing import Any
+
 from support.import_case import OPEN, Case, sizes
 
 # The generation settings of facebook/bart-large-cnn, google/pegasus-cnn_dailymail and,
@@ -14,8 +16,6 @@ BART = {
     "forced_bos_token_id": 0,
     "forced_eos_token_id": 2,
 }
-
-
 PEGASUS = {
     "num_beams": 8,
     "max_length": 24,
@@ -23,8 +23,6 @@ PEGASUS = {
     "length_penalty": 0.8,
     "forced_eos_token_id": 1,
 }
-
-
 T5 = {
     "num_beams": 4,
     "max_length": 24,
@@ -35,39 +33,21 @@ T5 = {
 }
 
 
-GREEDY = {"num_beams": 1, "max_length": 26, "no_repeat_ngram_size": 2, **OPEN}
+def search(beams: int, length: int, **settings: Any) -> dict[str, Any]:
+    """The settings of a search of so many beams and tokens."""
+    return {"num_beams": beams, "max_length": length, **settings}
 
 
-BEAM = {
-    "num_beams": 4,
-    "max_length": 18,
-    "length_penalty": 2.0,
-    "no_repeat_ngram_size": 3,
-    "forced_eos_token_id": 1,
-    "early_stopping": False,
-}
-
-
-N_BEST = {
-    "num_beams": 4,
-    "max_length": 16,
-    "length_penalty": 0.5,
-    "min_length": 8,
-    "num_return_sequences": 3,
-    "early_stopping": "never",
-    **OPEN,
-}
-
-
-LONG = {
-    "num_beams": 2,
-    "max_length": 34,
-    "length_penalty": 1.0,
-    "early_stopping": True,
-    "num_return_sequences": 2,
-    **OPEN,
-}
-
+GREEDY = search(1, 26, no_repeat_ngram_size=2, **OPEN)
+BEAM = search(
+    4, 18, length_penalty=2.0, no_repeat_ngram_size=3, forced_eos_token_id=1
+) | {"early_stopping": False}
+N_BEST = search(
+    4, 16, length_penalty=0.5, min_length=8, early_stopping="never", **OPEN
+) | {"num_return_sequences": 3}
+LONG = search(
+    2, 34, length_penalty=1.0, early_stopping=True, num_return_sequences=2, **OPEN
+)
 
 T5_SHAPE = {
     "d_model": 32,
@@ -77,20 +57,15 @@ T5_SHAPE = {
     "num_layers": 2,
     "num_decoder_layers": 2,
 }
-
-
 # Few buckets and a short longest distance: the sources reach beyond it, and every
 # bucket is met.
 NEAR = {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12}
-
-
 TASK = {
     "task_specific_params": {
         "summarization": {"prefix": "summarize: ", **T5, "num_beams": 3},
         "translation": {"prefix": "no: "},
     }
 }
-
 
 CHECKPOINTS: dict[str, Case] = {
     "bart": Case(
@@ -99,35 +74,10 @@ CHECKPOINTS: dict[str, Case] = {
         generation=BART,
         runs=(
             {},
-            {
-                "num_beams": 1,
-                "max_length": 18,
-                "no_repeat_ngram_size": 0,
-                "repetition_penalty": 1.3,
-                **OPEN,
-            },
-            {
-                "num_beams": 4,
-                "max_length": 15,
-                "length_penalty": 2.0,
-                "early_stopping": False,
-                "num_return_sequences": 2,
-            },
-            {
-                "num_beams": 4,
-                "max_length": 15,
-                "length_penalty": -1.0,
-                "early_stopping": "never",
-                "num_return_sequences": 2,
-                **OPEN,
-            },
-            {
-                "num_beams": 5,
-                "max_length": 34,
-                "length_penalty": 1.0,
-                "early_stopping": "never",
-                **OPEN,
-            },
+            search(1, 18, no_repeat_ngram_size=0, repetition_penalty=1.3, **OPEN),
+            search(4, 15, early_stopping=False, num_return_sequences=2),
+            search(4, 15, length_penalty=-1.0, early_stopping="never", **OPEN),
+            search(5, 34, length_penalty=1.0, early_stopping="never", **OPEN),
         ),
     ),
     "bart_lopsided": Case(
@@ -136,21 +86,10 @@ CHECKPOINTS: dict[str, Case] = {
         generation=BART,
         end=1.0,
         runs=(
-            {
-                "num_beams": 5,
-                "max_length": 16,
-                "repetition_penalty": 0.8,
-                "min_length": 10,
-                "length_penalty": 0.0,
-                **OPEN,
-            },
-            {
-                "num_beams": 4,
-                "max_length": 12,
-                "suppress_tokens": [5, 9, 11, 30, 31, 32, 60],
-                "num_return_sequences": 4,
-                **OPEN,
-            },
+            search(5, 16, repetition_penalty=0.8, min_length=10, **OPEN)
+            | {"length_penalty": 0.0},
+            search(4, 12, suppress_tokens=[5, 9, 11, 30, 31, 32, 60], **OPEN)
+            | {"num_return_sequences": 4},
         ),
     ),
     "bart_untied": Case(
@@ -159,25 +98,10 @@ CHECKPOINTS: dict[str, Case] = {
         generation=BART,
         is_untied=True,
         runs=(
-            {
-                "num_beams": 1,
-                "max_length": 20,
-                "repetition_penalty": 1.3,
-                "suppress_tokens": [4, 8, 15, 16, 23, 42],
-            },
-            {
-                "num_beams": 4,
-                "max_new_tokens": 13,
-                "min_new_tokens": 6,
-                "early_stopping": False,
-                **OPEN,
-            },
-            {
-                "num_beams": 5,
-                "forced_bos_token_id": 7,
-                "max_length": 14,
-                "early_stopping": True,
-            },
+            search(1, 20, repetition_penalty=1.3, suppress_tokens=[4, 8, 15, 16, 23]),
+            {"num_beams": 4, "max_new_tokens": 13, "min_new_tokens": 6, **OPEN}
+            | {"early_stopping": False},
+            search(5, 14, forced_bos_token_id=7, early_stopping=True),
         ),
     ),
     "bart_scaled": Case(
@@ -186,22 +110,10 @@ CHECKPOINTS: dict[str, Case] = {
         generation=BART,
         bfloat16=True,
         runs=(
-            {
-                "num_beams": 4,
-                "max_length": 20,
-                "length_penalty": 2.0,
-                "min_length": 12,
-                "no_repeat_ngram_size": 2,
-                "repetition_penalty": 1.3,
-            },
-            {
-                "num_beams": 5,
-                "max_length": 31,
-                "length_penalty": -1.0,
-                "early_stopping": True,
-                "num_return_sequences": 5,
-                **OPEN,
-            },
+            search(
+                4, 20, min_length=12, no_repeat_ngram_size=2, repetition_penalty=1.3
+            ),
+            search(5, 31, length_penalty=-1.0, num_return_sequences=5, **OPEN),
         ),
     ),
     "pegasus": Case(
@@ -242,17 +154,13 @@ CHECKPOINTS: dict[str, Case] = {
         kind="t5",
         shape={
             **T5_SHAPE,
-            **{
-                "d_kv": 12,
-                "num_heads": 5,
-                "num_layers": 3,
-                "num_decoder_layers": 1,
-                "layer_norm_epsilon": 1e-3,
-            },
-            **{
-                "relative_attention_num_buckets": 16,
-                "relative_attention_max_distance": 20,
-            },
+            "d_kv": 12,
+            "num_heads": 5,
+            "num_layers": 3,
+            "num_decoder_layers": 1,
+            "layer_norm_epsilon": 1e-3,
+            "relative_attention_num_buckets": 16,
+            "relative_attention_max_distance": 20,
         },
         generation=T5,
         target_tokens=30,
