@@ -1,18 +1,32 @@
-"""Tests of what all extractive methods have in common, and of the baselines."""
+"""Tests of what all extractive methods have in common: terms, scores of any document,
+and the baselines; and of latent semantic analysis.
+"""
 
 import hashlib
+import math
 import random as random_numbers
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.extractive_documents import PARAGRAPH, long_document, sentences_of
+from nltk.stem.porter import PorterStemmer
+from support.extractive_documents import (
+    PARAGRAPH,
+    count_words,
+    long_document,
+    sentences_of,
+)
 
 from precis.model.extractive import terms as terms_module
 from precis.model.extractive.config import BASELINES
 from precis.model.extractive.graph import lexrank
+from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, lead, random
+from precis.model.extractive.terms import find_terms
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import words
+from precis.pipelines.corpus.sample import generator
 
 
 def test_lead_falls_from_sentence_to_sentence():
@@ -107,3 +121,83 @@ def test_memory_grows_with_the_words_and_not_with_the_pairs_of_sentences(method)
     finally:
         tracemalloc.stop()
     assert peak < 60e6  # a matrix of all pairs takes 288 MB
+
+
+def test_terms_are_the_stems_of_words_that_count():
+    terms = find_terms(["The flood reached it.", "Floods, in 2014!", "Why?"])
+    flood, reached = terms.content_terms[0], terms.content_terms[1]
+    assert terms.rows.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
+    assert terms.content_positions.tolist() == [1, 2, 4]
+    assert terms.content_terms.tolist() == [flood, reached, flood]
+    assert {flood, reached} == {0, 1}
+    assert sorted(zip(*(part.tolist() for part in terms.cells), strict=True)) == sorted(
+        [(0, flood, 1.0), (1, flood, 1.0), (0, reached, 1.0)]
+    )
+    assert terms.cells[1].tolist() == sorted(terms.cells[1].tolist())
+    assert terms.lengths.tolist() == [2, 1, 0]
+    assert (terms.frequencies[flood], terms.frequencies[reached]) == (2, 1)
+    assert (terms.idf[flood], terms.idf[reached]) == (math.log(3 / 3), math.log(3 / 2))
+
+
+def test_sentences_may_contain_the_separator_of_sentences():
+    assert find_terms(["Kel \0 mor\0tas.", "Kel."]).rows.tolist() == [0, 0, 0, 1]
+    assert find_terms(["\0"]).rows.tolist() == []
+    assert find_terms(["\0", "Kel.", "\0"]).rows.tolist() == [1]
+
+
+def test_terms_are_the_stems_that_rouge_compares():
+    texts = [
+        text
+        for number in range(400)
+        for text in sentences_of(generator.document(number).article)
+    ]
+    plain_words = {
+        word
+        for text in texts
+        for word in words(text)
+        if word.isascii() and word.isalpha()
+    }
+    content_words = sorted(plain_words - STOP_WORDS - TOKENISED_FRAGMENTS)
+    assert len(content_words) > 1500
+    reference = PorterStemmer()
+    stems = {reference.stem(word) for word in content_words}
+    assert find_terms(content_words).vocabulary == len(stems)
+    assert find_terms(["Marta's Marta"]).vocabulary == 1
+    assert find_terms(["floods flood flooding"]).vocabulary == 1
+
+
+def test_a_very_long_word_is_not_cached():
+    word = "kel" * 20
+    assert find_terms([word, word]).frequencies.tolist() == [2]
+    assert word not in terms_module._chunk_cache
+
+
+def test_the_stop_word_list_is_complete():
+    assert len(STOP_WORDS) == 174
+    assert {"the", "i", "don't", "very"} <= STOP_WORDS
+    assert not {"us", "will", "said"} & STOP_WORDS
+
+
+def test_lsa_measures_sentences_in_the_main_topics():
+    # Squared singular values 6 (three sentences of two words) and 1: the second
+    # singular value is less than half of the first.
+    assert lsa(["Kel mor.", "Mor kel.", "Kel mor.", "Tas."]) == pytest.approx(
+        [math.sqrt(2)] * 3 + [0.0], abs=1e-12
+    )
+    # 2 and 1: both are kept.
+    assert lsa(["Kel mor.", "Tas."]) == pytest.approx([math.sqrt(2), 1.0], abs=1e-12)
+    # Of kel, twice, and mor, once: 1 and 0.4 + 0.6 / 2.
+    assert lsa(["Kel kel mor."]) == pytest.approx([math.sqrt(1.49)])
+
+
+def test_lsa_of_a_long_document_is_that_of_a_full_decomposition():
+    texts = long_document(300)
+    assert not find_terms(texts).is_small
+    counts = count_words(texts)
+    augmented = 0.4 + 0.6 * counts / counts.max(axis=1, keepdims=True)
+    matrix = np.where(counts > 0, augmented, 0)
+    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
+    kept = values >= values[0] / 2
+    assert 1 < kept.sum() < 64
+    expected = np.sqrt((left[:, kept] * values[kept]) ** 2 @ np.ones(kept.sum()))
+    assert lsa(texts) == pytest.approx(expected, rel=1e-4)

@@ -1,4 +1,4 @@
-"""The tokenizers in a folder: one or two, of either kind."""
+"""The tokenizers in a folder: one or two, of either kind; and the ids of targets."""
 
 import pytest
 from support.small_checkpoint import SETTINGS, write_tokenizer
