@@ -140,13 +140,14 @@ def _run(folder: Path, **flags: Any) -> Path:
 # What the tests of `precis prepare` share; `prepared` says what is in the corpus.
 @pytest.fixture(scope="session")
 def prepare_flags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The flags of the run `prepared_records`: several tasks, several splits."""
+    """The flags of the run `prepared_records`: several tasks and splits, labels."""
     from support.prepared import LINES, SMALL  # TensorFlow takes seconds.
 
     path = tmp_path_factory.mktemp("prepare_corpus") / "news.jsonl"
     corpus = write_jsonl(path, [line for line, _ in LINES])
     shares = {"validation_share": 0.2, "test_share": 0.2}
-    return {"corpus": corpus, "task_bytes": 12_000, **shares, **SMALL}
+    cut = {"task_bytes": 12_000, "oracle_sentences": 2}
+    return {"corpus": corpus, **cut, **shares, **SMALL}
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,6 @@
-"""Tests of `precis prepare`: what the records hold, and that none is lost."""
+"""Tests of `precis prepare`: what the records of a whole run hold, and that none is
+lost.
+"""
 
 import hashlib
 import json
@@ -8,34 +10,33 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from support.command_line import write_jsonl
 from support.prepared import (
     FATES,
     LINES,
-    SMALL,
     all_examples,
     examples,
     info,
-    run_prepare,
+    labels,
     split_by_hash,
-    story,
 )
 
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.records.example import FEATURES, ORACLE_FEATURES
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines import vocabulary_pass
+from precis.pipelines.prepare import prepare
 from precis.pipelines.vocabulary_pass import find_duplicates
 
-pytestmark = pytest.mark.usefixtures("one_time")
+WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
 
 
 def test_the_corpus_is_cut_into_several_tasks(prepared_records):
     shards = info(prepared_records)["splits"]["train"]["shards"]
-    assert (
-        len(shards) >= 4
-        and shards[0]["file"] == f"train-00000-of-{len(shards):05}.tfrecord"
-    )
+    assert len(shards) >= 4
+    assert shards[0]["file"] == f"train-00000-of-{len(shards):05}.tfrecord"
 
 
 def test_every_record_is_accounted_for(prepared_records):
@@ -49,96 +50,93 @@ def test_every_record_is_accounted_for(prepared_records):
         "without_text": 2,
         "without_highlights": 2,
     }
-    assert (
-        counts["read"]
-        == counts["written"]
-        + counts["failed"]
-        + counts["duplicates"]
-        + counts["skipped"]
-    )
-    assert (
-        sum(split["records"] for split in info(prepared_records)["splits"].values())
-        == counts["written"]
-        == len(all_examples(prepared_records))
-    )
+    ends = ("written", "failed", "duplicates", "skipped")
+    assert counts["read"] == sum(counts[name] for name in ends)
+    splits = info(prepared_records)["splits"].values()
+    assert sum(split["records"] for split in splits) == counts["written"]
+    assert len(all_examples(prepared_records)) == counts["written"]
 
 
 def test_the_first_of_equal_documents_is_kept_and_order_is_that_of_the_corpus(
     prepared_records,
 ):
-    written = [line["id"] for line, fate in LINES if fate == "written"]
     by_split = examples(prepared_records)
     assert set(by_split) == {"train", "validation", "test"}
     for split, records in by_split.items():
         assert [example["id"] for example in records] == [
-            name for name in written if split_by_hash(name) == split
+            name for name in WRITTEN if split_by_hash(name) == split
         ]
 
 
 def test_records_read_back_as_the_text_they_were_made_from(prepared_records):
     tokenizer = Tokenizer.load(str(prepared_records / "tokenizer"))
-    stories = {line["id"]: line for line, fate in LINES if fate == "written"}
     for example in all_examples(prepared_records):
-        line = stories[example["id"]]
+        line = WRITTEN[example["id"]]
         source, target = tokenizer.decode([example["source"], example["target"]])
+        body = Article.from_text(line["article"]).body
         assert example["highlights"] == normalise(line["highlights"])
-        assert (
-            len(example["source"]) == min(example["source_tokens"], 40)
-            and len(example["target"]) <= 10
-        )
-        if example["id"] != "d96":
-            assert (
-                len(source) > 40
-                and Article.from_text(line["article"]).body.startswith(source)
-                and example["source_tokens"] > 40
-            )
+        assert body.startswith(source)
+        assert len(example["source"]) == min(example["source_tokens"], 40)
+        assert len(example["target"]) <= 10
+        if example["id"] == "d96":
+            assert source == body == "Rain fell. Nobody came."
+        else:
+            assert len(source) > 40 and example["source_tokens"] > 40
             assert len(target) >= 10 and example["highlights"].startswith(target)
-    (short,) = [
-        example for example in all_examples(prepared_records) if example["id"] == "d96"
-    ]
-    assert tokenizer.decode([short["source"]]) == ["Rain fell. Nobody came."] and short[
-        "source_tokens"
-    ] == len(short["source"])
 
 
-def test_uncut_records_are_whole_and_as_long_as_was_said(
+def test_the_vocabulary_is_learned_from_the_training_split_alone(prepared_records):
+    """By another route: all training texts at once. Duplicates are among them, because
+    they are known only after this pass.
+    """
+
+    def learned_from(lines):
+        texts = (
+            text
+            for line in lines
+            for text in (
+                Article.from_text(line["article"]).body,
+                normalise(line["highlights"]),
+            )
+        )
+        return vocabulary.learn(vocabulary.count_words(texts), size=600)
+
+    pairs = [line for line, fate in LINES if fate in ("written", "duplicates")]
+    training = [line for line in pairs if split_by_hash(line["id"]) == "train"]
+    pieces = (prepared_records / "tokenizer/vocab.txt").read_text().splitlines()
+    assert pieces == learned_from(training) != learned_from(pairs)
+
+
+def test_one_task_and_other_limits_give_the_same_records_uncut(
     prepared_records, prepare_flags, tmp_path
 ):
-    run_prepare(
-        output=tmp_path,
-        **{**prepare_flags, "max_source_tokens": 5000, "max_target_tokens": 5000},
-    )
+    limits = {"max_source_tokens": 5000, "max_target_tokens": 5000}
+    flags = {**prepare_flags, **limits, "task_bytes": 1 << 20, "oracle_sentences": 0}
+    prepare(output=str(tmp_path), **flags)
+    assert len(list(tmp_path.glob("*.tfrecord"))) == 3
     tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
-    lengths = {
-        example["id"]: example["source_tokens"]
-        for example in all_examples(prepared_records)
-    }
-    stories = {line["id"]: line for line, fate in LINES if fate == "written"}
-    for example in all_examples(tmp_path):
-        assert (
-            len(example["source"]) == example["source_tokens"] == lengths[example["id"]]
-        )
-        assert tokenizer.decode([example["source"]]) == [
-            Article.from_text(stories[example["id"]]["article"]).body
-        ]
-        assert tokenizer.decode([example["target"]]) == [example["highlights"]]
-    said_lengths, targets = (
-        info(tmp_path)["source_lengths"],
-        [len(example["target"]) for example in all_examples(tmp_path)],
-    )
-    assert said_lengths == info(prepared_records)["source_lengths"] and said_lengths[
-        "max"
-    ] == max(lengths.values())
-    assert said_lengths["mean"] == pytest.approx(
-        sum(lengths.values()) / len(lengths), abs=1e-3
-    )
+    whole, cut = examples(tmp_path), examples(prepared_records)
+    assert whole.keys() == cut.keys()
+    for split, records in whole.items():
+        for example, short in zip(records, cut[split], strict=True):
+            article = Article.from_text(WRITTEN[example["id"]]["article"])
+            assert tokenizer.decode([example["source"]]) == [article.body]
+            assert tokenizer.decode([example["target"]]) == [example["highlights"]]
+            assert len(example["source"]) == example["source_tokens"]
+            first = {"source": example["source"][:40], "target": example["target"][:10]}
+            assert {**example, **first} == short
+    described, of_cut = info(tmp_path), info(prepared_records)
+    for name in ("source_lengths", "target_lengths", "counts", "failures"):
+        assert described[name] == of_cut[name]
+    assert described["tokenizer_fingerprint"] == of_cut["tokenizer_fingerprint"]
+    assert described["features"] == FEATURES
+    lengths = [example["source_tokens"] for example in all_examples(tmp_path)]
+    assert described["source_lengths"]["max"] == max(lengths)
+    mean = pytest.approx(np.mean(lengths), abs=1e-3)
+    assert described["source_lengths"]["mean"] == mean
     # Of the targets too, the length before the cut is told.
-    assert (
-        info(prepared_records)["target_lengths"]["max"]
-        == info(tmp_path)["target_lengths"]["max"]
-        == max(targets)
-        > 10
-    )
+    targets = [len(example["target"]) for example in all_examples(tmp_path)]
+    assert described["target_lengths"]["max"] == max(targets) > 10
 
 
 def test_what_the_description_says_of_the_files_is_so(prepared_records):
@@ -150,99 +148,63 @@ def test_what_the_description_says_of_the_files_is_so(prepared_records):
         path.name for path in prepared_records.glob("*.tfrecord")
     )
     for shard in files:
-        content = (prepared_records / shard["file"]).read_bytes()
-        assert (shard["bytes"], shard["sha256"]) == (
-            len(content),
-            hashlib.sha256(content).hexdigest(),
-        )
-        assert shard["records"] == sum(
-            1 for _ in tf.data.TFRecordDataset(str(prepared_records / shard["file"]))
-        )
-    assert (
-        described["tokenizer_fingerprint"]
-        == Tokenizer.load(str(prepared_records / "tokenizer")).fingerprint
-    )
-    assert (
-        described["max_source_tokens"],
-        described["max_target_tokens"],
-        described["seed"],
-    ) == (40, 10, 17)
-    assert (
-        not (prepared_records / "_tasks").exists()
-        and (prepared_records / "_SUCCESS").read_text().strip()
-        == described["fingerprint"]
-    )
+        path = prepared_records / shard["file"]
+        content = path.read_bytes()
+        assert shard["bytes"] == len(content)
+        assert shard["sha256"] == hashlib.sha256(content).hexdigest()
+        assert shard["records"] == len(list(tf.data.TFRecordDataset(str(path))))
+    tokenizer = Tokenizer.load(str(prepared_records / "tokenizer"))
+    assert described["tokenizer_fingerprint"] == tokenizer.fingerprint
+    assert described["source_tokenizer_fingerprint"] is None
+    assert (described["max_source_tokens"], described["max_target_tokens"]) == (40, 10)
+    assert (described["seed"], described["target"]) == (17, "highlights")
+    assert described["features"] == {**FEATURES, **ORACLE_FEATURES}
+    assert not (prepared_records / "_tasks").exists()
+    finished = (prepared_records / "_SUCCESS").read_text()
+    assert finished.strip() == described["fingerprint"]
 
 
 def test_dead_letters_say_where_and_why(prepared_records, prepare_flags):
     rows = pq.read_table(prepared_records / "dead_letters").to_pylist()
     path = prepare_flags["corpus"].removeprefix("jsonl:")
-    content, broken = (
-        Path(path).read_bytes(),
-        [line for line, fate in LINES if fate == "failed"],
-    )
-    assert [row["reason"] for row in rows] == [
+    content = Path(path).read_bytes()
+    broken = [line for line, fate in LINES if fate == "failed"]
+    reasons = [row["reason"] for row in rows]
+    assert reasons == [
         "invalid_json",
         "invalid_utf8",
         "not_an_object",
         "missing_field",
         "wrong_type",
     ]
-    assert info(prepared_records)["failures"] == {
-        f"read/{row['reason']}": 1 for row in rows
-    }
+    counted = {f"read/{reason}": 1 for reason in reasons}
+    assert info(prepared_records)["failures"] == counted
     for row, line in zip(rows, broken, strict=True):
-        raw = (
-            line
-            if isinstance(line, bytes)
-            else line.encode()
-            if isinstance(line, str)
-            else json.dumps(line).encode()
-        ) + b"\n"
-        assert (row["raw"], row["stage"], row["location"]) == (
-            raw,
-            "read",
-            f"{path}:byte {content.index(raw)}",
-        )
+        if isinstance(line, dict):
+            line = json.dumps(line)
+        raw = (line if isinstance(line, bytes) else line.encode()) + b"\n"
+        place = f"{path}:byte {content.index(raw)}"
+        assert (row["raw"], row["stage"], row["location"]) == (raw, "read", place)
         assert row["document_id"] is None
         assert row["run_id"] == info(prepared_records)["fingerprint"][:16]
 
 
-def test_the_size_of_tasks_changes_no_record(prepared_records, prepare_flags, tmp_path):
-    run_prepare(output=tmp_path, **{**prepare_flags, "task_bytes": 1 << 20})
-    assert len(list(tmp_path.glob("*.tfrecord"))) == 3
-    assert examples(tmp_path) == examples(prepared_records)
-    for name in (
-        "source_lengths",
-        "target_lengths",
-        "counts",
-        "failures",
-        "tokenizer_fingerprint",
-    ):
-        assert info(tmp_path)[name] == info(prepared_records)[name]
-
-
-def test_empty_files_and_a_very_long_line_among_others(tmp_path):
-    write_jsonl(tmp_path / "c" / "a.jsonl", [])
-    write_jsonl(tmp_path / "c" / "b.jsonl", [story(index) for index in range(5)])
-    long = " ".join(story(index)["article"] for index in range(100)) + " "
-    write_jsonl(
-        tmp_path / "c" / "c.jsonl",
-        [story(6, article=long * (2_000_000 // len(long))), story(7)],
-    )
-    flags = {
-        "corpus": f"jsonl:{tmp_path}/c/*.jsonl",
-        "task_bytes": 100_000,
-        "validation_share": 0,
-        "test_share": 0,
-        **SMALL,
-    }
-    run_prepare(output=tmp_path / "out", **flags)
-    assert info(tmp_path / "out")["counts"]["written"] == 7
-    (example,) = [
-        example for example in all_examples(tmp_path / "out") if example["id"] == "d06"
-    ]
-    assert len(example["source"]) == 40 and example["source_tokens"] > 300_000
+def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_records):
+    articles = labels(prepared_records)
+    assert set(articles) == set(WRITTEN)
+    picked = 0
+    for name, line in WRITTEN.items():
+        row = articles[name]
+        texts = [
+            " ".join(sentence.text.split())
+            for sentence in Article.from_text(line["article"]).sentences
+        ]
+        assert row.highlights == normalise(line["highlights"])
+        assert list(row.sentences) == texts
+        picks = oracle_sentences(texts, row.highlights, 2)
+        assert list(row.oracle) == [pick.place for pick in picks]
+        picked += len(picks)
+    assert picked > len(WRITTEN)
 
 
 def test_duplicates_are_found_by_task_and_record():
@@ -255,6 +217,5 @@ def test_duplicates_are_found_by_task_and_record():
         packed((a, 9, 300), (a, 9, 5), (b, 2, 1)),
         packed((zero, 1, 1)),
     ]
-    assert (
-        find_duplicates(parts) == find_duplicates(parts[::-1]) == {9: [300], 10: [0, 7]}
-    )
+    found = {9: [300], 10: [0, 7]}
+    assert find_duplicates(parts) == find_duplicates(parts[::-1]) == found

@@ -2,7 +2,7 @@
 undisturbed one.
 """
 
-import errno
+import json
 import os
 import signal
 import subprocess
@@ -14,77 +14,76 @@ import fsspec
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import contents, error_lines, precis, write_jsonl
-from support.prepared import (
-    FATES,
-    LINES,
-    SMALL,
-    fail_at,
-    run_prepare,
-    story,
-)
+from support.prepared import FATES, LINES, SMALL, all_examples, fail_at, info, story
+from support.small_encoder_checkpoint import BERT, write_pieces
 
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines import prepare as prepare_module
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.encoding_pass import EncodeWorker
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.prepare import _inputs, prepare
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
 
-def test_two_runs_are_byte_identical(prepared_records, prepare_flags, tmp_path):
-    run_prepare(output=tmp_path / "again", **prepare_flags)
-    assert contents(tmp_path / "again") == contents(prepared_records)
-
-
-def test_threads_change_nothing(prepared_records, prepare_flags, tmp_path):
-    beam = {"direct_num_workers": 2, "direct_running_mode": "multi_threading"}
-    run_prepare(output=tmp_path / "threads", **prepare_flags, **beam)
+def test_a_second_run_in_threads_is_byte_identical(
+    prepared_records, prepare_flags, tmp_path
+):
+    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_threading"]
+    prepare(output=tmp_path / "threads", beam_args=beam, **prepare_flags)
     assert contents(tmp_path / "threads") == contents(prepared_records)
 
 
 @pytest.mark.slow
 def test_processes_change_nothing(prepared_records, prepare_flags, tmp_path, capsys):
-    beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
-    run_prepare(output=tmp_path / "processes", **prepare_flags, **beam)
-    assert (
-        f", {len(LINES) - FATES.count('failed')} documents, " in capsys.readouterr().err
-    )  # counted in other processes
+    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    prepare(output=tmp_path / "processes", beam_args=beam, **prepare_flags)
+    # Counted in other processes.
+    documents = len(LINES) - FATES.count("failed")
+    assert f"{documents} documents, " in capsys.readouterr().err
     assert contents(tmp_path / "processes") == contents(prepared_records)
 
 
 def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     before = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
-    run_prepare(output=prepared_records, **prepare_flags)
-    assert {
-        path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")
-    } == before
-    assert f"written {FATES.count('written')}\n" in capsys.readouterr().out.replace(
-        ", without", "\n, without"
-    )
+    assert precis("prepare", output=prepared_records, **prepare_flags) == 0
+    after = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
+    assert after == before
+    assert f"written {FATES.count('written')}" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        prepare(output=prepared_records, **{**prepare_flags, "max_source_tokens": 41})
+    assert contents(prepared_records).keys() == {
+        str(path.relative_to(prepared_records)) for path in before if path.is_file()
+    }
 
 
-def test_records_of_other_settings_are_not_overwritten(
-    prepared_records, prepare_flags, capsys
-):
-    before = contents(prepared_records)
-    assert (
-        precis(
-            "prepare",
-            output=prepared_records,
-            **{**prepare_flags, "max_source_tokens": 41},
-        )
-        == 2
-    )
-    assert (
-        "holds the finished result of another job" in capsys.readouterr().err
-        and contents(prepared_records) == before
-    )
+def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
+    """What a job depends on, and its output does not belong to."""
 
+    def inputs(output="o", fingerprint="f", corpus=None, **options):
+        read = CorpusOptions(corpus=path, **(corpus or {}))
+        prepare_options = PrepareOptions(output=output, **options)
+        tokenizers = {"tokenizer": fingerprint}
+        found = _inputs(read, prepare_options, list_tasks(read), tokenizers)
+        return json.dumps(found, sort_keys=True)
 
-def test_a_changed_corpus_is_another_job(tmp_path, capsys):
-    corpus = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
-    run_prepare(corpus=corpus, output=tmp_path / "out", **SMALL)
+    path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
+    first = inputs()
+    assert inputs(output="elsewhere") == first
+    others = [
+        inputs(fingerprint="g"),
+        inputs(corpus={"seed": 3}),
+        inputs(target="headline"),
+        inputs(task_prefix="headline: "),
+        inputs(oracle_sentences=2),
+        inputs(max_target_tokens=9),
+    ]
     write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(9)])
-    assert precis("prepare", corpus=corpus, output=tmp_path / "out", **SMALL) == 2
-    assert "holds the finished result of another job" in capsys.readouterr().err
+    assert len({first, *others, inputs()}) == len(others) + 2
 
 
 def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
@@ -93,83 +92,98 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
     out = tmp_path / "out"
     assert precis("prepare", output=out, max_failed_share=0, **prepare_flags) == 1
     (line,) = error_lines(capsys.readouterr().err, "prepare")
-    assert (
-        f"5 of {len(LINES)} records failed (read/" in line
-        and f"see {out}/dead_letters" in line
-    )
-    assert (
-        not (out / "_SUCCESS").exists()
-        and pq.read_table(out / "dead_letters").num_rows == 5
-    )
+    assert f"5 of {len(LINES)} records failed (read/" in line
+    assert f"see {out}/dead_letters" in line
+    assert not (out / "_SUCCESS").exists()
+    assert pq.read_table(out / "dead_letters").num_rows == 5
 
     def fail(*_):
         raise AssertionError("this was done before")
 
     monkeypatch.setattr(EncodeWorker, "run", fail)
     monkeypatch.setattr(prepare_module, "build_scan", fail)
-    run_prepare(output=out, max_failed_share=0.5, **prepare_flags)
+    prepare(output=out, max_failed_share=0.5, **prepare_flags)
     assert contents(out) == contents(prepared_records)
 
 
-def test_a_job_that_broke_off_does_only_what_is_left(
+def test_a_job_that_broke_off_does_only_what_is_left_and_with_the_same_settings(
     prepared_records, prepare_flags, tmp_path, monkeypatch, capsys
 ):
-    out, started = tmp_path / "out", []
-    fail_at(monkeypatch, 2, started)
-    assert precis("prepare", output=out, **prepare_flags) == 1
-    assert "the pipeline failed: " in capsys.readouterr().err
-    finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
-    assert 2 in started and finished and 2 not in finished
-    (out / "train-00002.tfrecord.0a1b2c3d.aside").write_bytes(b"half a file")
-    started_again = []
-    fail_at(monkeypatch, -1, started_again)
-    run_prepare(output=out, **prepare_flags)
-    assert set(started_again) & set(finished) == set() and 2 in started_again
-    assert contents(out) == contents(prepared_records)
-
-
-def test_a_job_that_broke_off_goes_on_with_the_same_settings_only(
-    prepare_flags, tmp_path, monkeypatch, capsys
-):
-    fail_at(monkeypatch, 2, [])
-    assert precis("prepare", output=tmp_path / "out", **prepare_flags) == 1
-    assert (
-        precis(
-            "prepare",
-            output=tmp_path / "out",
-            **{**prepare_flags, "vocabulary_size": 700},
-        )
-        == 2
-    )
-    assert (
-        "holds an unfinished job with other settings or another corpus"
-        in capsys.readouterr().err
-    )
-
-
-def test_a_full_disk_is_one_line_and_leaves_no_half_shard(
-    prepared_records, prepare_flags, tmp_path, monkeypatch, capsys
-):
-    real = os.replace
+    """The disk is full while a shard is renamed."""
+    out, real = tmp_path / "out", os.replace
+    started = []
+    fail_at(monkeypatch, -1, started)
 
     def fail(source, target):
-        if target.endswith(".tfrecord"):
-            raise OSError(errno.ENOSPC, "No space left on device", target)
+        if "00002-of-" in target:
+            raise OSError(28, "No space left on device", target)
         real(source, target)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", fail)
-        assert precis("prepare", output=tmp_path / "out", **prepare_flags) == 1
+        assert precis("prepare", output=out, **prepare_flags) == 1
     stderr = capsys.readouterr().err
     (line,) = error_lines(stderr, "prepare")
     assert "No space left on device" in line and "Traceback" not in stderr
+    finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
+    assert 2 in started and finished and 2 not in finished
     assert not [
-        name
-        for name in contents(tmp_path / "out")
-        if name.endswith((".tfrecord", ".aside", "_SUCCESS", "00000.json"))
+        name for name in contents(out) if "00002-of-" in name or "_SUCCESS" in name
     ]
-    run_prepare(output=tmp_path / "out", **prepare_flags)
-    assert contents(tmp_path / "out") == contents(prepared_records)
+    with pytest.raises(UsageError, match="holds an unfinished job with other settings"):
+        prepare(output=out, **{**prepare_flags, "vocabulary_size": 700})
+    (out / "train-00002.tfrecord.0a1b2c3d.aside").write_bytes(b"half a file")
+    started.clear()
+    prepare(output=out, **prepare_flags)
+    assert set(started) & set(finished) == set() and 2 in started
+    assert contents(out) == contents(prepared_records)
+
+
+@pytest.fixture(scope="module")
+def of_two(prepare_flags, tmp_path_factory) -> Path:
+    """Records whose sources an imported encoder reads, and whose targets have a
+    vocabulary of their own.
+    """
+    folder = tmp_path_factory.mktemp("of_two")
+    read_tokenizer(write_pieces(folder / "bert"), BERT).save(str(folder / "pieces"))
+    flags = {**prepare_flags, "source_tokenizer": folder / "pieces"}
+    prepare(output=folder / "records", **flags)
+    return folder / "records"
+
+
+def test_records_of_two_tokenizers_hold_and_name_both(of_two, prepared_records):
+    both, described = load_tokenizers(str(of_two)), info(of_two)
+    assert described["source_tokenizer_fingerprint"] == both.source.fingerprint
+    assert described["tokenizer_fingerprint"] == both.target.fingerprint
+    assert both.source.fingerprint != both.target.fingerprint
+    assert described["counts"] == info(prepared_records)["counts"]
+    assert {example["source"][0] for example in all_examples(of_two)} == {3}
+
+
+def test_without_a_record_the_job_fails(of_two, tmp_path):
+    """And tokenizers that are given are used as they are."""
+    lines = [story(index, highlights=None) for index in range(5)]
+    corpus = write_jsonl(tmp_path / "c.jsonl", lines)
+    flags = {"tokenizer": of_two, "source_tokenizer": of_two}
+    with pytest.raises(
+        DataError,
+        match="no record was written: .*'without_highlights': 5.*; check --article_fi",
+    ):
+        prepare(corpus=corpus, output=tmp_path / "out", **flags)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+    for name in ("tokenizer", "source_tokenizer"):
+        assert contents(tmp_path / "out" / name) == contents(of_two / name)
+
+
+def test_a_corpus_that_cannot_be_is_refused_and_nothing_is_written(tmp_path):
+    corpus = write_jsonl(tmp_path / "c.jsonl", [])
+    with pytest.raises(UsageError, match="holds no documents; its files are empty"):
+        prepare(corpus=corpus, output=tmp_path / "out")
+    write_jsonl(tmp_path / "c.jsonl", [story(0)])
+    message = "has no field 'text', it has 'id', 'article', 'highlights'"
+    with pytest.raises(UsageError, match=message):
+        prepare(corpus=corpus, output=tmp_path / "out", article_field="text")
+    assert not (tmp_path / "out").exists()
 
 
 def wait_for(condition, process):
@@ -180,20 +194,24 @@ def wait_for(condition, process):
         time.sleep(0.002)
 
 
+# 40 tasks of 15 documents.
+KILLED = {"corpus": "sample:600", "task_bytes": (16 << 10) * 15, **SMALL}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "records"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        prepare(output=folder, **KILLED)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["scanning", "encoding"])
-def test_a_killed_job_ends_as_an_undisturbed_one(tmp_path, moment):
-    flags = {
-        "corpus": "sample:1500",
-        "task_bytes": (16 << 10) * 15,
-        **SMALL,
-    }  # 100 tasks of 15 documents
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    argv = [
-        part
-        for name, value in {**flags, "output": killed}.items()
-        for part in (f"--{name}", str(value))
-    ]
+def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
+    flags = {**KILLED, "output": tmp_path}
+    argv = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     process = subprocess.Popen(
         [sys.executable, "-m", "precis.pipelines.cli", "prepare", *argv],
         cwd=Path(__file__).parent.parent,
@@ -203,27 +221,24 @@ def test_a_killed_job_ends_as_an_undisturbed_one(tmp_path, moment):
     )
     awaited = {"scanning": "job.json", "encoding": "00002.json"}[moment]
     try:
-        wait_for((killed / "_tasks" / awaited).exists, process)
+        wait_for((tmp_path / "_tasks" / awaited).exists, process)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    receipts = list((killed / "_tasks").glob("0*.json"))
-    assert (killed / "_tasks" / "scan.json").exists() is (moment == "encoding")
-    assert len(receipts) < 100 and bool(receipts) is (moment == "encoding")
-    run_prepare(output=killed, **flags)
-    run_prepare(output=whole, **flags)
-    assert contents(killed) == contents(whole)
+    receipts = list((tmp_path / "_tasks").glob("0*.json"))
+    assert (tmp_path / "_tasks" / "scan.json").exists() is (moment == "encoding")
+    assert len(receipts) < 40 and bool(receipts) is (moment == "encoding")
+    prepare(**flags)
+    assert contents(tmp_path) == contents(whole)
 
 
 def test_an_object_store_gets_the_same_files(prepared_records, prepare_flags):
     fs = fsspec.filesystem("memory")
     path = prepare_flags["corpus"].removeprefix("jsonl:")
     fs.pipe_file("/news/news.jsonl", Path(path).read_bytes())
+    flags = {**prepare_flags, "corpus": "jsonl:memory://news/*.jsonl"}
     try:
-        run_prepare(
-            output="memory://run/records",
-            **{**prepare_flags, "corpus": "jsonl:memory://news/*.jsonl"},
-        )
+        prepare(output="memory://run/records", **flags)
         written = {
             path.removeprefix("/run/records/"): fs.cat_file(path)
             for path in fs.find("/run/records")

@@ -1,131 +1,72 @@
-"""`precis prepare` with tokenizers of imported checkpoints, and with one for sources
-and another for targets.
+"""Tests of `precis prepare`: the tokens of imported checkpoints, of two tokenizers, and
+the folders that name a tokenizer.
 """
 
-import hashlib
 import json
-from pathlib import Path
 
 import pytest
 import tokenizers
-from support.command_line import contents, error_lines, precis, write_jsonl
 from support.prepared import (
-    SMALL,
+    BODIES,
+    HIGHLIGHTS,
+    STORIES,
     all_examples,
-    examples,
-    fail_at,
-    info,
-    run_prepare,
-    story,
+    encode,
+    learn_tokenizer,
+    learn_vocabulary,
 )
-from support.small_checkpoint import write_checkpoint, write_tokenizer
-from support.small_encoder_checkpoint import PIECES, write_encoder, write_pieces
+from support.small_checkpoint import SETTINGS, write_checkpoint, write_tokenizer
+from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 
-from precis.model.text.article import Article
-from precis.model.text.normalization import normalise
+from precis.model.errors import DataError, UsageError
 from precis.model.tokenization import vocabulary
-from precis.model.tokenization.folder import load_tokenizer, load_tokenizers
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.imported import ImportedTokenizer
-from precis.model.tokenization.wordpiece import Tokenizer
-
-STORIES = [story(index) for index in range(24)]
-ARTICLES = {line["id"]: Article.from_text(line["article"]).body for line in STORIES}
-HIGHLIGHTS = {line["id"]: normalise(line["highlights"]) for line in STORIES}
-_LETTERS = [*"abcdefghijklmnopqrstuvwxyz"]
-T5_PIECES = ["<pad>", "</s>", "<unk>", *_LETTERS, "▁", "▁the", "▁in", "er", "ing"]
-
-
-def import_bundle(checkpoint: Path) -> str:
-    folder = checkpoint.parent / "bundle"
-    assert precis_import(checkpoint, folder) == 0
-    return str(folder)
-
-
-def precis_import(checkpoint: Path, output: Path) -> int:
-    from precis.pipelines.cli import main
-
-    return main(["import", str(checkpoint), "--output", str(output)])
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.prepare import _find_tokenizers, prepare
 
 
 @pytest.fixture(scope="module")
-def bart(tmp_path_factory) -> str:
-    """A bundle of a network that writes; its tokenizer puts <s> (0) before a text and
-    </s> (2) behind it.
-    """
-    checkpoint = tmp_path_factory.mktemp("bart") / "checkpoint"
-    write_checkpoint(checkpoint)
-    write_tokenizer(checkpoint, as_definition=True)
-    return import_bundle(checkpoint)
+def bart(tmp_path_factory):
+    """A tokenizer that puts <s> (0) before a text and </s> (2) behind it."""
+    folder = tmp_path_factory.mktemp("bart")
+    write_checkpoint(folder)
+    write_tokenizer(folder, as_definition=True)
+    return read_tokenizer(str(folder), SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory) -> str:
-    """A bundle of an encoder; its tokenizer puts [CLS] (3) before a text and [SEP] (4)
-    behind it.
-    """
-    checkpoint = tmp_path_factory.mktemp("bert") / "checkpoint"
-    write_encoder(checkpoint)
-    write_pieces(checkpoint)
-    return import_bundle(checkpoint)
+def bert(tmp_path_factory):
+    """A tokenizer that puts [CLS] (3) before a text and [SEP] (4) behind it."""
+    return read_tokenizer(write_pieces(tmp_path_factory.mktemp("bert")), BERT)
 
 
 @pytest.fixture(scope="module")
-def t5(tmp_path_factory) -> str:
-    """The folder of a tokenizer that puts </s> (1) behind a text, nothing before it."""
-    definition = tokenizers.Tokenizer(
-        tokenizers.models.Unigram(
-            [(piece, -float(len(T5_PIECES))) for piece in T5_PIECES], unk_id=2
-        )
-    )
+def t5():
+    """A tokenizer that puts </s> (1) behind a text, and nothing before it."""
+    letters = [*"abcdefghijklmnopqrstuvwxyz"]
+    pieces = ["<pad>", "</s>", "<unk>", *letters, "▁", "▁the", "▁in", "er", "ing"]
+    unigram = [(piece, -float(len(pieces))) for piece in pieces]
+    definition = tokenizers.Tokenizer(tokenizers.models.Unigram(unigram, unk_id=2))
     definition.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
     definition.decoder = tokenizers.decoders.Metaspace()
     definition.post_processor = tokenizers.processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", 1)]
     )
     definition.add_special_tokens(["<pad>", "</s>", "<unk>"])
-    folder = tmp_path_factory.mktemp("t5")
-    ImportedTokenizer(definition.to_str()).save(str(folder))
-    return str(folder)
+    return ImportedTokenizer(definition.to_str())
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    return write_jsonl(tmp_path_factory.mktemp("corpus") / "news.jsonl", STORIES)
+def learned():
+    return learn_tokenizer()
 
 
-@pytest.fixture(scope="module")
-def flags(corpus) -> dict:
-    """Several tasks, two splits."""
-    return {
-        "corpus": corpus,
-        "task_bytes": 6_000,
-        "validation_share": 0.3,
-        "test_share": 0,
-        **SMALL,
-    }
-
-
-@pytest.fixture(scope="module")
-def of_bart(flags, bart, tmp_path_factory) -> Path:
-    """Records for a network that was imported."""
-    folder = tmp_path_factory.mktemp("of_bart") / "records"
-    run_prepare(output=folder, tokenizer=bart, **flags)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def of_two(flags, bert, tmp_path_factory) -> Path:
-    """Records whose sources an imported encoder reads, and whose targets have a
-    vocabulary of their own.
-    """
-    folder = tmp_path_factory.mktemp("of_two") / "records"
-    run_prepare(output=folder, source_tokenizer=bert, **flags)
-    return folder
-
-
-def definition_of(bundle: str) -> tokenizers.Tokenizer:
+def definition_of(tokenizer, folder) -> tokenizers.Tokenizer:
     """The tokenizer of a checkpoint as the library itself reads it."""
-    content = json.loads((Path(bundle) / "tokenizer/tokenizers.json").read_text())
+    tokenizer.save(str(folder))
+    content = json.loads((folder / "tokenizers.json").read_text())
     return tokenizers.Tokenizer.from_str(json.dumps(content["definition"]))
 
 
@@ -134,222 +75,128 @@ def cut(ids: list[int], limit: int) -> list[int]:
     return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
-def test_a_network_that_was_imported_gets_its_own_tokens(bart, of_bart):
-    records, definition = all_examples(of_bart), definition_of(bart)
-    assert len(records) == len(STORIES)
+def test_an_imported_network_gets_the_tokens_of_its_checkpoint(bart, tmp_path):
+    definition = definition_of(bart, tmp_path / "library")
+    encode(tmp_path, STORIES, TokenizerPair(bart, bart))
+    records = all_examples(tmp_path)
+    assert [example["id"] for example in records] == list(BODIES)
     for example in records:
-        source, target = (
-            definition.encode(ARTICLES[example["id"]]).ids,
-            definition.encode(HIGHLIGHTS[example["id"]]).ids,
-        )
-        assert example["source"] == cut(source, 40) and len(source) > 40 == len(
-            example["source"]
-        )
-        assert example["source"][0] == 0 and example["source"][-1] == target[-1] == 2
-        assert example["target"] == target[:10] and example["source_tokens"] == len(
-            source
-        )
-        assert example["highlights"] == HIGHLIGHTS[example["id"]]
-    described = info(of_bart)
-    assert (
-        described["tokenizer_fingerprint"]
-        == load_tokenizer(f"{bart}/tokenizer").fingerprint
-    )
-    assert (
-        described["source_tokenizer_fingerprint"] is None
-        and not (of_bart / "source_tokenizer").exists()
-    )
-    assert contents(of_bart / "tokenizer") == contents(f"{bart}/tokenizer")
+        source = definition.encode(BODIES[example["id"]]).ids
+        target = definition.encode(HIGHLIGHTS[example["id"]]).ids
+        assert example["source"] == cut(source, 40)
+        assert len(source) > 40 == len(example["source"])
+        assert (source[0], source[-1]) == (0, 2)
+        assert example["target"] == target[:10]
+        assert example["source_tokens"] == len(source)
 
 
-def test_targets_that_are_not_cut_do_not_hold_the_end(bart, t5, flags, tmp_path):
-    for name, path, before in (("bart", bart, [0]), ("t5", t5, [])):
-        out = tmp_path / name
-        run_prepare(
-            output=out,
-            tokenizer=path,
-            **{**flags, "max_source_tokens": 9000, "max_target_tokens": 9000},
-        )
-        tokenizer = load_tokenizer(str(out / "tokenizer"))
-        (end,) = tokenizer.surrounding_ids[1]
-        for example in all_examples(out):
-            bare, text = tokenizer.encode_bare(
-                [HIGHLIGHTS[example["id"]], ARTICLES[example["id"]]]
-            )
-            assert (
-                example["target"] == [*before, *bare.tolist()]
-                and end not in example["target"]
-            )
-            assert example["source"] == [*before, *text.tolist(), end] and example[
-                "source_tokens"
-            ] == len(example["source"])
-        assert info(out)["target_lengths"]["max"] == max(
-            len(example["target"]) for example in all_examples(out)
-        )
+@pytest.mark.parametrize(("name", "before"), [("bart", [0]), ("t5", [])])
+def test_targets_that_are_not_cut_do_not_hold_the_end(name, before, request, tmp_path):
+    tokenizer = request.getfixturevalue(name)
+    limits = {"max_source_tokens": 9000, "max_target_tokens": 9000}
+    encode(tmp_path, STORIES, TokenizerPair(tokenizer, tokenizer), **limits)
+    (end,) = tokenizer.surrounding_ids[1]
+    for example in all_examples(tmp_path):
+        texts = [HIGHLIGHTS[example["id"]], BODIES[example["id"]]]
+        target, source = (ids.tolist() for ids in tokenizer.encode_bare(texts))
+        assert example["target"] == [*before, *target] and end not in target
+        assert example["source"] == [*before, *source, end]
+        assert example["source_tokens"] == len(example["source"])
 
 
-def test_a_bundle_its_tokenizer_and_records_made_with_it_name_the_same(
-    bart, of_bart, flags, tmp_path
-):
-    for number, path in enumerate(
-        (f"{bart}/tokenizer", of_bart, of_bart / "tokenizer")
-    ):
-        run_prepare(output=tmp_path / str(number), tokenizer=path, **flags)
-        assert contents(tmp_path / str(number)) == contents(of_bart)
-
-
-def test_sources_and_targets_have_tokenizers_of_their_own(bert, of_two):
-    by_split, definition, learned = (
-        examples(of_two),
-        definition_of(bert),
-        Tokenizer.load(str(of_two / "tokenizer")),
-    )
-    assert set(by_split) == {"train", "validation"}
-    for example in all_examples(of_two):
-        source = definition.encode(ARTICLES[example["id"]]).ids
-        assert PIECES[source[0]] == "[CLS]" and PIECES[example["source"][-1]] == "[SEP]"
-        assert example["source"] == cut(source, 40) and example["source_tokens"] == len(
-            source
-        )
+def test_sources_and_targets_have_tokenizers_of_their_own(bert, learned, tmp_path):
+    definition = definition_of(bert, tmp_path / "library")
+    encode(tmp_path, STORIES, TokenizerPair(bert, learned))
+    for example in all_examples(tmp_path):
+        source = definition.encode(BODIES[example["id"]]).ids
+        assert PIECES[source[0]] == "[CLS]" and PIECES[source[-1]] == "[SEP]"
+        assert example["source"] == cut(source, 40)
+        assert example["source_tokens"] == len(source)
         (target,) = learned.encode([HIGHLIGHTS[example["id"]]])
         assert example["target"] == target[:10].tolist()
-    described = info(of_two)
-    assert described["tokenizer_fingerprint"] == learned.fingerprint
-    written = hashlib.sha256(
-        (of_two / "source_tokenizer/tokenizers.json").read_bytes()
-    ).hexdigest()
-    assert (
-        described["source_tokenizer_fingerprint"]
-        == written
-        == load_tokenizer(f"{bert}/tokenizer").fingerprint
+
+
+def test_beside_a_tokenizer_of_sources_it_is_learned_from_targets_alone(bert, tmp_path):
+    save_tokenizers(str(tmp_path / "bert"), TokenizerPair(bert, bert))
+    pieces = learn_vocabulary(
+        tmp_path, STORIES, source_tokenizer=str(tmp_path / "bert/tokenizer")
     )
-    both = load_tokenizers(str(of_two))
-    assert (both.source.fingerprint, both.target.fingerprint) == (
-        written,
-        learned.fingerprint,
-    )
+    words = vocabulary.count_words(HIGHLIGHTS.values())
+    assert pieces == vocabulary.learn(words, size=600)
 
 
-def test_the_vocabulary_of_targets_is_learned_from_those_of_the_training_split(of_two):
-    names = [example["id"] for example in examples(of_two)["train"]]
-    words = vocabulary.count_words(HIGHLIGHTS[name] for name in names)
-    assert (
-        of_two / "tokenizer/vocab.txt"
-    ).read_text().splitlines() == vocabulary.learn(words, size=600)
-
-
-def test_records_name_the_tokenizer_of_their_sources(
-    bart, of_two, bert, flags, tmp_path
+def test_records_a_bundle_and_the_folder_itself_name_a_tokenizer(
+    bart, bert, learned, tmp_path
 ):
-    """And two that are given are both used as they are."""
-    for number, path in enumerate((of_two, bert)):
-        run_prepare(
-            output=tmp_path / str(number),
-            tokenizer=bart,
-            source_tokenizer=path,
-            **flags,
-        )
-    assert contents(tmp_path / "0") == contents(tmp_path / "1")
-    both_imported, of_sources = (
-        load_tokenizers(str(folder)) for folder in (tmp_path / "0", of_two)
+    """Sources have the source_tokenizer of records, where they have one."""
+    save_tokenizers(str(tmp_path / "two"), TokenizerPair(bert, learned))
+    save_tokenizers(str(tmp_path / "one"), TokenizerPair(bart, bart))
+    for flags, folders, tokenizers_named in (
+        ({"tokenizer": "two"}, ("two/tokenizer", ""), {"tokenizer": learned}),
+        ({"tokenizer": "two/tokenizer"}, ("two/tokenizer", ""), {"tokenizer": learned}),
+        (
+            {"source_tokenizer": "two"},
+            ("", "two/source_tokenizer"),
+            {"source_tokenizer": bert},
+        ),
+        (
+            {"source_tokenizer": "one", "tokenizer": "two"},
+            ("two/tokenizer", "one/tokenizer"),
+            {"source_tokenizer": bart, "tokenizer": learned},
+        ),
+    ):
+        paths = {name: str(tmp_path / folder) for name, folder in flags.items()}
+        options, fingerprints = _find_tokenizers(PrepareOptions(output="o", **paths))
+        expected = tuple(str(tmp_path / folder) if folder else "" for folder in folders)
+        assert (options.tokenizer, options.source_tokenizer) == expected
+        assert fingerprints == {
+            name: tokenizer.fingerprint for name, tokenizer in tokenizers_named.items()
+        }
+
+
+def test_a_tokenizer_that_is_given_twice_is_one_for_both(bart, tmp_path):
+    save_tokenizers(str(tmp_path), TokenizerPair(bart, bart))
+    folder = f"{tmp_path}/tokenizer"
+    options = PrepareOptions(
+        output="o", tokenizer=str(tmp_path), source_tokenizer=folder
     )
-    assert (
-        both_imported.source.fingerprint
-        == of_sources.source.fingerprint
-        != both_imported.target.fingerprint
-        != of_sources.target.fingerprint
-    )
-    by_id = {example["id"]: example for example in all_examples(of_two)}
-    for example in all_examples(tmp_path / "0"):
-        assert (
-            example["source"] == by_id[example["id"]]["source"]
-            and example["target"][0] == 0
-        )
-
-
-def test_a_tokenizer_that_is_given_twice_is_one_for_both(
-    bart, of_bart, flags, tmp_path
-):
-    run_prepare(
-        output=tmp_path / "out",
-        tokenizer=bart,
-        source_tokenizer=f"{bart}/tokenizer",
-        **flags,
-    )
-    assert contents(tmp_path / "out") == contents(of_bart)
-
-
-def test_a_job_with_two_tokenizers_that_broke_off_ends_as_an_undisturbed_one(
-    bert, of_two, flags, tmp_path, monkeypatch
-):
-    out, started = tmp_path / "out", []
-    with monkeypatch.context() as patch:
-        fail_at(patch, 2, started)
-        assert precis("prepare", output=out, source_tokenizer=bert, **flags) == 1
-    finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
-    assert (
-        2 in started
-        and finished
-        and 2 not in finished
-        and not (out / "_SUCCESS").exists()
-    )
-    started_again = []
-    with monkeypatch.context() as patch:
-        fail_at(patch, -1, started_again)
-        run_prepare(output=out, source_tokenizer=bert, **flags)
-    assert set(started_again) & set(finished) == set() and 2 in started_again
-    assert contents(out) == contents(of_two)
-
-
-def test_another_tokenizer_is_another_job(bart, t5, of_two, of_bart, flags, capsys):
-    before = contents(of_two), contents(of_bart)
-    assert precis("prepare", output=of_two, source_tokenizer=bart, **flags) == 2
-    assert precis("prepare", output=of_two, **flags) == 2
-    assert precis("prepare", output=of_bart, tokenizer=t5, **flags) == 2
-    assert (
-        precis("prepare", output=of_bart, tokenizer=bart, source_tokenizer=t5, **flags)
-        == 2
-    )
-    assert (
-        capsys.readouterr().err.count("holds the finished result of another job") == 4
-    )
-    assert (contents(of_two), contents(of_bart)) == before
-
-
-def test_threads_change_nothing(bert, of_two, flags, tmp_path):
-    beam = {"direct_num_workers": 2, "direct_running_mode": "multi_threading"}
-    run_prepare(
-        output=tmp_path / "threads",
-        source_tokenizer=bert,
-        **flags,
-        **beam,
-    )
-    assert contents(tmp_path / "threads") == contents(of_two)
-
-
-@pytest.mark.slow
-def test_processes_change_nothing(bert, of_two, flags, tmp_path):
-    beam = {"direct_num_workers": 2, "direct_running_mode": "multi_processing"}
-    run_prepare(
-        output=tmp_path / "processes",
-        source_tokenizer=bert,
-        **flags,
-        **beam,
-    )
-    assert contents(tmp_path / "processes") == contents(of_two)
+    found, fingerprints = _find_tokenizers(options)
+    assert (found.tokenizer, found.source_tokenizer) == (folder, "")
+    assert fingerprints == {"tokenizer": bart.fingerprint, "source_tokenizer": ""}
 
 
 @pytest.mark.parametrize("flag", ["tokenizer", "source_tokenizer"])
-def test_a_checkpoint_that_was_not_imported_is_refused(
-    flag, bart, flags, tmp_path, capsys
+@pytest.mark.parametrize(
+    ("name", "content", "error", "message"),
+    [
+        (
+            "notes.txt",
+            "",
+            UsageError,
+            r"--\w+ .*/t is no tokenizer folder \(no tokenizer.json\) and holds none; "
+            "name one, records, or a bundle, as which `precis import`",
+        ),
+        (
+            "tokenizers.json",
+            "{}",
+            DataError,
+            r"t/tokenizers.json: damaged \(KeyError\('format_version'\)\); copy the",
+        ),
+        (
+            "tokenizer.json",
+            "{}",
+            DataError,
+            "t/tokenizer.json: kind is None and must be 'wordpiece-visible-space'; "
+            "import a checkpoint with `precis import`",
+        ),
+    ],
+)
+def test_a_folder_without_a_tokenizer_is_refused_before_work_begins(
+    flag, name, content, error, message, tmp_path
 ):
-    checkpoint = Path(bart).parent / "checkpoint"
-    assert (
-        precis("prepare", output=tmp_path / "out", **{flag: checkpoint}, **flags) == 1
-    )
-    (line,) = error_lines(capsys.readouterr().err, "prepare")
-    assert (
-        "checkpoint/tokenizer.json: kind is None and must be "
-        "'wordpiece-visible-space'; import a checkpoint with `precis import`" in line
-    )
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / name).write_text(content)
+    flags = {flag: str(tmp_path / "t")}
+    with pytest.raises(error, match=message):
+        prepare(corpus="sample:20", output=str(tmp_path / "out"), **flags)
     assert not (tmp_path / "out").exists()

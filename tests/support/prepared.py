@@ -1,15 +1,34 @@
 """What `precis prepare` is run on, what it wrote, and how it is made to break off."""
 
+import datetime
 import errno
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
+from precis.model.records.example import read_labelled
+from precis.model.text.article import Article
+from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.encoding_pass import EncodeWorker
-from support.command_line import precis
+from precis.pipelines.job import Job
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.progress import TaskProgress
+from precis.pipelines.vocabulary_pass import (
+    publish_scan,
+    publish_tokenizers,
+    scan_task,
+)
+from support.command_line import write_jsonl
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
 FIRST = len(generator.hand_written())
@@ -23,6 +42,17 @@ def story(index, **changes):
         "highlights": document.highlights,
         **changes,
     }
+
+
+STORIES = [story(index) for index in range(8)]
+BODIES = {line["id"]: Article.from_text(line["article"]).body for line in STORIES}
+HIGHLIGHTS = {line["id"]: normalise(line["highlights"]) for line in STORIES}
+
+
+def learn_tokenizer():
+    """A tokenizer of `STORIES`."""
+    words = vocabulary.count_words([*BODIES.values(), *HIGHLIGHTS.values()])
+    return Tokenizer(vocabulary.learn(words, size=600))
 
 
 def spaced(text):
@@ -74,9 +104,59 @@ def split_by_hash(document_id, seed=17, validation=0.2, test=0.2):
     )
 
 
-def run_prepare(output, **flags):
-    """Runs `precis prepare`, which must succeed."""
-    assert precis("prepare", output=output, **flags) == 0
+def one_task(folder: Path, lines, **corpus: Any):
+    """The options of a corpus of some lines, and its only task."""
+    path = write_jsonl(folder / "c.jsonl", lines)
+    options = CorpusOptions(
+        corpus=path, **{"validation_share": 0, "test_share": 0, **corpus}
+    )
+    (task,) = list_tasks(options)
+    return options, task
+
+
+def encode(
+    folder: Path,
+    lines,
+    tokenizers: TokenizerPair,
+    *,
+    corpus: dict[str, Any] | None = None,
+    **options: Any,
+) -> dict[str, int]:
+    """Encodes lines as one task, without Beam; returns the counts of the task.
+
+    Args:
+      folder: for the corpus and the records.
+      lines: of the corpus.
+      tokenizers: for sources and targets.
+      corpus: options of the corpus.
+      **options: fields of `PrepareOptions`.
+    """
+    corpus_options, task = one_task(folder, lines, **(corpus or {}))
+    output = str(folder)
+    now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    job = Job(output, "f" * 64, "f" * 16, now, 1)
+    save_tokenizers(output, tokenizers)
+    publish_scan([], job, {})
+    prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
+    worker = EncodeWorker(corpus_options, prepare_options, job)
+    worker.load()
+    result = worker.run(task, TaskProgress(task.size_bytes))
+    return dict(result.counts)
+
+
+def learn_vocabulary(
+    folder: Path, lines, *, corpus: dict[str, Any] | None = None, **options: Any
+) -> list[str]:
+    """The pieces that the first pass learns of lines as one task, without Beam."""
+    corpus_options, task = one_task(folder, lines, **(corpus or {}))
+    prepare_options = PrepareOptions(output=str(folder), **{**SMALL, **options})
+    counts = [
+        Counter(tagged.value[1])
+        for tagged in scan_task(task, corpus_options, prepare_options)
+        if tagged.tag == "words"
+    ]
+    publish_tokenizers(counts, prepare_options)
+    return (folder / "tokenizer/vocab.txt").read_text().splitlines()
 
 
 def examples(folder):
@@ -101,6 +181,17 @@ def all_examples(folder):
     return [example for split in examples(folder).values() for example in split]
 
 
+def labels(folder):
+    """The labelled articles of a folder by document id."""
+    ids = [example["id"] for example in all_examples(folder)]
+    rows = [
+        row
+        for path in sorted(Path(folder).glob("*.tfrecord"))
+        for row in read_labelled(str(path))
+    ]
+    return dict(zip(ids, rows, strict=True))
+
+
 def info(folder):
     return json.loads((Path(folder) / "dataset.json").read_bytes())
 
@@ -114,7 +205,7 @@ def fail_at(monkeypatch, number, started):
     def run(self, task, progress):
         started.append(task.number)
         if task.number == number:
-            raise OSError(errno.EIO, "the disk is gone")
+            raise OSError(errno.ENOSPC, "No space left on device")
         return REAL_RUN(self, task, progress)
 
     monkeypatch.setattr(EncodeWorker, "run", run)
