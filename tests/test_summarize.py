@@ -1,4 +1,6 @@
-"""Tests of `precis summarize`: what a row says, and that order and number hold."""
+"""Tests of `precis summarize`: what the rows of three whole runs say, and that order
+and number hold.
+"""
 
 import hashlib
 
@@ -6,38 +8,64 @@ import duckdb
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import precis, write_jsonl
 from support.summarize_runs import (
     LINES,
+    MAX_SOURCE_TOKENS,
     SHORT,
     WRITTEN,
     id_of,
     manifest_of,
     rows_of,
-    story,
 )
 
+from precis.model.quality.flags import FLAGS, QualityConfig
+from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
+from precis.model.text.words import words
+from precis.pipelines.beam_runner import pipeline_options
+from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.schema import DEAD_LETTER_SCHEMA, SUMMARY_SCHEMA
+from precis.pipelines.summarize import summarize
+from precis.pipelines.summary_settings import limit_search_processes
 
-pytestmark = pytest.mark.usefixtures("one_time")
+READ_COLUMNS = (
+    "source_tokens",
+    "seen_tokens",
+    "truncated",
+    "abstractive_summary",
+    "abstractive",
+    "abstractive_quality",
+)
+NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
+# What is shown depends on whether there is an abstractive summary.
+SHOWN_COLUMNS = ("summary", "summary_method", "quality_flags")
+GATE = {
+    "min_source_words": 12,
+    "fallback": "extractive",
+    "fallback_flags": "too_short,unsupported_name,truncated_source",
+}
+
+
+@pytest.fixture(scope="module")
+def gated(flags, tmp_path_factory):
+    """A run with a fallback, short documents, and another search."""
+    folder = tmp_path_factory.mktemp("gated") / "run"
+    search = {"n_best": 1, "max_summary_tokens": 3, "length_penalty": 0.0}
+    summarize(output=folder, **{**flags, **GATE, **search})
+    return folder
 
 
 def test_parts_have_the_schema_and_are_compressed(undisturbed, extractive):
     for folder in (undisturbed, extractive):
         parts = sorted((folder / "summaries").glob("*.parquet"))
-        assert (
-            len(parts) >= 4
-            and parts[0].name == f"part-00000-of-{len(parts):05}.parquet"
-        )
+        assert len(parts) >= 4
+        assert parts[0].name == f"part-00000-of-{len(parts):05}.parquet"
         for part in parts:
             assert pq.read_schema(part).equals(SUMMARY_SCHEMA, check_metadata=True)
-            metadata = pq.ParquetFile(part).metadata
-            assert all(
-                metadata.row_group(0).column(c).compression == "ZSTD"
-                for c in range(metadata.num_columns)
-            )
+            group = pq.ParquetFile(part).metadata.row_group(0)
+            columns = range(group.num_columns)
+            assert {group.column(c).compression for c in columns} == {"ZSTD"}
 
 
 def test_rows_are_the_documents_in_the_order_of_the_corpus(undisturbed, extractive):
@@ -45,15 +73,11 @@ def test_rows_are_the_documents_in_the_order_of_the_corpus(undisturbed, extracti
         rows = rows_of(folder)
         assert [row["document_id"] for row in rows] == [id_of(line) for line in WRITTEN]
         for row, line in zip(rows, WRITTEN, strict=True):
-            assert (
-                row["content_sha256"]
-                == hashlib.sha256(normalise(line["article"]).encode()).hexdigest()
-            )
+            content = normalise(line["article"]).encode()
+            assert row["content_sha256"] == hashlib.sha256(content).hexdigest()
             assert row["reference_summary"] == line.get("highlights")
-            assert (
-                row["split"] in ("train", "validation", "test")
-                and row["schema_version"] == 2
-            )
+            assert row["split"] in ("train", "validation", "test")
+            assert row["schema_version"] == 2
     short = next(row for row in rows if row["document_id"] == "short")
     assert short["article_words"] == 12 and short["reference_summary"] is None
 
@@ -70,13 +94,8 @@ def test_rows_in_are_rows_out_and_dead_letters(undisturbed):
         "skipped": 0,
         "truncated": truncated,
     }
-    assert (
-        counts["read"]
-        == counts["written"]
-        + counts["failed"]
-        + counts["duplicates"]
-        + counts["skipped"]
-    )
+    ends = ("written", "failed", "duplicates", "skipped")
+    assert counts["read"] == sum(counts[name] for name in ends)
     assert 0 < truncated < len(WRITTEN)
     letters = ds.dataset(undisturbed / "dead_letters").to_table()
     assert letters.schema.equals(DEAD_LETTER_SCHEMA)
@@ -96,12 +115,19 @@ def test_rows_in_are_rows_out_and_dead_letters(undisturbed):
     }
 
 
-def test_every_extractive_sentence_stands_in_the_article_where_it_says(undisturbed):
+def test_extractive_sentences_stand_in_the_article_where_they_say(undisturbed):
     checked = 0
     for row, line in zip(rows_of(undisturbed), WRITTEN, strict=True):
         for item in row["extractive"]:
             assert line["article"][item["start"] : item["end"]] == item["text"] != ""
             checked += 1
+        chosen = [item for item in row["extractive"] if item["method"] == "frequency"]
+        starts = [item["start"] for item in chosen]
+        assert starts == sorted(starts)
+        by_rank = sorted(chosen, key=lambda item: item["rank"])
+        assert [item["rank"] for item in by_rank] == [*range(1, len(chosen) + 1)]
+        scores = [item["score"] for item in by_rank]
+        assert scores == sorted(scores, reverse=True)
     assert checked > 60
 
 
@@ -117,79 +143,10 @@ def test_extractive_columns(undisturbed):
         (2, 2.0, "Nobody   came,\u00a0it was cold."),
         (3, 1.0, "\u201cWhy?\u201d she asked."),
     ]
-    assert (
-        short["extractive_summary"]
-        == "Rain fell on Monday.\nNobody came, it was cold.\n\u201cWhy?\u201d she "
-        "asked."
+    lines = (
+        "Rain fell on Monday.\nNobody came, it was cold.\n\u201cWhy?\u201d she asked."
     )
-    assert (
-        rows["marks"]["extractive"] == [] and rows["marks"]["extractive_summary"] == ""
-    )
-    with_credit = rows[Article.from_text("(CNN) -- " + SHORT).content_sha256]
-    assert [item["start"] - 9 for item in with_credit["extractive"]] == [
-        item["start"] for item in short["extractive"]
-    ]
-    for row in rows.values():
-        chosen = [item for item in row["extractive"] if item["method"] == "frequency"]
-        assert [item["start"] for item in chosen] == sorted(
-            item["start"] for item in chosen
-        )
-        best_first = [
-            item["score"] for item in sorted(chosen, key=lambda item: item["rank"])
-        ]
-        assert best_first == sorted(best_first, reverse=True) and sorted(
-            item["rank"] for item in chosen
-        ) == [*range(1, len(chosen) + 1)]
-
-
-def test_the_first_method_gives_the_summary_and_sentences_its_length(corpus, tmp_path):
-    assert (
-        precis(
-            "summarize", corpus=corpus, output=tmp_path, extractive="lead", sentences=1
-        )
-        == 0
-    )
-    rows = {row["document_id"]: row for row in rows_of(tmp_path)}
-    assert (
-        rows["short"]["extractive_summary"] == "Rain fell on Monday."
-        and rows["short"]["extractive_method"] == "lead"
-    )
-    assert all(
-        item["method"] == "lead" and item["rank"] == 1
-        for row in rows.values()
-        for item in row["extractive"]
-    )
-    assert manifest_of(tmp_path)["extractive"] == ["lead"]
-
-
-def test_boilerplate_is_kept_on_request(tmp_path):
-    corpus = write_jsonl(tmp_path / "c.jsonl", [{"article": "(CNN) -- " + SHORT}])
-    assert (
-        precis(
-            "summarize",
-            corpus=corpus,
-            output=tmp_path / "out",
-            strip_boilerplate=False,
-            sentences=1,
-            extractive="lead",
-        )
-        == 0
-    )
-    (row,) = rows_of(tmp_path / "out")
-    assert row["extractive_summary"] == "(CNN) -- Rain fell on Monday."
-
-
-READ_COLUMNS = (
-    "source_tokens",
-    "seen_tokens",
-    "truncated",
-    "abstractive_summary",
-    "abstractive",
-    "abstractive_quality",
-)
-NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
-# What is shown depends on whether there is an abstractive summary.
-SHOWN_COLUMNS = ("summary", "summary_method", "quality_flags")
+    assert short["extractive_summary"] == lines
 
 
 def test_without_a_bundle_the_columns_of_the_network_are_null(extractive, undisturbed):
@@ -203,12 +160,8 @@ def test_without_a_bundle_the_columns_of_the_network_are_null(extractive, undist
             name: with_network[name] for name in same
         }
     manifest = manifest_of(extractive)
-    assert (
-        manifest["bundle"] is None
-        and manifest["model_id"] is None
-        and manifest["decode_id"] is None
-    )
-    assert manifest["counts"]["truncated"] == 0
+    assert all(manifest[name] is None for name in ("bundle", "model_id", "decode_id"))
+    assert manifest["counts"]["truncated"] == 0 and manifest["search"] is None
 
 
 def test_duckdb_and_arrow_read_it(undisturbed):
@@ -219,67 +172,161 @@ def test_duckdb_and_arrow_read_it(undisturbed):
         FROM '{pattern}' WHERE document_id = 'short'
     """
     (row,) = duckdb.sql("SET TimeZone = 'UTC'") or duckdb.sql(query).fetchall()
-    assert (
-        row[:3] == ("short", "Rain fell on Monday.", 1)
-        and row[3].timestamp() == 1700000000
-    )
+    assert row[:3] == ("short", "Rain fell on Monday.", 1)
+    assert row[3].timestamp() == 1700000000
     table = ds.dataset(undisturbed / "summaries").to_table(
         columns=["document_id"], filter=ds.field("truncated")
     )
     expected = [row["document_id"] for row in rows_of(undisturbed) if row["truncated"]]
     assert table["document_id"].to_pylist() == expected
-    total = duckdb.sql(
-        f"SELECT count(*), sum(len(extractive)) FROM '{pattern}'"
-    ).fetchall()[0]
-    assert total == (
-        len(WRITTEN),
-        sum(len(row["extractive"]) for row in rows_of(undisturbed)),
-    )
 
 
-def test_only_documents_of_a_split_are_read(tmp_path):
-    corpus = write_jsonl(
-        tmp_path / "c.jsonl",
-        [story(index, part=["a", "b"][index % 2]) for index in range(6)],
-    )
-    assert (
-        precis(
-            "summarize",
-            corpus=corpus,
-            output=tmp_path / "out",
-            split="b",
-            split_field="part",
+def scores_of(row):
+    return [summary["score"] for summary in row["abstractive"]]
+
+
+def test_summaries_come_best_first(undisturbed):
+    rows = rows_of(undisturbed)
+    for row in rows:
+        summaries = row["abstractive"]
+        ranks = [summary["rank"] for summary in summaries]
+        assert ranks == list(range(1, len(summaries) + 1))
+        assert row["abstractive_summary"] == summaries[0]["text"]
+        assert scores_of(row) == sorted(scores_of(row), reverse=True)
+        assert scores_of(row)[0] < 0
+        assert len({summary["text"] for summary in summaries}) == len(summaries)
+    assert max(len(row["abstractive"]) for row in rows) == 2
+
+
+def test_a_row_states_how_many_tokens_the_network_read(undisturbed, tokenizer):
+    rows = {row["document_id"]: row for row in rows_of(undisturbed)}
+    for line in WRITTEN:
+        row = rows[id_of(line)]
+        (ids,) = tokenizer.encode([Article.from_text(line["article"]).body])
+        assert row["source_tokens"] == len(ids)
+        assert row["seen_tokens"] == min(len(ids), MAX_SOURCE_TOKENS)
+        assert row["truncated"] is (len(ids) > MAX_SOURCE_TOKENS)
+    # The credit line before the story is not read.
+    with_credit = Article.from_text("(CNN) -- " + SHORT).content_sha256
+    assert rows[with_credit]["source_tokens"] == rows["short"]["source_tokens"]
+    assert {row["truncated"] for row in rows.values()} == {False, True}
+
+
+def test_search_flags_reach_the_search(undisturbed, gated):
+    """Three tokens at most, and one summary of a document."""
+    written = [row for row in rows_of(gated) if row["abstractive"]]
+    assert {len(row["abstractive"]) for row in written} == {1}
+    manifest, before = manifest_of(gated), manifest_of(undisturbed)
+    assert manifest["search"]["summary_tokens"] <= 3 * len(written)
+    assert before["search"]["summary_tokens"] > 3 * len(rows_of(undisturbed))
+    assert manifest["model_id"] == before["model_id"]
+    assert manifest["decode_id"] != before["decode_id"]
+    assert manifest["run_id"] != before["run_id"]
+    # The margin is there though one summary is kept.
+    margins = [row["abstractive_quality"]["beam_margin"] for row in written]
+    assert all(margin > 0 for margin in margins)
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked", "expected"),
+    [
+        ([], 0, 0),
+        (
+            ["--direct_running_mode", "multi_threading", "--direct_num_workers", "2"],
+            0,
+            0,
+        ),
+        (["--direct_running_mode", "multi_processing"], 0, 1),
+        (["--direct_running_mode", "multi_processing"], 3, 3),
+        (["--runner", "DataflowRunner"], 0, 1),
+    ],
+)
+def test_one_of_several_workers_searches_in_one_process_unless_asked(
+    argv, asked, expected
+):
+    options = SummarizeOptions(output="o", search_processes=asked)
+    options = limit_search_processes(options, pipeline_options(argv))
+    assert options.search_processes == expected
+
+
+# --- Quality, and the text to show.
+
+
+def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
+    """From the article that was written and the texts that came back; the measures
+    themselves have tests of their own.
+    """
+    for row, line in zip(rows_of(undisturbed), WRITTEN, strict=True):
+        source = read_source(Article.from_text(line["article"]))
+        expected = measure(row["extractive_summary"], source, QualityConfig())
+        assert row["extractive_quality"] == expected._asdict()
+        if row["article_words"] >= 3:  # it copies, and is not flagged
+            assert expected.coverage == 1.0 and expected.flags == []
+        quality = row["abstractive_quality"]
+        log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
+        expected = measure(
+            row["abstractive_summary"],
+            source,
+            QualityConfig(),
+            mean_log_prob=log_prob,
+            is_truncated=row["truncated"],
         )
-        == 0
-    )
-    assert [
-        (row["document_id"], row["split"]) for row in rows_of(tmp_path / "out")
-    ] == [("d01", "b"), ("d03", "b"), ("d05", "b")]
-    assert (
-        manifest_of(tmp_path / "out")["split"] == "b"
-        and manifest_of(tmp_path / "out")["counts"]["read"] == 3
-    )
+        assert quality == expected._asdict() and log_prob < 0
+        scores = scores_of(row)
+        assert 0 < margin
+        assert len(scores) == 1 or margin <= scores[0] - scores[1] + 1e-6
 
 
-def test_a_very_long_line_and_an_empty_file(tmp_path):
-    text = " ".join(story(index)["article"] for index in range(50)) + " "
-    long = story(0, article=text * (2_000_000 // len(text)))
-    write_jsonl(tmp_path / "c" / "a.jsonl", [])
-    write_jsonl(tmp_path / "c" / "b.jsonl", [long, story(1)])
-    assert (
-        precis(
-            "summarize",
-            corpus=f"jsonl:{tmp_path}/c/*.jsonl",
-            output=tmp_path / "out",
-            task_bytes=100_000,
-        )
-        == 0
-    )
-    rows = rows_of(tmp_path / "out")
-    assert [row["document_id"] for row in rows] == ["d00", "d01"] and rows[0][
-        "article_words"
-    ] > 250_000
-    assert all(
-        long["article"][item["start"] : item["end"]] == item["text"]
-        for item in rows[0]["extractive"]
-    )
+def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gated):
+    rows = {row["document_id"]: row for row in rows_of(gated)}
+    short = [id_of(line) for line in WRITTEN if len(words(line["article"])) < 12]
+    assert len(short) >= 8 and rows["short"]["article_words"] == 12
+    for name, row in rows.items():
+        is_short = name in short
+        assert (row["summary_method"] == "source") == is_short
+        assert ("short_source" in row["quality_flags"]) == is_short
+        assert all((row[column] is None) == is_short for column in READ_COLUMNS)
+        assert row["model_id"] is not None and row["extractive_quality"] is not None
+    assert rows["03 words"]["summary"] == "rain rain rain fell ."
+    assert rows["03 words"]["quality_flags"] == ["short_source"]
+    assert manifest_of(gated)["search"]["documents"] == len(rows_of(gated)) - len(short)
+
+
+def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
+    held_back_for = {*GATE["fallback_flags"].split(","), "longer_than_source"}
+    reasons, methods, shown_flags = {}, {}, []
+    for row in rows_of(gated):
+        methods[row["summary_method"]] = methods.get(row["summary_method"], 0) + 1
+        shown_flags += row["quality_flags"]
+        if row["abstractive_quality"] is None:
+            continue
+        flags = held_back_for & {*row["abstractive_quality"]["flags"]}
+        for name in flags:
+            reasons[name] = reasons.get(name, 0) + 1
+        method = "frequency" if flags else "abstractive"
+        column = "extractive" if flags else "abstractive"
+        shown = (row["summary_method"], row["summary"])
+        assert shown == (method, row[f"{column}_summary"])
+        assert row["quality_flags"] == row[f"{column}_quality"]["flags"]
+    manifest = manifest_of(gated)
+    assert manifest["fallbacks"] == reasons and manifest["summary_methods"] == methods
+    counted = {name: shown_flags.count(name) for name in sorted(set(shown_flags))}
+    assert manifest["quality_flags"] == counted != {}
+    assert {"frequency", "source"} <= set(methods)
+    assert set(reasons) <= set(FLAGS) and len(reasons) > 1
+
+
+def test_without_a_fallback_the_network_is_shown_unless_it_is_longer(undisturbed):
+    shown = {True: set(), False: set()}
+    for row in rows_of(undisturbed):
+        is_longer = "longer_than_source" in row["abstractive_quality"]["flags"]
+        shown[is_longer].add(row["summary_method"])
+    assert shown == {True: {"frequency"}, False: {"abstractive"}}
+    assert set(manifest_of(undisturbed)["fallbacks"]) == {"longer_than_source"}
+
+
+def test_no_summary_is_longer_than_its_source(undisturbed, gated, extractive):
+    for folder in (undisturbed, gated, extractive):
+        for row in rows_of(folder):
+            assert row["summary"] is not None
+            assert len(words(row["summary"])) <= row["article_words"]

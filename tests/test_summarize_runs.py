@@ -2,9 +2,11 @@
 an undisturbed one, or in one line.
 """
 
+import dataclasses
 import errno
 import hashlib
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -21,39 +23,83 @@ from support.command_line import (
     error_lines,
     precis,
     results,
-    without_times,
     write_jsonl,
 )
-from support.summarize_runs import LINES, WRITTEN, manifest_of, rows_of, story
+from support.summarize_runs import (
+    LINES,
+    WRITTEN,
+    manifest_of,
+    rows_of,
+    settings_of,
+    story,
+)
 
-from precis.pipelines.summarize import summarize
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.worker_pool import SearchPool
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.prepare import prepare
+from precis.pipelines.summarize import _inputs, summarize
 from precis.pipelines.summarize_task import SummarizeWorker
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
 
-def test_two_runs_are_byte_identical(undisturbed, flags, tmp_path):
-    assert precis("summarize", output=tmp_path / "again", **flags) == 0
-    assert results(tmp_path / "again") == results(undisturbed)
+@pytest.fixture
+def extractive_flags(corpus):
+    """The flags of the run `extractive`."""
+    return {"corpus": corpus, "task_bytes": 4_000, "min_source_words": 0}
 
 
-def test_the_function_gives_the_manifest(undisturbed, flags, tmp_path):
-    assert without_times(summarize(output=tmp_path / "out", **flags)) == without_times(
-        manifest_of(undisturbed)
-    )
-
-
-def test_a_finished_run_is_left_alone(undisturbed, flags, capsys):
+def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, capsys):
     before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
     assert precis("summarize", output=undisturbed, **flags) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
-    assert f"written {len(WRITTEN)}" in capsys.readouterr().out
+    said, manifest = capsys.readouterr().out, manifest_of(undisturbed)
+    assert f"written {len(WRITTEN)}" in said
+    for start, name in (
+        ("summaries: ", "summary_methods"),
+        ("quality flags: ", "quality_flags"),
+        ("abstractive summaries held back: ", "fallbacks"),
+    ):
+        counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
+        assert start + counts in said.splitlines()
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        summarize(output=undisturbed, **{**flags, "n_best": 1})
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"n_best": 1},
+def test_the_manifest_and_a_line_state_the_cost_of_the_search(
+    undisturbed, flags, capsys
+):
+    rows = rows_of(undisturbed)
+    search = manifest_of(undisturbed)["search"]
+    source_tokens = sum(row["seen_tokens"] for row in rows)
+    assert search["documents"] == len(rows)
+    assert search["source_tokens"] == source_tokens
+    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
+    # documents.
+    assert source_tokens < search["padded_tokens"] < 2 * source_tokens
+    padding_share = 1 - source_tokens / search["padded_tokens"]
+    assert search["padding_share"] == round(padding_share, 4)
+    assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
+    assert search["wall_seconds"] > 0
+    assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
+    assert precis("summarize", output=undisturbed, **flags) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if line.startswith("search: ")]
+    start = f"search: {len(rows)} documents, {source_tokens} source tokens ("
+    assert line.startswith(start)
+    assert line.endswith(" tokens/s")
+
+
+def test_every_setting_of_the_rows_makes_another_run(corpus):
+    def inputs(strip_boilerplate=True, **flags):
+        read = CorpusOptions(corpus=corpus, strip_boilerplate=strip_boilerplate)
+        settings = settings_of(**flags)
+        found = _inputs(read, settings, list_tasks(read))
+        return json.dumps(found, sort_keys=True)
+
+    changes = [
         {"sentences": 2},
         {"extractive": "lead"},
         {"strip_boilerplate": False},
@@ -62,90 +108,81 @@ def test_a_finished_run_is_left_alone(undisturbed, flags, capsys):
         {"fallback": "extractive"},
         {"fallback_flags": "empty"},
         {"max_repetition_rate": 0.5},
-    ],
-)
-def test_a_run_of_other_settings_is_not_overwritten(undisturbed, flags, change, capsys):
-    assert precis("summarize", output=undisturbed, **{**flags, **change}) == 2
-    assert "holds the finished result of another job" in capsys.readouterr().err
+        {"window_documents": 5},
+    ]
+    others = [inputs(**change) for change in changes]
+    assert len({inputs(), *others}) == len(changes) + 1
+    # Neither how many processes search nor where the rows go changes a row.
+    assert inputs(search_processes=3) == inputs()
+    settings = settings_of()
+    options = dataclasses.replace(settings.options, output="elsewhere")
+    read = CorpusOptions(corpus=corpus)
+    moved = _inputs(read, settings._replace(options=options), list_tasks(read))
+    assert json.dumps(moved, sort_keys=True) == inputs()
 
 
-def test_the_folder_of_another_command_is_refused(undisturbed, bundle, corpus, capsys):
-    assert precis("prepare", corpus=corpus, output=undisturbed) == 2
-    assert "holds the finished result of another job" in capsys.readouterr().err
-    assert precis("summarize", corpus=corpus, output=bundle) == 2
-    assert "is not empty and no job of precis began it" in capsys.readouterr().err
+def test_the_folder_of_another_command_is_refused(extractive, bundle, corpus):
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        prepare(corpus=corpus, output=extractive)
+    with pytest.raises(UsageError, match="is not empty and no job of precis began it"):
+        summarize(corpus=corpus, output=bundle)
 
 
 def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
-    undisturbed, flags, tmp_path, capsys, monkeypatch
+    extractive, extractive_flags, tmp_path, monkeypatch
 ):
     out = tmp_path / "out"
-    assert precis("summarize", output=out, max_failed_share=0, **flags) == 1
-    (line,) = error_lines(capsys.readouterr().err, "summarize")
-    assert (
-        f"4 of {len(LINES)} records failed (read/empty_article 2, " in line
-        and not (out / "_SUCCESS").exists()
-    )
+    message = rf"4 of {len(LINES)} records failed \(read/empty_article 2, "
+    with pytest.raises(DataError, match=message):
+        summarize(output=out, max_failed_share=0.0, **extractive_flags)
+    assert not (out / "_SUCCESS").exists()
 
     def fail(*_):
         raise AssertionError("this was done before")
 
     monkeypatch.setattr(SummarizeWorker, "run", fail)
-    assert precis("summarize", output=out, **flags) == 0
-    assert results(out) == results(undisturbed)
+    summarize(output=out, **extractive_flags)
+    assert contents(out) == contents(extractive)
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "tokenizer/vocab.txt"])
-def test_a_damaged_bundle_is_one_line(bundle, corpus, tmp_path, capsys, name):
+def test_a_damaged_bundle_fails_the_run(bundle, corpus, tmp_path):
+    name = "weights.safetensors"
     for file, content in contents(bundle).items():
         (tmp_path / "bundle" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "bundle" / file).write_bytes(
             content[:-1] if file == name else content
         )
-    assert (
-        precis(
-            "summarize",
-            corpus=corpus,
-            bundle=tmp_path / "bundle",
-            output=tmp_path / "out",
-        )
-        == 1
-    )
-    stderr = capsys.readouterr().err
-    (line,) = error_lines(stderr, "summarize")
-    assert (
-        name in line
-        and "Traceback" not in stderr
-        and not (tmp_path / "out" / "_SUCCESS").exists()
-    )
+    with pytest.raises(DataError, match=name):
+        summarize(corpus=corpus, bundle=tmp_path / "bundle", output=tmp_path / "out")
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
 
 
 def test_a_full_disk_is_one_line_and_leaves_no_half_part(
-    undisturbed, flags, tmp_path, monkeypatch, capsys
+    extractive, extractive_flags, tmp_path, monkeypatch, capsys
 ):
+    """And a file that is gone when the run goes on is made again."""
     out, real = tmp_path / "out", os.fsync
     calls = []
 
     def fail(number):
         calls.append(number)
-        if (
-            len(calls) == 5
-        ):  # job.json, the first part, its dead letters and its receipt were written
+        # job.json, the first part, its dead letters and its receipt were written.
+        if len(calls) == 5:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(number)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
-        assert precis("summarize", output=out, **flags) == 1
+        assert precis("summarize", output=out, **extractive_flags) == 1
     stderr = capsys.readouterr().err
     (line,) = error_lines(stderr, "summarize")
     assert "No space left on device" in line and "Traceback" not in stderr
-    first = [
-        manifest_of(undisturbed)[kind][0]["file"] for kind in ("dead_letters", "files")
-    ]
+    kinds = ("dead_letters", "files")
+    first = [manifest_of(extractive)[kind][0]["file"] for kind in kinds]
     assert [name for name in contents(out) if not name.startswith("_tasks/")] == first
-    assert precis("summarize", output=out, **flags) == 0
-    assert results(out) == results(undisturbed)
+    (out / first[1]).unlink()
+    summarize(output=out, **extractive_flags)
+    assert contents(out) == contents(extractive)
 
 
 def wait_for(condition, process):
@@ -158,18 +195,16 @@ def wait_for(condition, process):
 
 @pytest.mark.slow
 def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    # 20 tasks of 10 documents.
     flags = {
-        "corpus": "sample:600",
+        "corpus": "sample:200",
         "bundle": bundle,
         "task_bytes": (16 << 10) * 10,
         "beam_width": 2,
-    }  # 60 tasks of 10 documents
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    argv = [
-        part
-        for name, value in {**flags, "output": killed}.items()
-        for part in (f"--{name}", str(value))
-    ]
+    }
+    named = {**flags, "output": killed}.items()
+    argv = [word for name, value in named for word in (f"--{name}", str(value))]
     process = subprocess.Popen(
         [sys.executable, "-m", "precis.pipelines.cli", "summarize", *argv],
         cwd=Path(__file__).parent.parent,
@@ -182,48 +217,63 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    assert (
-        3 <= len(list((killed / "_tasks").glob("0*.json"))) < 60
-        and not (killed / "manifest.json").exists()
-    )
-    (killed / "summaries" / "part-00059-of-00060.parquet.0a1b2c3d.aside").write_bytes(
-        b"half a file"
-    )
-    assert precis("summarize", output=killed, **flags) == 0
-    assert precis("summarize", output=whole, **flags) == 0
-    assert results(killed) == results(whole) and len(rows_of(whole)) == 600
+    receipts = list((killed / "_tasks").glob("0*.json"))
+    assert 3 <= len(receipts) < 20 and not (killed / "manifest.json").exists()
+    half = killed / "summaries" / "part-00019-of-00020.parquet.0a1b2c3d.aside"
+    half.write_bytes(b"half a file")
+    summarize(output=killed, **flags)
+    summarize(output=whole, **flags)
+    assert results(killed) == results(whole) and len(rows_of(whole)) == 200
 
 
-def test_a_corpus_without_documents_fails_the_job(tmp_path, capsys):
-    corpus = write_jsonl(
-        tmp_path / "c.jsonl", [story(index, part="a") for index in range(3)]
-    )
-    assert (
-        precis(
-            "summarize",
-            corpus=corpus,
-            output=tmp_path / "out",
-            split="b",
-            split_field="part",
-        )
-        == 1
-    )
-    assert (
-        "holds no document of the split 'b'; check --split" in capsys.readouterr().err
-    )
+def without_scores(folder):
+    """The rows of a run; scores of other processes may differ in the last digit."""
+    ignored = {"abstractive": None, "abstractive_quality": None}
+    return [{**row, **ignored} for row in rows_of(folder)]
+
+
+@pytest.mark.slow
+def test_worker_processes_of_beam_change_nothing(undisturbed, flags, tmp_path):
+    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    summarize(output=tmp_path / "run", beam_args=beam, **flags)
+    assert results(tmp_path / "run") == results(undisturbed)
+
+
+@pytest.mark.slow
+def test_search_processes_change_no_summary_and_are_gone_afterwards(
+    undisturbed, flags, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("precis.model.inference.bulk_summarizer.POOL_BATCHES", 1)
+    submitted = []
+    submit = SearchPool.submit
+
+    def count_and_submit(pool, sources):
+        submitted.append(sources)
+        return submit(pool, sources)
+
+    monkeypatch.setattr(SearchPool, "submit", count_and_submit)
+    summarize(output=tmp_path / "run", search_processes=2, **flags)
+    assert without_scores(tmp_path / "run") == without_scores(undisturbed)
+    assert len(submitted) >= 4
+    assert multiprocessing.active_children() == []
+
+    def fail(pool, future):
+        raise DataError("the search failed")
+
+    monkeypatch.setattr(SearchPool, "result", fail)
+    with pytest.raises(DataError, match="the search failed"):
+        summarize(output=tmp_path / "fails", search_processes=2, **flags)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_split_without_documents_fails_the_job(tmp_path):
+    lines = [story(index, part="a") for index in range(3)]
+    corpus = write_jsonl(tmp_path / "c.jsonl", lines)
+    flags = {"corpus": corpus, "output": tmp_path / "out", "split_field": "part"}
+    message = "holds no document of the split 'b'; check --split"
+    with pytest.raises(DataError, match=message):
+        summarize(split="b", **flags)
     assert not (tmp_path / "out" / "_SUCCESS").exists()
-
-
-def test_a_file_that_is_gone_is_made_again(flags, undisturbed, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "precis.pipelines.summarize.finish_job", lambda job: None
-        )  # the job ends just before it is done
-        assert precis("summarize", output=folder, **flags) == 0
-    next((folder / "summaries").iterdir()).unlink()
-    assert precis("summarize", output=folder, **flags) == 0
-    assert results(folder) == results(undisturbed)
 
 
 def test_an_object_store_gets_the_same_rows(extractive, corpus):
@@ -236,84 +286,44 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
         "min_source_words": 0,
     }
     try:
-        assert precis("summarize", **flags) == 0
-        assert precis("summarize", **flags) == 0  # it is finished
+        manifest = summarize(**flags)
+        assert summarize(**flags) == manifest  # it is finished
         names = {
             path.removeprefix("/run/summaries/") for path in fs.find("/run/summaries")
         }
         rows = (
             ds.dataset("/run/summaries/summaries", filesystem=fs).to_table().to_pylist()
         )
-        manifest = json.loads(fs.cat_file("/run/summaries/manifest.json"))
     finally:
         fs.rm("/", recursive=True)
     assert names == set(contents(extractive))
-    of_run = ("run_id", "created_at")
-    assert [{**row, **dict.fromkeys(of_run)} for row in rows] == [
-        {**row, **dict.fromkeys(of_run)} for row in rows_of(extractive)
-    ]
-    assert [file["rows"] for file in manifest["files"]] == [
-        file["rows"] for file in manifest_of(extractive)["files"]
-    ]
-
-
-@pytest.mark.slow
-def test_a_worker_that_only_extracts_needs_no_network(tmp_path):
-    program = (
-        "import sys\n"
-        "for name in ('tensorflow', 'keras', 'safetensors', 'tensorflow_text', "
-        "'tensorboard'): sys.modules[name] = None\n"
-        "from precis.pipelines.cli import main\n"
-        "sys.exit(main(['summarize', '--corpus', 'sample:20', '--output', "
-        f"{str(tmp_path / 'out')!r}]))"
-    )
-    subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        timeout=120,
-        cwd=Path(__file__).parent.parent,
-    )
-    assert len(rows_of(tmp_path / "out")) == 20
+    of_run = dict.fromkeys(("run_id", "created_at"))
+    expected = [{**row, **of_run} for row in rows_of(extractive)]
+    assert [{**row, **of_run} for row in rows] == expected
 
 
 def test_the_manifest_describes_the_run(undisturbed, corpus, bundle):
     manifest = manifest_of(undisturbed)
-    parts = sorted((undisturbed / "summaries").glob("*.parquet"))
-    assert [file["file"] for file in manifest["files"]] == [
-        f"summaries/{part.name}" for part in parts
-    ]
-    letters = sorted((undisturbed / "dead_letters").glob("*.parquet"))
-    assert [file["file"] for file in manifest["dead_letters"]] == [
-        f"dead_letters/{part.name}" for part in letters
-    ]
-    for file in [*manifest["files"], *manifest["dead_letters"]]:
-        content = (undisturbed / file["file"]).read_bytes()
-        assert (file["bytes"], file["sha256"]) == (
-            len(content),
-            hashlib.sha256(content).hexdigest(),
-        )
-        assert (
-            file["rows"] == pq.ParquetFile(undisturbed / file["file"]).metadata.num_rows
-        )
+    for kind, folder in (("files", "summaries"), ("dead_letters", "dead_letters")):
+        parts = sorted((undisturbed / folder).glob("*.parquet"))
+        names = [f"{folder}/{part.name}" for part in parts]
+        assert [file["file"] for file in manifest[kind]] == names
+        for file, part in zip(manifest[kind], parts, strict=True):
+            content = part.read_bytes()
+            assert file["bytes"] == len(content)
+            assert file["sha256"] == hashlib.sha256(content).hexdigest()
+            assert file["rows"] == pq.ParquetFile(part).metadata.num_rows
     assert sum(file["rows"] for file in manifest["files"]) == len(WRITTEN)
-    assert (
-        manifest["model_id"]
-        == json.loads((bundle / "manifest.json").read_bytes())["model_id"]
-    )
-    assert (manifest["corpus"], manifest["bundle"], manifest["kind"]) == (
-        corpus,
-        str(bundle),
-        "summaries",
-    )
-    assert (
-        manifest["created_at"] == "2023-11-14T22:13:20+00:00"
-        and manifest["run_id"] == manifest["fingerprint"][:16]
-    )
+    model_id = json.loads((bundle / "manifest.json").read_bytes())["model_id"]
+    assert manifest["model_id"] == model_id
+    assert (manifest["corpus"], manifest["bundle"]) == (corpus, str(bundle))
+    assert manifest["kind"] == "summaries"
+    assert manifest["created_at"] == "2023-11-14T22:13:20+00:00"
+    assert manifest["run_id"] == manifest["fingerprint"][:16]
     for row in rows_of(undisturbed):
-        assert {name: row[name] for name in ("model_id", "decode_id", "run_id")} == {
-            name: manifest[name] for name in ("model_id", "decode_id", "run_id")
-        }
+        for name in ("model_id", "decode_id", "run_id"):
+            assert row[name] == manifest[name]
         assert row["created_at"].timestamp() == 1700000000
-    assert (undisturbed / "_SUCCESS").read_text().strip() == manifest[
-        "fingerprint"
-    ] and not (undisturbed / "_tasks").exists()
+    finished = (undisturbed / "_SUCCESS").read_text()
+    assert finished.strip() == manifest["fingerprint"]
+    assert not (undisturbed / "_tasks").exists()

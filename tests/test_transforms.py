@@ -299,26 +299,15 @@ def test_rows_stay_in_the_window_of_their_document():
         assert_that(windows, equal_to([("a", 0.0), ("b", 0.0), ("c", 10.0)]))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda row: row.pop("summary"), "summary"),
-        (lambda row: row.update(summery="x"), "summery"),
-        (lambda row: row.update(article_words="nine"), "column 'article_words'"),
-    ],
-)
-def test_a_row_of_another_shape_fails_the_pipeline(tmp_path, change, message):
-    def changed(row):
-        row = dict(row)
-        change(row)
-        return row
-
+def test_a_row_of_another_shape_fails_the_pipeline(tmp_path):
+    """The tables themselves have tests of their own."""
     p = pipeline()
     result = (
         p | beam.Create([Document("a", "test", "A b.")]) | SummarizeDocuments(**LEAD)
     )
-    _ = result.rows | beam.Map(changed) | WriteSummaries(str(tmp_path))
-    with pytest.raises(Exception, match=message):
+    changed = result.rows | beam.Map(lambda row: {**row, "article_words": "nine"})
+    _ = changed | WriteSummaries(str(tmp_path))
+    with pytest.raises(Exception, match="column 'article_words'"):
         p.run()
     assert not list(tmp_path.glob("part-*"))
 

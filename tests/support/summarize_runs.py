@@ -2,16 +2,25 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
 from precis.model.text.article import Article
+from precis.model.text.document import Document
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
+from precis.pipelines.summary_settings import SummarySettings
+from precis.pipelines.transforms.summarize_documents import read_settings
+from precis.pipelines.window_summarizer import (
+    DocumentWindow,
+    WindowSummarizer,
+    read_windows,
+)
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
 FIRST = len(generator.hand_written())
@@ -65,6 +74,35 @@ def rows_of(folder):
 
 def manifest_of(folder):
     return json.loads((Path(folder) / "manifest.json").read_bytes())
+
+
+def settings_of(**flags: Any) -> SummarySettings:
+    """The settings that flags give; no document counts as too short."""
+    return read_settings({"min_source_words": 0, **flags})
+
+
+def window_of(lines, settings: SummarySettings) -> list[DocumentWindow]:
+    """Lines as the windows of a task."""
+    documents = [
+        Document(
+            line.get("id", ""),
+            article=line["article"],
+            highlights=line.get("highlights"),
+        )
+        for line in lines
+    ]
+    articles = [Article(document, strip_boilerplate=True) for document in documents]
+    return list(read_windows(articles, settings))
+
+
+def first_rows(lines, **flags: Any) -> list[dict[str, Any]]:
+    """The rows of the first window of lines, without the columns of a run."""
+    settings = settings_of(**flags)
+    worker = WindowSummarizer(settings)
+    worker.load()
+    (window,) = worker.summarize(window_of(lines, settings))
+    worker.close()
+    return [row.columns for row in window.rows]
 
 
 def learn_tokenizer():

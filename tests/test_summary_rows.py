@@ -1,0 +1,315 @@
+"""Tests of windows of documents as summary rows, without Beam: sentences, keyphrases,
+quality, and the text to show.
+"""
+
+import shutil
+
+import numpy as np
+import pytest
+from support.summarize_runs import (
+    MAX_SOURCE_TOKENS,
+    SHORT,
+    first_rows,
+    settings_of,
+    story,
+    window_of,
+)
+
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.sentence_scorer import load_scorer, save_scorer
+from precis.model.inference.summarizer import Summary
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.keyphrases.ranking import frequent_keyphrases
+from precis.model.keyphrases.references import reference_keyphrases
+from precis.model.keyphrases.training import train_keyphrases
+from precis.model.network.build import build_extractor
+from precis.model.network.config import ExtractorConfig
+from precis.model.text.article import Article
+from precis.model.text.words import words
+from precis.model.tokenization.source import encode_sources
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.summary_rows import (
+    ScoringModels,
+    SourceDocument,
+    draft_rows,
+    finish_row,
+    has_fewer_words,
+    source_document,
+)
+from precis.pipelines.summary_settings import read_model_ids
+from precis.pipelines.window_summarizer import (
+    WindowSummarizer,
+    one_ahead,
+    read_windows,
+)
+
+TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
+
+
+@pytest.fixture(scope="module")
+def keyphrase_bundle(tmp_path_factory):
+    pairs = [
+        (
+            [sentence.text for sentence in Article.from_text(story_.article).sentences],
+            story_.highlights,
+        )
+        for story_ in map(document, range(60))
+    ]
+    folder = tmp_path_factory.mktemp("keyphrases") / "bundle"
+    train_keyphrases(pairs, seed=3).save(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scorer_bundle(tmp_path_factory):
+    """A network of one layer that has learned nothing."""
+    config = ExtractorConfig(
+        vector_width=0, width=8, layers=1, feed_forward=8, heads=2, max_sentences=32
+    )
+    folder = tmp_path_factory.mktemp("scorer") / "bundle"
+    save_scorer(
+        str(folder),
+        extractor=build_extractor(config),
+        encoder=None,
+        precision="float32",
+        provenance={},
+    )
+    return folder
+
+
+def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
+    """Both are opened, and the scores of the network choose the sentences."""
+    flags = {
+        "extractive": "neural,lead",
+        "extractive_bundle": str(scorer_bundle),
+        "keyphrase_bundle": str(keyphrase_bundle),
+        "keyphrases": 2,
+        "redundancy": "none",
+    }
+    lines = [story(0), story(1, highlights=None), {"article": "?!", "highlights": "x"}]
+    row, without_reference, empty = first_rows(lines, **flags)
+    scorer = load_scorer(str(scorer_bundle))
+    (scores,) = scorer.score([TEXTS])
+    best = sorted(np.argsort(-scores, kind="stable")[:3].tolist())
+    chosen = [item for item in row["extractive"] if item["method"] == "neural"]
+    assert [item["text"] for item in chosen] == [TEXTS[place] for place in best]
+    assert [item["score"] for item in chosen] == pytest.approx(scores[best], rel=1e-5)
+    assert row["summary_method"] == row["extractive_method"] == "neural"
+
+    model = KeyphraseModel.load(str(keyphrase_bundle))
+    phrases = {
+        method: [
+            (phrase["phrase"], phrase["score"])
+            for phrase in row["keyphrases"]
+            if phrase["method"] == method
+        ]
+        for method in ("classifier", "frequency")
+    }
+    assert phrases["classifier"] == model.keyphrases(TEXTS, 2)
+    frequent = frequent_keyphrases(TEXTS, 2)
+    assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
+    named = reference_keyphrases(TEXTS, story(0)["highlights"])
+    assert row["reference_keyphrases"] == sorted(named) != []
+    methods = {phrase["method"] for phrase in without_reference["keyphrases"]}
+    assert methods == {"classifier"}
+    assert without_reference["reference_keyphrases"] is None
+    assert empty["keyphrases"] == [] == empty["reference_keyphrases"]
+    assert settings_of(**flags).model_ids == {
+        "model_id": None,
+        "decode_id": None,
+        "extractive_model_id": scorer.model_id,
+        "keyphrase_model_id": model.model_id,
+    }
+    (without_model,) = first_rows([story(0)], keyphrases=3)
+    assert without_model["keyphrases"] is without_model["reference_keyphrases"] is None
+
+
+@pytest.mark.parametrize("name", ["bundle", "extractive_bundle", "keyphrase_bundle"])
+def test_a_model_that_was_replaced_is_refused(
+    bundle, scorer_bundle, keyphrase_bundle, tmp_path, name
+):
+    folders = {
+        "bundle": bundle,
+        "extractive_bundle": scorer_bundle,
+        "keyphrase_bundle": keyphrase_bundle,
+    }
+    folder = shutil.copytree(folders[name], tmp_path / "copy")
+    flags = {"extractive": "neural"} if name == "extractive_bundle" else {}
+    settings = settings_of(**{name: str(folder), **flags})
+    other = dict.fromkeys(settings.model_ids, "0" * 16)
+    with pytest.raises(
+        DataError,
+        match="copy holds model [0-9a-f]{16} now, and this job began with 0{16}; "
+        "put that model back",
+    ):
+        WindowSummarizer(settings._replace(model_ids=other)).load()
+
+
+def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
+    for flags, message in (
+        (
+            {"keyphrase_bundle": str(bundle)},
+            "is of the kind abstractive, and keyphrases is asked for here; "
+            "`precis summarize --bundle` takes it",
+        ),
+        (
+            {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)},
+            "`precis summarize --keyphrase_bundle` takes it",
+        ),
+        (
+            {"bundle": str(keyphrase_bundle)},
+            "`precis summarize --keyphrase_bundle` takes it",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            settings_of(**flags)
+
+
+def test_the_oracle_is_there_for_documents_with_a_reference():
+    lines = [story(0), {**story(1), "highlights": None}]
+    first, second = first_rows(lines, extractive="lead,oracle")
+    assert "oracle" in {item["method"] for item in first["extractive"]}
+    assert {item["method"] for item in second["extractive"]} == {"lead"}
+    first, second = first_rows(lines, extractive="oracle")
+    assert (first["summary_method"], first["quality_flags"]) == ("oracle", [])
+    assert (second["summary"], second["quality_flags"]) == ("", ["empty"])
+
+
+def test_the_first_method_gives_the_summary_and_sentences_its_length():
+    flags = {"extractive": "lead,frequency", "sentences": 1}
+    (row,) = first_rows([{"article": SHORT}], **flags)
+    assert row["extractive_summary"] == row["summary"] == "Rain fell on Monday."
+    assert row["extractive_method"] == row["summary_method"] == "lead"
+    chosen = [(item["method"], item["rank"]) for item in row["extractive"]]
+    assert chosen == [("lead", 1), ("frequency", 1)]
+
+
+def test_a_short_document_is_its_own_summary_without_boilerplate():
+    lines = [{"article": "(CNN) -- " + SHORT}, {"article": "?! \u2026 --"}]
+    flags = {"extractive": "lead", "sentences": 1, "min_source_words": 13}
+    row, marks = first_rows(lines, **flags)
+    lines_of_it = "Rain fell on Monday.\nNobody came, it was cold.\n“Why?” she asked."
+    assert (row["summary"], row["summary_method"]) == (lines_of_it, "source")
+    assert row["quality_flags"] == ["short_source"]
+    assert row["extractive_summary"] == "Rain fell on Monday."
+    assert marks["summary"] == "?! … --"
+    assert marks["quality_flags"] == ["empty", "short_source"]
+
+
+def test_thresholds_reach_the_flags():
+    (row,) = first_rows([story(0)], min_summary_words=1_000)
+    assert row["quality_flags"] == row["extractive_quality"]["flags"] == ["too_short"]
+
+
+def finished(line, summaries, tokenizer, **flags):
+    """The row of a line that a network has written summaries of."""
+    settings = settings_of(**flags)
+    (window,) = window_of([line], settings)
+    (draft,) = draft_rows(window.documents, settings, ScoringModels())
+    (source,) = encode_sources(
+        tokenizer,
+        [window.documents[0].article.body],
+        max_source_tokens=MAX_SOURCE_TOKENS,
+    )
+    return finish_row(draft, source, summaries, settings).columns
+
+
+def test_the_columns_of_a_network(tokenizer):
+    """The margin is that of the search, and a text has the log-probability of a
+    token.
+    """
+    best = Summary("Rain fell.", -0.5, -2.0, 0.25)
+    other = Summary("It was cold.", -0.75, -1.0, None)
+    flags = {"min_mean_log_prob": -1.5}
+    row = finished(story(0), [best, other], tokenizer, **flags)
+    assert row["abstractive_summary"] == row["summary"] == "Rain fell."
+    assert row["summary_method"] == "abstractive"
+    assert row["abstractive"] == [
+        {"rank": 1, "score": -0.5, "text": "Rain fell."},
+        {"rank": 2, "score": -0.75, "text": "It was cold."},
+    ]
+    quality = row["abstractive_quality"]
+    assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.0, 0.25)
+    assert {"low_confidence", "truncated_source"} <= set(quality["flags"])
+    row = finished(story(0), [best._replace(margin=None)], tokenizer)
+    assert row["abstractive_quality"]["beam_margin"] is None
+    assert "low_confidence" not in row["abstractive_quality"]["flags"]
+
+
+def test_a_document_of_just_the_networks_length_is_not_truncated(tokenizer):
+    pieces = len(tokenizer.encode(["rain"])[0])
+    text = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces))
+    text += "." * (MAX_SOURCE_TOKENS % pieces)
+    for article, count, is_truncated in (
+        (text, MAX_SOURCE_TOKENS, False),
+        (text + ".", MAX_SOURCE_TOKENS + 1, True),
+    ):
+        row = finished({"article": article}, [Summary("", 0.0, 0.0, None)], tokenizer)
+        assert (row["source_tokens"], row["truncated"]) == (count, is_truncated)
+        assert row["seen_tokens"] == MAX_SOURCE_TOKENS
+
+
+def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself():
+    """Every sentence is asked for, and the cut makes two words of one."""
+    text = "He came from the U.S. to London."
+    cut = text.index("S.")
+    article = Article.from_text(text)
+    article.sentences = tuple(
+        Article.from_text(text)
+        .sentences[0]
+        ._replace(start=start, end=end, text=text[start:end])
+        for start, end in [(0, cut), (cut, len(text))]
+    )
+    settings = settings_of(extractive="lead")
+    (draft,) = draft_rows([SourceDocument(article, False)], settings, ScoringModels())
+    assert draft.extractive.flags == []
+    count = len(words(draft.extractive.text))
+    assert draft.columns["article_words"] == count == 8
+
+
+def test_words_are_counted_only_as_far_as_needed():
+    assert has_fewer_words("one two", 3)
+    assert not has_fewer_words("one two three", 3)
+    assert not has_fewer_words("", 0)
+    assert not has_fewer_words("a" * 500 + " b c", 3)
+    assert has_fewer_words("a" * 500 + " b", 3)
+    assert source_document(Article.from_text("One two."), 3).is_short
+
+
+def test_windows_hold_documents_and_the_letters_between_them():
+    lost = Unreadable("c:byte 0", "invalid_json", "no", b"{", records=2)
+    settings = settings_of(window_documents=2)
+    texts = ("a", "", "b", "c")
+    articles = [Article.from_text(text) for text in texts]
+    first, last = read_windows([lost, *articles, lost], settings)
+    assert [len(window.documents) for window in (first, last)] == [2, 1]
+    reasons = [[letter.reason for letter in window.letters] for window in (first, last)]
+    assert reasons == [["invalid_json", "empty_article"], ["invalid_json"]]
+    assert [window.records for window in (first, last)] == [5, 3]
+
+
+def test_at_most_two_windows_are_searched_at_the_same_time():
+    begun = []
+
+    def windows():
+        for number in range(4):
+            begun.append(number)
+            yield number
+
+    last_begun_and_finished = [[begun[-1], number] for number in one_ahead(windows())]
+    assert last_begun_and_finished == [[1, 0], [2, 1], [3, 2], [3, 3]]
+    assert list(one_ahead([])) == []
+
+
+def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):
+    def ids(precision="float32", **decoding):
+        settings = settings_of(bundle=str(bundle), precision=precision, **decoding)
+        options = SummarizeOptions(output="o", bundle=str(bundle), precision=precision)
+        assert read_model_ids(options, settings.decoding) == settings.model_ids
+        return settings.model_ids
+
+    all_ids = [ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)]
+    assert len({each["decode_id"] for each in all_ids}) == 4
+    assert len({each["model_id"] for each in all_ids}) == 1
