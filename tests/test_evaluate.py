@@ -1,30 +1,42 @@
-"""Tests of the evaluation and of the flags for Beam."""
+"""Tests of `precis evaluate`: its result, what it prints, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import (
     DirectOptions,
 )
+from support.summarize_runs import rows_of as rows_of_folder
 from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
+from precis.model.errors import UsageError
 from precis.pipelines import evaluate as evaluation
 from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.evaluate import evaluate
+from precis.pipelines.evaluate import baseline_system, evaluate, output_folder
+from precis.pipelines.evaluation_table import as_text
+from precis.pipelines.options.evaluate import EvaluateOptions
 
 
-@pytest.fixture
-def run(tmp_path):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
     skipped = rows_of(range(20, 25), reference=False)
     return write_run(
-        tmp_path / "run",
+        tmp_path_factory.mktemp("evaluated") / "run",
         [
             [rows_of(range(0, 5)), rows_of(range(5, 7))],
             [skipped + rows_of(range(7, 16))],
         ],
     )
+
+
+FLAGS = {"resamples": 200, "confidence": 0.9}
+
+
+@pytest.fixture(scope="module")
+def result(run):
+    return evaluate(input=run, **FLAGS)
 
 
 SUMMARIES = {
@@ -34,93 +46,63 @@ SUMMARIES = {
 }
 
 
-def test_figures_agree_with_a_direct_use_of_rouge_score(run):
-    result = evaluate(input=run, resamples=50)
+def test_figures_agree_with_a_direct_use_of_rouge_score(result):
     rows = rows_of(range(16))
     assert [system["system"] for system in result["systems"]] == list(SUMMARIES)
     for system in result["systems"]:
         assert system["rows"] == 16
+        summaries = [SUMMARIES[system["system"]](row) for row in rows]
         for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum"):
             expected = np.mean(
                 [
-                    direct(
-                        measure,
-                        row["reference_summary"],
-                        SUMMARIES[system["system"]](row),
-                    )
-                    for row in rows
+                    direct(measure, row["reference_summary"], summary)
+                    for row, summary in zip(rows, summaries, strict=True)
                 ]
             )
-            assert system[measure]["mean"] == pytest.approx(expected, abs=1e-12)
-            assert (
-                system[measure]["low"]
-                < system[measure]["mean"]
-                < system[measure]["high"]
-            )
-    assert (
-        result["rows"],
-        result["rows_scored"],
-        result["rows_without_reference"],
-    ) == (21, 16, 5)
+            figure = system[measure]
+            assert figure["mean"] == pytest.approx(expected, abs=1e-12)
+            assert figure["low"] < figure["mean"] < figure["high"]
+    counts = ("rows", "rows_scored", "rows_without_reference")
+    assert [result[name] for name in counts] == [21, 16, 5]
     assert result["truncated_share"] == 4 / 16
 
 
-def test_lead_3_of_a_summarized_corpus_agrees_with_a_direct_use_of_rouge_score(
-    tmp_path,
-):
-    from precis.pipelines.corpus.sample.generator import document
-    from precis.pipelines.summarize import summarize
-
-    summarize(
-        corpus="sample:60", output=str(tmp_path / "run"), extractive="frequency,lead"
-    )
-    result = evaluate(input=str(tmp_path / "run"), resamples=10)
+def test_a_run_of_precis_summarize_agrees_with_it_too(extractive, tmp_path):
+    output = str(tmp_path / "scores")
+    result = evaluate(input=str(extractive), output=output, resamples=10)
     (lead,) = (system for system in result["systems"] if system["system"] == "lead-3")
-    rows = pq.read_table(tmp_path / "run" / "summaries").to_pylist()
-    assert lead["rows"] == len(rows) == 60
-    by_id = {row["document_id"]: row for row in rows}
-    articles = {document(index).document_id: document(index) for index in range(60)}
-    assert by_id.keys() == articles.keys()
+    rows = [row for row in rows_of_folder(extractive) if row["reference_summary"]]
+    assert lead["rows"] == len(rows) > 12
     for measure in ("rouge1", "rouge2", "rougeLsum"):
         scores = [
-            direct(measure, articles[name].highlights, lines_of(row, "lead"))
-            for name, row in by_id.items()
+            direct(measure, row["reference_summary"], lines_of(row, "lead"))
+            for row in rows
         ]
-        assert 100 * lead[measure]["mean"] == pytest.approx(
-            100 * np.mean(scores), abs=0.01
-        )
+        assert lead[measure]["mean"] == pytest.approx(np.mean(scores), abs=1e-4)
 
 
-def test_output_and_printed_table(run, tmp_path, capsys):
-    result = evaluate(
-        input=run, output=str(tmp_path / "out"), resamples=200, confidence=0.9
-    )
+def test_output_and_printed_table(run, result, tmp_path, capsys):
+    """And the number of workers changes nothing."""
+    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_threading"]
+    output = str(tmp_path / "out")
+    assert evaluate(input=run, output=output, beam_args=beam, **FLAGS) == result
     assert json.loads((tmp_path / "out" / "rouge.json").read_text()) == result
+    assert sorted(os.listdir(output)) == ["rouge.json", "rouge.md", "scores"]
     captured = capsys.readouterr()
+    assert as_text(result) in captured.out
     printed = captured.out.splitlines()
     lead = result["systems"][0]["rouge1"]
     cell = (
         f"{100 * lead['mean']:.1f} [{100 * lead['low']:.1f}, {100 * lead['high']:.1f}]"
     )
-    assert printed[0].split() == [
-        "system",
-        "rows",
-        "ROUGE-1",
-        "ROUGE-2",
-        "unsplit",
-        "ROUGE-L",
-        "ROUGE-Lsum",
-    ]
+    heads = "system rows ROUGE-1 ROUGE-2 unsplit ROUGE-L ROUGE-Lsum"
+    assert " ".join(printed[0].split()) == heads
     assert printed[1].startswith("lead-3       16    " + cell)
     assert [line.index("[") for line in printed[1:4]] == [printed[1].index("[")] * 3
-    assert printed[4] == "" and printed[5].split() == [
-        "minus",
-        "lead-3",
-        "rows",
-        "ROUGE-1",
-        "ROUGE-2",
-        "ROUGE-Lsum",
-    ]
+    assert printed[4] == ""
+    assert " ".join(printed[5].split()) == (
+        "minus lead-3 rows ROUGE-1 ROUGE-2 ROUGE-Lsum"
+    )
     gain = result["differences"][0]["rouge1"]
     difference = (
         f"{100 * gain['mean']:+.1f} [{100 * gain['low']:+.1f}, "
@@ -128,55 +110,46 @@ def test_output_and_printed_table(run, tmp_path, capsys):
     )
     assert printed[6].startswith(f"frequency     16    {difference}")
     notes = "\n".join(printed[8:])
-    assert (
+    for note in (
         "ROUGE-Lsum split at line breaks; x100, "
-        "90 % intervals from 200 bootstrap samples" in notes
-    )
-    assert "unsplit ROUGE-L: each text as one sequence of words" in notes
-    assert "rows scored: 16; without a reference: 5" in notes
-    assert "truncated: 25.0 % of the documents" in notes
+        "90 % intervals from 200 bootstrap samples",
+        "unsplit ROUGE-L: each text as one sequence of words",
+        "rows scored: 16; without a reference: 5",
+        "truncated: 25.0 % of the documents",
+    ):
+        assert note in notes
     assert "warning" not in notes and "precis evaluate:" not in captured.err
     markdown = (tmp_path / "out" / "rouge.md").read_text()
-    assert (
-        f"| lead-3 | 16 | {cell} |" in markdown
-        and f"| frequency | 16 | {difference}" in markdown
-        and "ROUGE-Lsum split" in markdown
-    )
+    assert f"| lead-3 | 16 | {cell} |" in markdown
+    assert f"| frequency | 16 | {difference}" in markdown
     assert (
         "| minus lead-3 | rows | ROUGE-1 | ROUGE-2 | ROUGE-Lsum "
         "|\n|---|---:|---|---|---|\n" in markdown
     )
 
 
-def test_result_goes_into_the_run_unless_told_otherwise(run, tmp_path):
-    evaluate(input=run, resamples=1)
-    assert (tmp_path / "run" / "evaluation" / "rouge.json").exists()
+def test_the_result_goes_into_the_run_unless_told_otherwise():
+    assert output_folder(EvaluateOptions(input="run")) == "run/evaluation"
+    assert output_folder(EvaluateOptions(input="run", output="out")) == "out"
+    with pytest.raises(
+        UsageError, match="--output is needed where --input is a pattern"
+    ):
+        output_folder(EvaluateOptions(input="run/*.parquet"))
 
 
-def test_confidence_widens_the_interval(run):
-    narrow, wide = (
-        evaluate(input=run, confidence=c)["systems"][0]["rouge1"] for c in (0.5, 0.99)
-    )
+def test_another_confidence_and_baseline_and_a_pattern_of_files(run, result, tmp_path):
+    flags = {"confidence": 0.5, "baseline": "frequency", "resamples": 200}
+    pattern = f"{run}/summaries/part-*.parquet"
+    other = evaluate(input=pattern, output=str(tmp_path / "out"), **flags)
+    narrow, wide = (each["systems"][0]["rouge1"] for each in (other, result))
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
-
-
-def test_another_baseline_by_either_of_its_names(run):
-    by_lead, by_name, by_frequency = (
-        evaluate(input=run, resamples=20, baseline=name)
-        for name in ("", "lead-3", "frequency")
-    )
-    assert (
-        by_lead["baseline"] == by_name["baseline"] == "lead-3"
-        and by_frequency["baseline"] == "frequency"
-    )
-    assert by_lead["differences"] == by_name["differences"]
-    assert [system["system"] for system in by_frequency["differences"]] == [
-        "lead-3",
-        "abstractive",
-    ]
-    assert by_frequency["differences"][0]["rouge1"]["mean"] == pytest.approx(
-        -by_lead["differences"][0]["rouge1"]["mean"]
-    )
+    assert (result["baseline"], other["baseline"]) == ("lead-3", "frequency")
+    names = [system["system"] for system in other["differences"]]
+    assert names == ["lead-3", "abstractive"]
+    forth, back = (each["differences"][0]["rouge1"]["mean"] for each in (result, other))
+    assert forth == pytest.approx(-back)
+    names = ("lead-3", "random-12", "lead", "frequency")
+    assert [*map(baseline_system, names)] == ["lead", "random", "lead", "frequency"]
 
 
 def unsplit_rows():
@@ -278,16 +251,6 @@ def test_run_without_a_network_has_no_abstractive_system(tmp_path, capsys):
     assert result["truncated_share"] is None
     printed = capsys.readouterr().out
     assert "truncated: no network ran" in printed and "abstractive\n  (none)" in printed
-
-
-def test_result_does_not_depend_on_the_number_of_workers(run):
-    alone = evaluate(input=run, resamples=100)
-    together = evaluate(
-        input=run,
-        resamples=100,
-        beam_args=["--direct_num_workers=2", "--direct_running_mode=multi_threading"],
-    )
-    assert together == alone
 
 
 @pytest.mark.slow

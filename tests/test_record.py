@@ -1,10 +1,8 @@
 """Records against the writer and the reader of TensorFlow, and damaged records."""
 
 import io
-import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,24 +230,3 @@ def test_writing_needs_no_tensorflow():
         ).stdout
         == "False\n"
     )
-
-
-def test_the_benchmark_prints_a_figure_for_every_stage(capsys):
-    benchmark = runpy.run_path(
-        str(Path(__file__).parents[1] / "benchmarks" / "encode.py")
-    )
-    benchmark["main"](["--documents", "7", "--runs", "1"])
-    figures = {
-        line.split()[0]: line.split()[1]
-        for line in capsys.readouterr().out.splitlines()
-    }
-    assert {
-        "read",
-        "normalise",
-        "encode",
-        "write",
-        "whole_chain",
-        "tf_text_alone",
-        "tf_text_alone_to_whole_chain",
-    } <= set(figures)
-    assert 700 < float(figures["article_tokens"]) < 4000

@@ -12,7 +12,7 @@ from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from apache_beam.typehints.decorators import TypeCheckError
-from support.summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of, story
+from support.summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of
 
 import precis.transforms
 from precis.model.errors import UsageError
@@ -104,7 +104,22 @@ def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_p
     assert {group.column(0).compression for group in groups} == {"ZSTD"}
 
 
-def test_the_rows_of_a_network_are_those_of_the_command(undisturbed, flags, tmp_path):
+def test_the_rows_of_a_network_are_those_of_the_command_and_one_model_searches(
+    undisturbed, flags, tmp_path, monkeypatch
+):
+    made, sizes = [], []
+    real_init, real_begin = BulkSummarizer.__init__, BulkSummarizer.begin
+
+    def init(self, *arguments, **settings):
+        made.append(1)
+        real_init(self, *arguments, **settings)
+
+    def begin(self, sources, **settings):
+        sizes.append(len(sources))
+        return real_begin(self, sources, **settings)
+
+    monkeypatch.setattr(BulkSummarizer, "__init__", init)
+    monkeypatch.setattr(BulkSummarizer, "begin", begin)
     options = {name: flags[name] for name in ("beam_width", "n_best")}
     with pipeline() as p:
         read = p | ReadCorpus(corpus=flags["corpus"], task_bytes=4_000)
@@ -119,6 +134,7 @@ def test_the_rows_of_a_network_are_those_of_the_command(undisturbed, flags, tmp_
     for row, other in zip(rows, expected, strict=True):
         assert scores_taken_from(row) == pytest.approx(scores_taken_from(other), 1e-3)
     assert rows == expected
+    assert made == [1] and max(sizes) <= 5 and sum(sizes) == len(WRITTEN)
 
 
 def test_a_pipeline_with_a_source_and_a_sink_of_its_own(tmp_path):
@@ -178,32 +194,26 @@ def test_a_program_that_only_extracts_needs_no_network(tmp_path):
     assert row["summary"] == "Rain fell."
 
 
-def test_what_a_document_says_is_kept_and_boilerplate_on_request(tmp_path):
-    document = Document("d7", "test", "(CNN) -- " + SHORT, "It rained.", {"a": "b"})
+def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
+    """Boilerplate is kept on request; fields that hold no text make a letter."""
+    documents = [
+        Document("d7", "test", "(CNN) -- " + SHORT, "It rained.", {"a": "b"}),
+        Document("a", article=None),
+        Document(7, article="Rain fell."),
+        Document("c", article="Rain fell.", highlights=["x"]),
+        Document("d", article="\ud800 fell."),
+    ]
     with pipeline() as p:
         result = (
             p
-            | beam.Create([document])
+            | beam.Create(documents)
             | SummarizeDocuments(strip_boilerplate=False, **LEAD)
         )
         names = ("document_id", "split", "reference_summary", "summary")
         kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
         summary = "(CNN) -- Rain fell on Monday."
-        assert_that(kept, equal_to([("d7", "test", "It rained.", summary)]))
-
-
-def test_documents_whose_fields_hold_no_text_become_dead_letters():
-    documents = [
-        Document("a", article=None),
-        Document(7, article="Rain fell."),
-        Document("c", article="Rain fell.", highlights=["x"]),
-        Document("d", article="\ud800 fell."),
-        Document("e", article="Rain fell."),
-    ]
-    with pipeline() as p:
-        result = p | beam.Create(documents) | SummarizeDocuments(**LEAD)
-        ids = result.rows | beam.Map(lambda row: row["document_id"])
-        assert_that(ids, equal_to(["e"]), label="rows")
+        expected = [("d7", "test", "It rained.", summary)]
+        assert_that(kept, equal_to(expected), label="rows")
         short = result.dead_letters | "Short" >> beam.Map(
             lambda letter: (letter.reason, letter.detail, letter.document_id)
         )
@@ -247,36 +257,6 @@ def test_options_are_checked_when_the_pipeline_is_built(options, message):
     documents = pipeline() | beam.Create([Document(article="Rain fell.")])
     with pytest.raises(UsageError, match=message):
         documents | SummarizeDocuments(**options)
-
-
-def test_windows_are_searched_by_one_model(flags, monkeypatch):
-    sizes = []
-    made = []
-    real_begin = BulkSummarizer.begin
-    real_init = BulkSummarizer.__init__
-
-    def begin(self, sources, **settings):
-        sizes.append(len(sources))
-        return real_begin(self, sources, **settings)
-
-    def init(self, *arguments, **settings):
-        made.append(1)
-        real_init(self, *arguments, **settings)
-
-    monkeypatch.setattr(BulkSummarizer, "begin", begin)
-    monkeypatch.setattr(BulkSummarizer, "__init__", init)
-    documents = [Document(article=story(index)["article"]) for index in range(7)]
-    with pipeline() as p:
-        result = (
-            p
-            | beam.Create(documents)
-            | SummarizeDocuments(
-                bundle=flags["bundle"], window_documents=3, beam_width=1
-            )
-        )
-        methods = result.rows | beam.Map(lambda row: row["abstractive_summary"] is None)
-        assert_that(methods, equal_to([False] * 7))
-    assert sorted(size for size in sizes if size) == [1, 3, 3] and made == [1]
 
 
 def test_rows_stay_in_the_window_of_their_document():
