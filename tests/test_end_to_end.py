@@ -5,10 +5,11 @@ functions.
 import json
 
 import pytest
-from support.command_line import contents, exit_code, results, without_times
+from support.command_line import contents, results, without_times
 from support.command_line import precis as command
 
 import precis
+from precis.model.errors import UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -150,59 +151,33 @@ def test_the_functions_give_the_same(run, tmp_path, monkeypatch):
         if not name.startswith("evaluation/")
     }
 
-    result = precis.evaluate(
-        input=str(tmp_path / "summaries"), output=str(tmp_path / "scores"), **EVALUATE
-    )
-    assert (
-        command(
-            "evaluate",
-            input=run / "summaries",
-            output=tmp_path / "by_command",
-            **EVALUATE,
-        )
-        == 0
-    )
-    assert result == json.loads((tmp_path / "scores/rouge.json").read_bytes())
-    assert {**result, "input": 0} == {
-        **json.loads((tmp_path / "by_command/rouge.json").read_bytes()),
-        "input": 0,
-    }
+    scores = tmp_path / "scores"
+    input_ = str(tmp_path / "summaries")
+    result = precis.evaluate(input=input_, output=str(scores), **EVALUATE)
+    assert result == json.loads((scores / "rouge.json").read_bytes())
+    by_command = json.loads((run / "summaries/evaluation/rouge.json").read_bytes())
+    assert {**result, "input": 0} == {**by_command, "input": 0}
 
 
 def test_a_tokenizer_and_a_bundle_go_on_to_other_corpora(run, tmp_path):
-    output, other = tmp_path / "records", {**PREPARE, "corpus": "sample:60"}
-    del other["vocabulary_size"]
-    assert (
-        command("prepare", output=output, tokenizer=run / "records/tokenizer", **other)
-        == 0
+    flags = {**PREPARE, "corpus": "sample:60", "tokenizer": run / "records/tokenizer"}
+    del flags["vocabulary_size"]
+    records = precis.prepare(output=tmp_path / "records", **flags)
+    assert records.counts["written"] == 60
+    manifest = precis.summarize(
+        corpus="sample:40", bundle=run / "bundle", output=tmp_path / "out", beam_width=1
     )
-    assert (
-        command(
-            "summarize",
-            corpus="sample:40",
-            bundle=run / "bundle",
-            output=tmp_path / "out",
-            beam_width=1,
-        )
-        == 0
-    )
-    manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
     assert manifest["counts"]["written"] == 40
 
 
-def test_other_limits_than_the_records_are_refused(run, tmp_path, capsys):
-    argv = [
-        "train",
-        "--records",
-        str(run / "records"),
-        "--output",
-        str(tmp_path / "b"),
-        "--max_source_tokens",
-        "65",
-    ]
-    assert exit_code(*argv) == 2
-    assert (
-        "--max_source_tokens 65 is more than the 64 the records were cut at"
-        in capsys.readouterr().err
-    )
+def test_other_limits_than_the_records_are_refused(run, tmp_path):
+    with pytest.raises(
+        UsageError,
+        match="--max_source_tokens 65 is more than the 64 the records were cut at",
+    ):
+        precis.train(
+            records=str(run / "records"),
+            output=str(tmp_path / "b"),
+            max_source_tokens=65,
+        )
     assert contents(tmp_path) == {}

@@ -1,18 +1,22 @@
-"""The exported graph: a SavedModel that writes what `precis summarize` writes, and runs
-without precis.
+"""`precis export`: a SavedModel that writes what the bundle writes and runs without
+precis, its manifest, and what failures leave behind.
 """
 
+import dataclasses
+import hashlib
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import fsspec
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
-from support.command_line import exit_code, precis, write_jsonl
+from support.command_line import contents, exit_code
+from support.small_checkpoint import write_checkpoint, write_tokenizer
 from support.small_export import (
     ARTICLES,
     FLAGS,
@@ -22,12 +26,18 @@ from support.small_export import (
 )
 from support.small_network import make_network
 
+import precis.model.inference.export
 from precis.model.bundle.network_bundle import load_bundle, save_bundle
+from precis.model.errors import JobError, UsageError
 from precis.model.inference.export import SummarizingModule, keep_distinct
 from precis.model.inference.summarizer import Summarizer
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
+from precis.pipelines.import_checkpoint import import_checkpoint
+from precis.pipelines.options.summarize import decode_id
+
+ARGV = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +48,7 @@ def bundle(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def exported(bundle, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "graph"
-    export(bundle=bundle, output=folder, **FLAGS)
+    assert exit_code("export", bundle, "--output", str(folder), *ARGV) == 0
     return folder
 
 
@@ -71,11 +81,8 @@ def test_the_graph_writes_what_the_bundle_writes(graph, expected):
     assert len({ranked[0].text for ranked in expected}) > 10
     assert_same_summaries(*graph(ARTICLES), expected)
     assert expected[12] == expected[0]  # but for the credit, which is left out
-
-
-def test_called_again_with_other_batches(graph, expected):
-    for start, stop in ((0, 1), (3, 8), (0, len(ARTICLES)), (15, 16)):
-        assert_same_summaries(*graph(ARTICLES[start:stop]), expected[start:stop])
+    for part in (slice(1), slice(3, 8), slice(15, 16)):
+        assert_same_summaries(*graph(ARTICLES[part]), expected[part])
 
 
 def test_called_from_two_threads_at_once(graph, expected):
@@ -149,74 +156,75 @@ def test_a_summary_that_differs_in_white_space_only_is_left_out(bundle, monkeypa
     assert output["scores"].numpy().tolist() == [[-1.0, -3.0, -np.inf, -np.inf]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["gelu_tanh", "decoder_only_relative", "lstm"])
-def test_networks_of_any_architecture_with_prefix_and_two_tokenizers(
-    variant, bundle, tmp_path
+@pytest.mark.parametrize("strip_boilerplate", [True, False])
+def test_sources_have_the_prefix_and_the_tokenizer_of_sources(
+    bundle, tmp_path, monkeypatch, strip_boilerplate
 ):
-    """Saved and loaded again: what the bundle writes of the same texts behind the same
-    prefix, encoded by the source tokenizer.
-    """
-    target = load_bundle(bundle).tokenizer
-    source = Tokenizer(target.vocabulary, lower_case=True)
-    network = make_network(
-        variant,
-        vocabulary_size=target.vocabulary_size,
-        pad_id=target.pad_id,
-        max_source_tokens=40,
-        dropout=0.0,
-    )
+    """No flag says which prefix: the bundle does."""
+    small = load_bundle(bundle)
+    source = Tokenizer(small.tokenizer.vocabulary, lower_case=True)
     save_bundle(
         str(tmp_path / "bundle"),
-        network=network,
-        tokenizer=target,
+        network=small.network,
+        tokenizer=small.tokenizer,
         source_tokenizer=source,
         task_prefixes=("Headline: ",),
         provenance={},
     )
-    coverage = {**FLAGS, "coverage_penalty": 0.2}
-    config = SearchConfig(**coverage)
-    # No flag says which prefix: the bundle does.
-    export(bundle=str(tmp_path / "bundle"), output=tmp_path / "g", **coverage)
+    modules, read = [], []
+
+    def keep(module, folder):
+        modules.append(module)
+        Path(folder, "saved_model.pb").write_bytes(b"graph")
+
+    monkeypatch.setattr(precis.model.inference.export, "save_graph", keep)
+    flags = {"bundle": tmp_path / "bundle", "strip_boilerplate": strip_boilerplate}
+    manifest = export(output=tmp_path / "g", **flags)
+    assert manifest["strip_boilerplate"] is strip_boilerplate
+    (module,) = modules
+
+    def search_batch(sources):
+        read.extend(sources.numpy().tolist())
+        rows = len(sources)
+        exists = tf.zeros([rows, 1], "bool")
+        return tf.zeros([rows, 1, 1], "int32"), tf.zeros([rows, 1]), exists
+
+    monkeypatch.setattr(module._searcher, "search_batch", search_batch)
+    assert set(decoded(module._summarize(tf.constant(ARTICLES))["summaries"])[0]) == {
+        ""
+    }
+    texts = bodies(strip_boilerplate=strip_boilerplate)
+    encoded = source.encode(["Headline: " + body for body in texts])
+    ids = [row[:40].tolist() for row in encoded]
+    longest = max(map(len, ids))
+    pad = small.tokenizer.pad_id
+    assert read == [row + [pad] * (longest - len(row)) for row in ids]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["decoder_only_relative", "lstm"])
+def test_networks_of_other_architectures(variant, bundle, tmp_path):
+    """Saved and loaded again: what the bundle writes of the same texts."""
+    tokenizer = load_bundle(bundle).tokenizer
+    network = make_network(
+        variant,
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        max_source_tokens=40,
+        dropout=0.0,
+    )
+    saved = {"network": network, "tokenizer": tokenizer, "provenance": {}}
+    save_bundle(str(tmp_path / "bundle"), **saved)
+    flags = {**FLAGS, "coverage_penalty": 0.2}
+    export(bundle=str(tmp_path / "bundle"), output=tmp_path / "g", **flags)
     graph = tf.saved_model.load(str(tmp_path / "g"))
-    output = graph.summarize(tf.constant(ARTICLES))
+    output = graph.summarize(tf.constant(ARTICLES[:4]))
     loaded = load_bundle(str(tmp_path / "bundle"))
-    summarizer = Summarizer(
-        loaded.network, target, config, None, loaded.source_tokenizer
-    )
-    expected = summarizer.summarize(
-        source.encode(["Headline: " + body for body in bodies()])
-    )
+    summarizer = Summarizer(loaded.network, tokenizer, SearchConfig(**flags))
+    expected = summarizer.summarize(tokenizer.encode(bodies()[:4]))
     assert_same_summaries(
         decoded(output["summaries"]), output["scores"].numpy(), expected
     )
-    without_prefix = Summarizer(loaded.network, target, config).summarize(
-        target.encode(bodies())
-    )
-    assert [ranked[0] for ranked in without_prefix] != [
-        ranked[0] for ranked in expected
-    ]
-
-
-def test_flags_reach_the_graph(bundle, tmp_path):
-    settings = {"beam_width": 1, "max_summary_tokens": 5, "no_repeat_ngram": 0}
-    argv = [
-        word for name, value in settings.items() for word in (f"--{name}", str(value))
-    ]
-    output = str(tmp_path / "g")
-    assert (
-        exit_code("export", bundle, "--output", output, "--no-strip_boilerplate", *argv)
-        == 0
-    )
-    graph = tf.saved_model.load(output)
-    summaries = decoded(graph.summarize(tf.constant(ARTICLES))["summaries"])
-    loaded = load_bundle(bundle)
-    summarizer = Summarizer(loaded.network, loaded.tokenizer, SearchConfig(**settings))
-    expected = summarizer.summarize(
-        loaded.tokenizer.encode(bodies(strip_boilerplate=False))
-    )
-    assert summaries == [[summary.text for summary in ranked] for ranked in expected]
-    assert summaries[0] != summaries[12]  # the credit is read
 
 
 WITHOUT_PRECIS = """
@@ -232,30 +240,7 @@ print(json.dumps([[text.decode() for text in row] for row in summaries]))
 
 
 @pytest.mark.slow
-def test_rows_of_precis_summarize_in_a_process_without_precis(
-    bundle, exported, tmp_path
-):
-    corpus = write_jsonl(
-        tmp_path / "c.jsonl",
-        [
-            {"id": str(index), "article": article}
-            for index, article in enumerate(ARTICLES)
-        ],
-    )
-    run = tmp_path / "run"
-    flags = {"corpus": corpus, "bundle": bundle, "min_source_words": 0, **FLAGS}
-    assert precis("summarize", output=run, **flags) == 0
-    rows = [
-        row
-        for part in sorted(run.glob("summaries/*.parquet"))
-        for row in pq.read_table(part).to_pylist()
-    ]
-    assert [row["document_id"] for row in rows] == [
-        str(index) for index in range(len(ARTICLES))
-    ]
-    assert {row["decode_id"] for row in rows} == {
-        json.loads((exported / "manifest.json").read_text())["decode_id"]
-    }
+def test_a_process_without_precis_writes_the_same(exported, expected, tmp_path):
     (tmp_path / "articles.json").write_text(json.dumps(ARTICLES))
     done = subprocess.run(
         [sys.executable, "-I", "-c", WITHOUT_PRECIS, str(exported)],
@@ -264,7 +249,111 @@ def test_rows_of_precis_summarize_in_a_process_without_precis(
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    expected = [[summary["text"] for summary in row["abstractive"]] for row in rows]
-    assert json.loads(done.stdout) == [
-        texts + [""] * (3 - len(texts)) for texts in expected
+    texts = [[summary.text for summary in ranked] for ranked in expected]
+    assert json.loads(done.stdout) == [row + [""] * (3 - len(row)) for row in texts]
+
+
+def test_the_manifest_names_model_search_versions_and_files(bundle, exported):
+    manifest = json.loads((exported / "manifest.json").read_text())
+    assert manifest["model_id"] == load_bundle(bundle).model_id
+    assert manifest["versions"]["tensorflow"] == tf.__version__
+    assert manifest["decoding"] == dataclasses.asdict(SearchConfig(**FLAGS))
+    assert manifest["strip_boilerplate"] is True
+    # The name that rows of `precis summarize` with the same search have.
+    assert manifest["decode_id"] == decode_id(SearchConfig(**FLAGS), "float32")
+    checksums = {
+        name: hashlib.sha256(content).hexdigest()
+        for name, content in contents(exported).items()
+        if name != "manifest.json"
+    }
+    assert manifest["sha256"] == checksums
+    assert "saved_model.pb" in checksums
+    assert any(name.startswith("variables/") for name in checksums)
+
+
+def test_the_same_export_again_changes_nothing(bundle, exported, capsys):
+    before = {path: path.stat().st_mtime_ns for path in exported.rglob("*")}
+    assert exit_code("export", bundle, "--output", f"{exported}/", *ARGV) == 0
+    model_id = load_bundle(bundle).model_id
+    assert capsys.readouterr().out == f"model {model_id}\nwrote {exported}/\n"
+    assert {path: path.stat().st_mtime_ns for path in exported.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "name", ["other settings", "bundle", "foreign file", "damaged"]
+)
+def test_a_folder_with_other_content_is_refused(name, bundle, exported, tmp_path):
+    folder = tmp_path / "out"
+    flags = dict(FLAGS)
+    if name == "foreign file":
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    else:
+        source = bundle if name == "bundle" else exported
+        fsspec.filesystem("file").put(f"{source}/", str(folder), recursive=True)
+    if name == "other settings":
+        flags["n_best"] = 2
+    if name == "damaged":
+        (folder / "saved_model.pb").write_bytes(b"")
+    before = contents(folder)
+    with pytest.raises(
+        UsageError,
+        match="out holds something else than this export; name another --output, or "
+        "remove that folder",
+    ):
+        export(bundle=bundle, output=folder, **flags)
+    assert contents(folder) == before
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):
+    def fail(module, folder):
+        Path(folder, "half").write_text("half")
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
+    monkeypatch.setattr(precis.model.inference.export, "save_graph", fail)
+    with pytest.raises(
+        JobError,
+        match="out could not be written: No space left on device; make room or name "
+        "another --output",
+    ):
+        export(bundle=bundle, output=tmp_path / "out", **FLAGS)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        precis.model.inference.export,
+        "save_graph",
+        lambda module, folder: Path(folder, "saved_model.pb").write_bytes(b"graph"),
+    )
+    manifest = export(bundle=bundle, output="memory://exports/graph", **FLAGS)
+    store = fsspec.filesystem("memory")
+    assert sorted(store.find("/exports")) == [
+        "/exports/graph/manifest.json",
+        "/exports/graph/saved_model.pb",
     ]
+    assert json.loads(store.cat("/exports/graph/manifest.json")) == manifest
+    assert manifest["sha256"] == {
+        "saved_model.pb": hashlib.sha256(b"graph").hexdigest()
+    }
+
+
+def test_an_imported_network_is_refused(tmp_path):
+    write_checkpoint(tmp_path / "checkpoint")
+    write_tokenizer(tmp_path / "checkpoint", as_definition=True)
+    import_checkpoint(checkpoint=tmp_path / "checkpoint", output=tmp_path / "bundle")
+    with pytest.raises(
+        UsageError,
+        match="an imported network cannot be exported: its tokenizer runs in the "
+        "tokenizers library.*; use the bundle itself with `precis summarize`",
+    ):
+        export(bundle=tmp_path / "bundle", output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_precision_that_does_not_exist_is_refused(bundle, tmp_path):
+    known = "float32, mixed_bfloat16, mixed_float16"
+    with pytest.raises(UsageError, match=f"--precision is one of {known}, not 'int8'"):
+        export(bundle=bundle, output=tmp_path / "out", precision="int8")

@@ -1,16 +1,14 @@
-"""`precis import` of networks, and `precis summarize` with the imported bundles.
+"""`precis import` of networks and encoders, and rows of the imported bundles.
 
 A bundle is searched with the settings of its checkpoint, which flags override.
 """
 
 import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from support.command_line import contents, error_lines, precis, write_jsonl
+from support.command_line import contents, exit_code, write_jsonl
 from support.small_checkpoint import (
     POSITIONS,
     SETTINGS,
@@ -19,20 +17,28 @@ from support.small_checkpoint import (
     write_checkpoint,
     write_tokenizer,
 )
+from support.small_encoder_checkpoint import write_encoder, write_pieces
+from support.summarize_runs import manifest_of, rows_of, settings_of, window_of
 
-from precis.model.bundle.converters.checkpoint import load_checkpoint
+from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.manifest import read_manifest
 from precis.model.bundle.network_bundle import load_bundle, read_decoding
-from precis.model.errors import DataError
+from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
-from precis.pipelines.cli import main
+from precis.pipelines.export import export
 from precis.pipelines.import_checkpoint import import_checkpoint
-from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summary_settings import read_model_ids
+from precis.pipelines.options.summarize import decode_id
+from precis.pipelines.summarize import summarize
+from precis.pipelines.window_summarizer import WindowSummarizer
 
 LONG = " ".join(TEXTS)  # longer than the network's source length
+LINES = [
+    {"id": f"d{number}", "article": text}
+    for number, text in enumerate([TEXTS[0], LONG])
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,33 +52,8 @@ def checkpoint(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def bundle(checkpoint, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("imported") / "bundle"
-    assert main(["import", str(checkpoint), "--output", str(folder)]) == 0
+    import_checkpoint(checkpoint=checkpoint, output=folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> str:
-    return write_jsonl(
-        tmp_path_factory.mktemp("corpus") / "c.jsonl",
-        [{"id": f"d{n}", "article": text} for n, text in enumerate([*TEXTS, LONG])],
-    )
-
-
-def run(folder: Path, **flags) -> tuple[list[dict], dict]:
-    """The rows and the manifest of a run of `precis summarize`."""
-    assert precis("summarize", output=folder, min_source_words=0, **flags) == 0
-    rows = [
-        row
-        for part in sorted(folder.glob("summaries/*.parquet"))
-        for row in pq.read_table(part).to_pylist()
-    ]
-    return rows, json.loads((folder / "manifest.json").read_text())
-
-
-def decode_id(bundle: Path, decoding: SearchConfig) -> str | None:
-    return read_model_ids(SummarizeOptions(output="o", bundle=str(bundle)), decoding)[
-        "decode_id"
-    ]
 
 
 def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
@@ -114,103 +95,78 @@ def test_the_manifest_names_the_imported_files(checkpoint, bundle):
 def test_the_command_prints_the_model_id_and_the_folder(
     checkpoint, bundle, tmp_path, capsys
 ):
-    assert precis("import", output=tmp_path / "b") == 2
-    assert main(["import", str(checkpoint), "--output", str(tmp_path / "b")]) == 0
+    assert exit_code("import", str(checkpoint), "--output", str(tmp_path / "b")) == 0
     model_id = read_manifest(str(bundle))["model_id"]
-    assert capsys.readouterr().out == f"model {model_id}\nwrote {tmp_path / 'b'}\n"
-    assert contents(tmp_path / "b") == contents(
-        bundle
-    )  # the same checkpoint gives the same bytes
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == [f"model {model_id}", f"wrote {tmp_path / 'b'}"]
+    # The same checkpoint gives the same bytes.
+    assert contents(tmp_path / "b") == contents(bundle)
 
 
 def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
-    checkpoint, bundle, corpus, tmp_path
+    checkpoint, bundle, tmp_path
 ):
-    rows, manifest = run(tmp_path / "run", corpus=corpus, bundle=bundle)
-    tokenizer, imported = (
-        read_tokenizer(str(checkpoint), SETTINGS),
-        load_checkpoint(str(checkpoint)),
-    )
-    sources = tokenizer.encode([*TEXTS, LONG])
+    """And with those of the flags that are given."""
+    corpus = write_jsonl(tmp_path / "c.jsonl", LINES)
+    flags = {"n_best": 2, "min_source_words": 0}
+    summarize(corpus=corpus, bundle=bundle, output=tmp_path / "run", **flags)
+    rows, manifest = rows_of(tmp_path / "run"), manifest_of(tmp_path / "run")
+    tokenizer = read_tokenizer(str(checkpoint), SETTINGS)
+    imported = load_checkpoint(str(checkpoint))
+    sources = tokenizer.encode([TEXTS[0], LONG])
     limit = imported.network.config.max_source_tokens
-    assert [len(source) > limit for source in sources] == [False, False, False, True]
-    cut = [*sources[:3], np.array([*sources[3][: limit - 1], 2], "int32")]
-    results = Searcher(
-        imported.network, config=imported.decoding, special=imported.special
-    ).search(cut)
-    assert len({tuple(ranked[0].tokens) for ranked in results}) == 4
-    assert [row["abstractive_summary"].split() for row in rows] == [
-        tokenizer.decode([ranked[0].tokens])[0].split() for ranked in results
+    assert [len(source) > limit for source in sources] == [False, True]
+    assert [row["truncated"] for row in rows] == [False, True]
+    assert [row["source_tokens"] for row in rows] == [*map(len, sources)]
+    assert rows[1]["seen_tokens"] == limit
+    assert [row["document_id"] for row in rows] == ["d0", "d1"]
+
+    asked = SearchConfig(**{**read_decoding(str(bundle)), "n_best": 2})
+    assert imported.decoding.n_best == 1 and asked.beam_width == 3
+    searcher = Searcher(imported.network, config=asked, special=imported.special)
+    cut = [sources[0], np.array([*sources[1][: limit - 1], 2], "int32")]
+    results = searcher.search(cut)
+    best = tokenizer.decode([ranked[0].tokens for ranked in results])
+    assert len(set(best)) == 2
+    summaries = [row["abstractive_summary"].split() for row in rows]
+    assert summaries == [text.split() for text in best]
+    assert [row["abstractive"][0]["score"] for row in rows] == [
+        pytest.approx(ranked[0].score, abs=1e-5) for ranked in results
     ]
-    assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
-        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in results
-    ]
-    assert [row["document_id"] for row in rows] == ["d0", "d1", "d2", "d3"] and [
-        row["truncated"] for row in rows
-    ] == [False] * 3 + [True]
-    assert [row["source_tokens"] for row in rows] == [
-        len(source) for source in sources
-    ] and rows[3]["seen_tokens"] == limit
-    assert (
-        {row["decode_id"] for row in rows}
-        == {manifest["decode_id"]}
-        == {decode_id(bundle, imported.decoding)}
-    )
-    assert {row["model_id"] for row in rows} == {read_manifest(str(bundle))["model_id"]}
+    assert max(len(row["abstractive"]) for row in rows) == 2
+    assert manifest["decode_id"] == decode_id(asked, "float32")
+    of_checkpoint = settings_of(bundle=str(bundle)).model_ids["decode_id"]
+    assert of_checkpoint == decode_id(imported.decoding, "float32")
+    assert {row["model_id"] for row in rows} == {manifest["model_id"]}
 
 
-def test_a_flag_overrides_the_setting_of_the_bundle(bundle, corpus, tmp_path):
-    rows, manifest = run(
-        tmp_path / "run", corpus=corpus, bundle=bundle, n_best=2, max_summary_tokens=6
-    )
-    asked = SearchConfig(
-        **{**read_decoding(str(bundle)), "n_best": 2, "max_summary_tokens": 6}
-    )
-    assert (
-        manifest["decode_id"]
-        == decode_id(bundle, asked)
-        != decode_id(bundle, SearchConfig(n_best=2, max_summary_tokens=6))
-    )
-    assert asked.beam_width == 3 and max(len(row["abstractive"]) for row in rows) == 2
-    rows_without_flags, _ = run(tmp_path / "own", corpus=corpus, bundle=bundle)
-    assert [row["abstractive_summary"] for row in rows_without_flags] != [
-        row["abstractive_summary"] for row in rows
-    ]
-
-
-def test_the_settings_of_a_damaged_bundle_are_not_used(checkpoint, tmp_path, capsys):
-    import_checkpoint(checkpoint=checkpoint, output=tmp_path / "b")
-    config = tmp_path / "b" / "config.json"
-    config.write_text(config.read_text().replace('"beam_width": 3', '"beam_width": 9'))
-    assert (
-        precis(
-            "summarize",
-            corpus="sample:20",
-            output=tmp_path / "run",
-            bundle=tmp_path / "b",
+def test_the_settings_of_a_damaged_bundle_are_not_used(bundle, tmp_path):
+    for name, content in contents(bundle).items():
+        (tmp_path / "b" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "b" / name).write_bytes(
+            content.replace(b'"beam_width": 3', b'"beam_width": 9')
         )
-        == 1
-    )
-    assert (
-        "config.json: missing, or its checksum differs from manifest.json's"
-        in error_lines(capsys.readouterr().err, "summarize")[0]
-    )
+    with pytest.raises(
+        DataError,
+        match="config.json: missing, or its checksum differs from manifest.json's",
+    ):
+        summarize(corpus="sample:20", output=tmp_path / "run", bundle=tmp_path / "b")
     assert not (tmp_path / "run").exists()  # found before any work began
 
 
-def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(
-    checkpoint, tmp_path, capsys
-):
+def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(tmp_path):
+    folder = tmp_path / "c"
     write_checkpoint(
-        tmp_path / "c",
+        folder,
         {name: tensor for name, tensor in tensors().items() if "fc1.bias" not in name},
     )
-    assert main(["import", str(tmp_path / "c"), "--output", str(tmp_path / "b")]) == 2
-    assert (
-        "c: there is no tokenizer, neither tokenizer.json nor vocab.json"
-        in error_lines(capsys.readouterr().err, "import")[0]
-    )
-    write_tokenizer(tmp_path / "c", as_definition=False)
+    flags = {"checkpoint": folder, "output": tmp_path / "b"}
+    with pytest.raises(
+        UsageError,
+        match="c: there is no tokenizer, neither tokenizer.json nor vocab.json",
+    ):
+        import_checkpoint(**flags)
+    write_tokenizer(folder, as_definition=False)
     with pytest.raises(
         DataError,
         match=(
@@ -218,7 +174,9 @@ def test_a_network_that_does_not_fit_its_checkpoint_writes_nothing(
             "encoder.layers.1.fc1.bias, which"
         ),
     ):
-        import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
+        import_checkpoint(**flags)
+    with pytest.raises(UsageError, match="is the checkpoint itself, whose files the"):
+        import_checkpoint(checkpoint=folder, output=folder)
     assert not (tmp_path / "b").exists()
 
 
@@ -234,54 +192,108 @@ def t5_checkpoint(tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_t5_summarizes_with_its_prefix_and_the_given_length(
-    t5_checkpoint, corpus, tmp_path
-):
-    bundle = tmp_path / "b"
-    flags = ["--output", str(bundle), "--max_source_tokens", "60"]
-    assert main(["import", str(t5_checkpoint), *flags]) == 0
-    imported, network = (
-        load_checkpoint(str(t5_checkpoint), max_source_tokens=60),
-        load_bundle(str(bundle)).network,
-    )
+def test_a_t5_reads_its_prefix_and_the_given_length(t5_checkpoint, tmp_path):
+    folder = str(tmp_path / "b")
+    import_checkpoint(checkpoint=t5_checkpoint, output=folder, max_source_tokens=60)
+    imported = load_checkpoint(str(t5_checkpoint), max_source_tokens=60)
+    network = load_bundle(folder).network
     for before, after in zip(imported.network.weights, network.weights, strict=True):
         np.testing.assert_array_equal(before.numpy(), after.numpy())
-    assert (
-        network.config == imported.network.config
-        and network.config.max_source_tokens == 60
-    )
-    rows, _ = run(tmp_path / "run", corpus=corpus, bundle=bundle)
+    assert network.config == imported.network.config
+    assert network.config.max_source_tokens == 60
+    settings = settings_of(bundle=folder)
+    decoding = settings.decoding
+    assert decoding == imported.decoding
+    assert (decoding.beam_width, decoding.max_summary_tokens) == (2, 8)
     tokenizer = read_tokenizer(str(t5_checkpoint), SETTINGS)
-    sources = tokenizer.encode([f"summarize: {text}" for text in [*TEXTS, LONG]])
-    assert POSITIONS < len(sources[3]) and [row["source_tokens"] for row in rows] == [
-        len(source) for source in sources
-    ]
-    assert (
-        imported.decoding.beam_width == 2 and imported.decoding.max_summary_tokens == 8
-    )
-    searcher = Searcher(
-        imported.network, config=imported.decoding, special=imported.special
-    )
-    results = searcher.search([tokenizer.cut(source, 60) for source in sources])
-    assert [[one["score"] for one in row["abstractive"]] for row in rows] == [
-        [pytest.approx(ranked[0].score, abs=1e-5)] for ranked in results
-    ]
+    (expected,) = tokenizer.encode([f"summarize: {LONG}"])
+    worker = WindowSummarizer(settings)
+    worker.load()
+    (window,) = window_of([LINES[1]], settings)
+    (source,) = worker._encode(window, worker._bulk)
+    assert POSITIONS < len(expected) == source.source_tokens
+    assert source.ids.tolist() == tokenizer.cut(expected, 60).tolist()
 
 
-def test_an_impossible_source_length_is_refused(
-    checkpoint, t5_checkpoint, tmp_path, capsys
-):
-    output = str(tmp_path / "b")
-    too_many = ["--output", output, "--max_source_tokens", "41"]
-    assert main(["import", str(checkpoint), *too_many]) == 2
-    assert (
-        "--max_source_tokens is 41, and this checkpoint has learned 40 positions; "
-        "ask for no more"
-    ) in error_lines(capsys.readouterr().err, "import")[0]
-    negative = ["--output", output, "--max_source_tokens", "-1"]
-    assert main(["import", str(t5_checkpoint), *negative]) == 2
-    assert (
-        "--max_source_tokens must not be negative, but is -1; "
-        "0 takes the checkpoint's limit"
-    ) in error_lines(capsys.readouterr().err, "import")[0]
+def test_an_impossible_source_length_is_refused(checkpoint, t5_checkpoint, tmp_path):
+    for folder, length, message in (
+        (
+            checkpoint,
+            41,
+            "--max_source_tokens is 41, and this checkpoint has learned 40 positions; "
+            "ask for no more",
+        ),
+        (
+            t5_checkpoint,
+            -1,
+            "--max_source_tokens must not be negative, but is -1; "
+            "0 takes the checkpoint's limit",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            import_checkpoint(
+                checkpoint=folder, output=tmp_path / "b", max_source_tokens=length
+            )
     assert not (tmp_path / "b").exists()
+
+
+# --- Encoders, whose bundles write no summaries.
+
+
+@pytest.fixture(scope="module")
+def encoder_checkpoint(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder")
+    write_encoder(folder, "distilbert")
+    write_pieces(folder, {"do_lower_case": True})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder_bundle(encoder_checkpoint, tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("encoder_bundle") / "b")
+    flags = {"output": folder, "max_source_tokens": 9}
+    import_checkpoint(checkpoint=encoder_checkpoint, **flags)
+    return folder
+
+
+def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, encoder_bundle):
+    loaded = load_encoder_bundle(encoder_bundle)
+    assert loaded.encoder.config.max_source_tokens == 9
+    ids = loaded.tokenizer.encode(["Rain fell on Monday.", "It was cold."])
+    assert [len(row) for row in ids] == [8, 6]
+    original = load_encoder(str(encoder_checkpoint))
+    for row in ids:
+        np.testing.assert_array_equal(loaded.encoder(row[None]), original(row[None]))
+    names = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+    assert read_manifest(encoder_bundle)["provenance"] == {
+        "model_type": "distilbert",
+        "checkpoint": str(encoder_checkpoint),
+        "checkpoint_sha256": {
+            name: hashlib.sha256((encoder_checkpoint / name).read_bytes()).hexdigest()
+            for name in names
+        },
+    }
+
+
+def test_an_encoder_writes_no_summaries(encoder_bundle, tmp_path):
+    refused = pytest.raises(
+        UsageError,
+        match="b: this bundle is of the kind encoder, and abstractive is asked for "
+        "here; `precis train",
+    )
+    output = tmp_path / "run"
+    with refused:
+        summarize(corpus="sample:20", bundle=encoder_bundle, output=output)
+    with refused:
+        export(bundle=encoder_bundle, output=output)
+    assert not output.exists()
+
+
+def test_a_checkpoint_of_another_architecture_is_refused(tmp_path):
+    write_encoder(tmp_path, settings={"model_type": "mpnet"})
+    known = "bart, mt5, pegasus, t5, bert, distilbert, roberta"
+    with pytest.raises(
+        UsageError,
+        match=f"model_type is 'mpnet', and what can be imported is {known}; take such",
+    ):
+        import_checkpoint(checkpoint=tmp_path, output=tmp_path / "b")

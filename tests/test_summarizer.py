@@ -6,7 +6,6 @@ from support import plain_network
 from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.inference.batches import Hypothesis
-from precis.model.inference.searcher import Searcher
 from precis.model.inference.summarizer import Summarizer, special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
@@ -57,9 +56,9 @@ def test_the_special_tokens_are_those_of_the_tokenizer():
 
 def test_summaries_are_the_texts_of_the_hypotheses(network):
     config = SearchConfig(beam_width=3, n_best=2)
-    summaries = Summarizer(network, TOKENIZER, config).summarize(SOURCES)
-    searcher = Searcher(network, config=config, special=special_tokens(TOKENIZER))
-    results = searcher.search([source[:8] for source in SOURCES])
+    summarizer = Summarizer(network, TOKENIZER, config)
+    summaries = summarizer.summarize(SOURCES)
+    results = summarizer.searcher.search([source[:8] for source in SOURCES])
     letters = dict(enumerate("abcdefghij", start=TOKENIZER.vocabulary.index("▁a")))
     for ranked, hypotheses in zip(summaries, results, strict=True):
         assert 1 <= len(ranked) <= 2
