@@ -21,6 +21,9 @@ PREPARE = {
 }
 TRAIN = {
     "network": "tiny",
+    "width": 16,
+    "heads": 2,
+    "feed_forward": 32,
     "steps": 6,
     "batch_tokens": 512,
     "warmup_steps": 4,
@@ -130,15 +133,6 @@ def test_the_functions_give_the_same(run, tmp_path, monkeypatch):
     info = precis.prepare(output=str(tmp_path / "records"), **PREPARE)
     assert contents(tmp_path / "records") == contents(run / "records")
     assert info.to_json() == json.loads((run / "records/dataset.json").read_bytes())
-
-    trained = precis.train(
-        records=str(tmp_path / "records"), output=str(tmp_path / "bundle"), **TRAIN
-    )
-    bundle = json.loads((run / "bundle/manifest.json").read_bytes())
-    assert trained.step == bundle["provenance"]["step"] and trained.bundle == str(
-        tmp_path / "bundle"
-    )
-    assert trained.validation.keys() == bundle["provenance"]["validation"].keys()
 
     manifest = precis.summarize(
         bundle=str(run / "bundle"), output=str(tmp_path / "summaries"), **SUMMARIZE

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.command_line import contents, exit_code
-from support.small_checkpoint import write_checkpoint, write_tokenizer
 from support.small_export import (
     ARTICLES,
     FLAGS,
@@ -34,7 +33,6 @@ from precis.model.inference.summarizer import Summarizer
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
-from precis.pipelines.import_checkpoint import import_checkpoint
 from precis.pipelines.options.summarize import decode_id
 
 ARGV = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
@@ -338,19 +336,6 @@ def test_an_object_store_gets_the_manifest_last(bundle, tmp_path, monkeypatch):
     assert manifest["sha256"] == {
         "saved_model.pb": hashlib.sha256(b"graph").hexdigest()
     }
-
-
-def test_an_imported_network_is_refused(tmp_path):
-    write_checkpoint(tmp_path / "checkpoint")
-    write_tokenizer(tmp_path / "checkpoint", as_definition=True)
-    import_checkpoint(checkpoint=tmp_path / "checkpoint", output=tmp_path / "bundle")
-    with pytest.raises(
-        UsageError,
-        match="an imported network cannot be exported: its tokenizer runs in the "
-        "tokenizers library.*; use the bundle itself with `precis summarize`",
-    ):
-        export(bundle=tmp_path / "bundle", output=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_precision_that_does_not_exist_is_refused(bundle, tmp_path):

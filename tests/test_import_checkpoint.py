@@ -237,6 +237,16 @@ def test_an_impossible_source_length_is_refused(checkpoint, t5_checkpoint, tmp_p
     assert not (tmp_path / "b").exists()
 
 
+def test_an_imported_network_cannot_be_exported(bundle, tmp_path):
+    with pytest.raises(
+        UsageError,
+        match="an imported network cannot be exported: its tokenizer runs in the "
+        "tokenizers library.*; use the bundle itself with `precis summarize`",
+    ):
+        export(bundle=bundle, output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # --- Encoders, whose bundles write no summaries.
 
 
