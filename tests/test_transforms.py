@@ -170,8 +170,10 @@ for name in ("tensorflow", "keras", "safetensors", "tensorflow_text"):
     sys.modules[name] = None
 
 import apache_beam as beam
+from precis.pipelines.cli import main
 from precis.transforms import Document, SummarizeDocuments, WriteSummaries
 
+assert main(["summarize", "--corpus", "sample:20", "--output", "command"]) == 0
 with beam.Pipeline("FnApiRunner") as pipeline:
     result = (
         pipeline
@@ -192,6 +194,7 @@ def test_a_program_that_only_extracts_needs_no_network(tmp_path):
     )
     (row,) = read_parts(tmp_path / "summaries")
     assert row["summary"] == "Rain fell."
+    assert len(read_parts(tmp_path / "command" / "summaries")) == 20
 
 
 def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
