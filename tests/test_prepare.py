@@ -130,6 +130,9 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
         assert described[name] == of_cut[name]
     assert described["tokenizer_fingerprint"] == of_cut["tokenizer_fingerprint"]
     assert described["features"] == FEATURES
+    shard = tf.data.TFRecordDataset([str(path) for path in tmp_path.glob("test-*")])
+    record = tf.train.Example.FromString(next(shard.as_numpy_iterator()))
+    assert record.features.feature.keys() == FEATURES.keys()  # no labels
     lengths = [example["source_tokens"] for example in all_examples(tmp_path)]
     assert described["source_lengths"]["max"] == max(lengths)
     mean = pytest.approx(np.mean(lengths), abs=1e-3)
