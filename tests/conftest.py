@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support import summarize_runs
-from support.command_line import precis, write_jsonl
+from support.command_line import write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
 
 from precis.model.records.dataset import (
@@ -131,9 +131,11 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(folder: Path, **flags: Any) -> Path:
+    from precis.pipelines.summarize import summarize
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        assert precis("summarize", output=folder, **flags) == 0
+        summarize(output=folder, **flags)
     return folder
 
 
@@ -155,8 +157,10 @@ def prepared_records(
     prepare_flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The records of an undisturbed run."""
+    from precis.pipelines.prepare import prepare
+
     folder = tmp_path_factory.mktemp("prepared") / "records"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        assert precis("prepare", output=folder, **prepare_flags) == 0
+        prepare(output=folder, **prepare_flags)
     return folder

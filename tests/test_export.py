@@ -35,8 +35,6 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
 from precis.pipelines.options.summarize import decode_id
 
-ARGV = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
-
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory) -> str:
@@ -46,7 +44,7 @@ def bundle(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def exported(bundle, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "graph"
-    assert exit_code("export", bundle, "--output", str(folder), *ARGV) == 0
+    export(bundle=bundle, output=folder, **FLAGS)
     return folder
 
 
@@ -271,7 +269,8 @@ def test_the_manifest_names_model_search_versions_and_files(bundle, exported):
 
 def test_the_same_export_again_changes_nothing(bundle, exported, capsys):
     before = {path: path.stat().st_mtime_ns for path in exported.rglob("*")}
-    assert exit_code("export", bundle, "--output", f"{exported}/", *ARGV) == 0
+    argv = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
+    assert exit_code("export", bundle, "--output", f"{exported}/", *argv) == 0
     model_id = load_bundle(bundle).model_id
     assert capsys.readouterr().out == f"model {model_id}\nwrote {exported}/\n"
     assert {path: path.stat().st_mtime_ns for path in exported.rglob("*")} == before
