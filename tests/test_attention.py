@@ -1,24 +1,27 @@
 """`precis attention`: weights with the tokens they belong to, and their picture."""
 
-import re
-
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.command_line import precis
 from support.plain_network import scramble
 from support.small_training import network_config
 
 from precis.model.bundle.network_bundle import Bundle, save_bundle
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 from precis.model.inference.attention import HeadWeights, read_attention
 from precis.model.inference.heat_map import draw, most_read
+from precis.model.inference.searcher import Searcher
+from precis.model.inference.summarizer import special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import load_tokenizers
+from precis.pipelines.attention import attention as attention_command
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
-SEARCH = SearchConfig(beam_width=2, max_summary_tokens=7, min_summary_tokens=3)
+SUMMARY = "Rain fell."
+SEARCH = SearchConfig(beam_width=1, max_summary_tokens=7, min_summary_tokens=3)
 
 
 def make_bundle(records_folder, config) -> Bundle:
@@ -30,9 +33,8 @@ def make_bundle(records_folder, config) -> Bundle:
 
 @pytest.fixture(scope="module")
 def bundle(records_folder) -> Bundle:
-    return make_bundle(
-        records_folder, network_config(encoder_layers=2, decoder_layers=3)
-    )
+    config = network_config(encoder_layers=2, decoder_layers=3, width=8)
+    return make_bundle(records_folder, config)
 
 
 def pieces(bundle, ids):
@@ -70,28 +72,46 @@ def test_a_text_is_cut_at_the_length_that_the_network_reads(bundle):
 
 def test_every_block_has_its_tokens(bundle):
     length = len(bundle.tokenizer.encode([TEXT])[0])
+    steps = len(bundle.tokenizer.encode([SUMMARY])[0]) + 1
     shapes = {}
     for block in ("encoder", "self", "cross", "copy"):
-        attention = read_attention(bundle, TEXT, block=block, layer=0, decoding=SEARCH)
+        attention = read_attention(
+            bundle, TEXT, block=block, layer=0, decoding=SEARCH, summary=SUMMARY
+        )
         tokens = (len(attention.rows), len(attention.columns))
         assert attention.weights.shape[1:] == tokens
         shapes[block] = (attention.layer, *attention.weights.shape)
-    steps = shapes["cross"][2]
     assert shapes == {
         "encoder": (2, 2, length, length),
         "self": (3, 2, steps, steps),
         "cross": (3, 2, steps, length),
         "copy": (1, 1, steps, length),
     }
-    assert 3 <= steps <= 7
+
+
+@pytest.fixture
+def eagerly():
+    """Without graphs, which take longer to build than a short search runs."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_without_a_summary_it_is_the_one_that_the_network_writes(bundle):
+    special = special_tokens(bundle.tokenizer)
+    (source,) = bundle.tokenizer.encode([TEXT])
+    searcher = Searcher(bundle.network, config=SEARCH, special=special)
+    ((best,),) = searcher.search([source.astype("int32")])
     attention = read_attention(bundle, TEXT, block="self", layer=0, decoding=SEARCH)
+    assert attention.rows == pieces(bundle, best.tokens)
     assert attention.columns == ["[START]", *attention.rows[:-1]]
+    assert 3 <= len(attention.rows) <= 7
 
 
 def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
-    size = load_tokenizers(records_folder).target.vocabulary_size
     config = DecoderOnlyConfig(
-        vocabulary_size=size,
+        vocabulary_size=load_tokenizers(records_folder).target.vocabulary_size,
         pad_id=0,
         width=8,
         heads=2,
@@ -100,21 +120,24 @@ def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
         max_target_tokens=20,
     )
     bundle = make_bundle(records_folder, config)
-    attention = read_attention(bundle, TEXT, block="self", layer=1, decoding=SEARCH)
+    given = {"layer": 1, "decoding": SEARCH, "summary": SUMMARY}
+    attention = read_attention(bundle, TEXT, block="self", **given)
     rows = attention.rows
     assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
     with pytest.raises(
         UsageError,
         match="--block cross: this network has none; it has encoder, self, copy",
     ):
-        read_attention(bundle, TEXT, block="cross", layer=1, decoding=SEARCH)
+        read_attention(bundle, TEXT, block="cross", **given)
 
 
 def test_layers_that_are_not_there_are_refused(bundle):
     with pytest.raises(
         UsageError, match="--layer 4: the block cross has the layers 1 to 3"
     ):
-        read_attention(bundle, TEXT, block="cross", layer=4, decoding=SEARCH)
+        read_attention(
+            bundle, TEXT, block="cross", layer=4, decoding=SEARCH, summary=SUMMARY
+        )
 
 
 # The picture
@@ -179,35 +202,40 @@ def test_fewer_columns_make_a_narrower_picture(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def folder(bundle, tmp_path_factory) -> str:
-    path = tmp_path_factory.mktemp("bundle")
+def flags(bundle, tmp_path_factory) -> dict:
+    """A bundle, and the files of an article and a summary."""
+    folder = tmp_path_factory.mktemp("attention")
     save_bundle(
-        str(path), network=bundle.network, tokenizer=bundle.tokenizer, provenance={}
+        str(folder / "bundle"),
+        network=bundle.network,
+        tokenizer=bundle.tokenizer,
+        provenance={},
     )
-    return str(path)
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "s.txt").write_text(SUMMARY)
+    return {
+        "bundle": str(folder / "bundle"),
+        "text": str(folder / "a.txt"),
+        "summary": str(folder / "s.txt"),
+    }
 
 
-def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
-    article = tmp_path / "a.txt"
-    article.write_text(TEXT)
-    summary = tmp_path / "s.txt"
-    summary.write_text("Rain fell.")
-    flags = {"bundle": folder, "text": article, "summary": summary}
-    sizes = []
-    for head in (0, 2):
-        output = tmp_path / f"{head}.png"
-        assert precis("attention", output=output, head=head, **flags) == 0
-        assert output.read_bytes().startswith(b"\x89PNG")
-        sizes.append(output.stat().st_size)
-    assert sizes[1] < sizes[0]
+def test_the_command_writes_the_picture_of_a_head(flags, tmp_path):
+    all_heads, one_head = (tmp_path / f"{head}.png" for head in (0, 2))
+    assert precis("attention", output=all_heads, **flags) == 0
+    written = attention_command(output=str(one_head), head=2, **flags)
+    assert written == str(one_head)
+    for path in (all_heads, one_head):
+        assert path.read_bytes().startswith(b"\x89PNG")
+    assert one_head.stat().st_size < all_heads.stat().st_size
 
 
 @pytest.mark.parametrize(
-    ("content", "flags", "words"),
+    ("content", "changes", "words"),
     [
-        (None, {}, "--text .*a.txt: there is no such file; name one with plain text"),
-        (b"  \n", {}, "--text .*a.txt holds no text; name a file with an article"),
-        (b"Caf\xe9", {}, "a.txt: byte 3 is no UTF-8; convert the file"),
+        (None, {}, "--text .*other.txt: there is no such file; name one with plain"),
+        (b"  \n", {}, "--text .*other.txt holds no text; name a file with an article"),
+        (b"Caf\xe9", {}, "other.txt: byte 3 is no UTF-8; convert the file"),
         (b"Rain.", {"head": 3}, "--head 3: the block cross has the heads 1 to 2"),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
         (
@@ -217,30 +245,18 @@ def test_the_command_writes_the_picture_of_a_head(folder, tmp_path):
             "knows none",
         ),
         (b"Rain.", {"output": ""}, "--output is empty; name a file"),
+        (
+            b"Rain.",
+            {"block": "other"},
+            "--block is one of encoder, self, cross, copy, not 'other'",
+        ),
     ],
 )
-def test_a_wrong_text_or_flag_is_refused(
-    folder, tmp_path, capsys, content, flags, words
-):
-    article = tmp_path / "a.txt"
+def test_a_wrong_text_or_flag_is_refused(flags, tmp_path, content, changes, words):
+    article, output = tmp_path / "other.txt", tmp_path / "p.png"
     if content is not None:
         article.write_bytes(content)
-    given = {
-        "bundle": folder,
-        "text": article,
-        "output": tmp_path / "p.png",
-        "max_summary_tokens": 5,
-        **flags,
-    }
-    assert precis("attention", **given) in (1, 2)
-    assert re.search(words, capsys.readouterr().err)
-    assert not (tmp_path / "p.png").exists()
-
-
-def test_a_block_by_another_name_is_refused():
-    from precis.pipelines.options.bundles import AttentionOptions
-
-    with pytest.raises(
-        UsageError, match="--block is one of encoder, self, cross, copy, not 'other'"
-    ):
-        AttentionOptions(bundle="b", text="t", output="o", block="other")
+    given = {**flags, "text": str(article), "output": str(output), **changes}
+    with pytest.raises((UsageError, DataError), match=words):
+        attention_command(**given)
+    assert not output.exists()

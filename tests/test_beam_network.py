@@ -2,190 +2,145 @@
 against their teacher-forced call.
 """
 
-import dataclasses
-import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras import ops
-from support import plain_network, plain_search
-from support.small_network import config_of
+from support import plain_search
+from support.small_network import COVERED, PAD, network_of
 from support.table_network import check
-from support.walks import every_summary
+from support.walks import SOURCE, every_summary
 
-from precis.model.network.build import build_network
 from precis.model.search import compaction
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.greedy import greedy_search
 
-PAD, END, START = 0, 1, 2
-SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START))
-SOURCE = np.array(
-    [[3, 4, 3, 7, 8], [5, 1, 6, PAD, PAD], [2, 5, PAD, PAD, PAD]], "int32"
+START, END = 1, 2
+# Three tokens and the end: few enough that every summary can be listed.
+LIVE = (3, 7, 8)
+SPECIAL = SpecialTokens(
+    start_id=START,
+    end_id=END,
+    pad_id=PAD,
+    suppressed=tuple(sorted(set(range(13)) - {END, *LIVE})),
 )
-
-
-# Of each architecture the variant with the largest cache.
-SHAPES = {
-    "gelu_tanh": {"encoder_layers": 1},
-    "decoder_only_relative": {},
-    "lstm": {"encoder_layers": 1, "decoder_layers": 1},
+LENGTH = 5
+DIVERSE = {"beam_width": 4, "beam_groups": 2, "diversity_penalty": 0.2}
+# Of each architecture a variant with much in its cache. The last two are also searched
+# with more than one group or without coverage.
+SEARCHES: dict[str, dict[str, Any]] = {
+    "gelu_tanh": {"beam_width": 3, "coverage_penalty": 0.5},
+    "decoder_only_relative": {**DIVERSE, "coverage_penalty": 0.5},
+    "gru": {"beam_width": 3, "length_penalty": 0.8, "no_repeat_ngram": 2},
 }
 
 
-@functools.cache
-def make(variant):
-    limits = {
-        "vocabulary_size": 9,
-        "pad_id": PAD,
-        "max_source_tokens": 6,
-        "max_target_tokens": 5,
-    }
-    network = build_network(config_of(variant, **limits, **SHAPES[variant]))
-    plain_network.scramble(network, seed=2)
-    return network
-
-
-@pytest.fixture(params=SHAPES)
-def network(request):
-    return make(request.param)
-
-
-def search_network(network, source, config, search=beam_search):
-    source = ops.convert_to_tensor(source)
-    return search(
-        network,
-        network.encode(source),
-        batch=ops.shape(source)[0],
-        config=config,
-        special=SPECIAL,
-    )
-
-
-@functools.cache
-def forced_logits(network, document):
-    """The logits of one document for the plain search, from the teacher-forced call of
-    all summaries at once.
+def plain_parts(network, document):
+    """Logits and the coverage penalty of one document for the plain search, from the
+    teacher-forced call of all summaries at once.
     """
-    target, rows = every_summary(
-        START, [token for token in range(9) if token not in (PAD, START, END)], 5
-    )
-    logits = np.asarray(
-        network(np.repeat(SOURCE[document : document + 1], len(target), axis=0), target)
-    )
-    return lambda tokens: logits[rows[tokens], len(tokens)]
+    source = SOURCE[document : document + 1]
+    target, rows = every_summary(START, LIVE, LENGTH)
+    sources = np.repeat(source, len(target), axis=0)
+    logits = np.asarray(network(sources, target))
+    copies = np.asarray(network.attention(sources, target)[-1].weights)[:, 0]
+
+    def coverage(tokens):
+        total = copies[rows[tokens], : len(tokens) + 1].astype("float64").sum(0)
+        return float(np.log(np.minimum(total[source[0] != PAD], 1)).sum())
+
+    return lambda tokens: logits[rows[tokens], len(tokens)], coverage
 
 
-@pytest.mark.parametrize("width", [1, 3])
-def test_scores_are_those_of_the_teacher_forced_call(network, width):
-    config = SearchConfig(
-        beam_width=width,
-        length_penalty=0.8,
-        max_summary_tokens=5,
-        no_repeat_ngram=2,
-        min_summary_tokens=1,
-    )
-    tokens, scores, log_probs, finished = (
-        np.asarray(part) for part in search_network(network, SOURCE, config)
-    )
-    flat = tokens.reshape(-1, 5)
-    target = np.concatenate([np.full((len(flat), 1), START), flat], axis=1).astype(
-        "int32"
-    )[:, :-1]
-    steps = np.asarray(
-        ops.log_softmax(network(np.repeat(SOURCE, width, axis=0), target))
-    ).reshape(3, width, 5, 9)
-    for b, k in np.ndindex(3, width):
-        written = tokens[b, k].tolist()
-        length = written.index(END) + 1 if END in written else 5
-        total = sum(steps[b, k, t, written[t]] for t in range(length))
-        assert written[length:] == [PAD] * (5 - length) and not {PAD, START} & set(
-            written[:length]
-        )
-        assert log_probs[b, k] == pytest.approx(total, abs=1e-4)
-        assert scores[b, k] == pytest.approx(
-            total / ((5 + length) / 6) ** 0.8, abs=1e-4
-        )
-        assert bool(finished[b, k]) == (END in written) and length > 1
-        assert len({tuple(row) for row in tokens[b].tolist()}) == width
+class CompiledSearch(NamedTuple):
+    network: Any
+    config: SearchConfig
+    run: Any
 
 
-@pytest.mark.parametrize(
-    ("variant", "segment", "groups"),
-    [
-        ("gelu_tanh", 2, 1),
-        ("decoder_only_relative", 2, 2),
-        ("lstm", 2, 1),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                ("gelu_tanh", 25, 2),
-                ("decoder_only_relative", 25, 1),
-                ("lstm", 2, 2),
-            )
-        ),
-    ],
-)
-def test_a_network_by_the_definition(variant, monkeypatch, segment, groups):
-    """Eagerly and in one graph, in several segments, so that documents that are done
-    are dropped.
+@pytest.fixture(scope="module", params=SEARCHES)
+def compiled(request):
+    """A search in one graph, in several segments, so that documents that are done are
+    dropped.
     """
-    monkeypatch.setattr(compaction, "SEGMENT", segment)
-    network = make(variant)
-    config = SearchConfig(
-        beam_width=4,
-        beam_groups=groups,
-        diversity_penalty=0.3,
-        max_summary_tokens=5,
-        no_repeat_ngram=2,
+    network = network_of(request.param)
+    settings = {"no_repeat_ngram": 0, **SEARCHES[request.param]}
+    config = SearchConfig(max_summary_tokens=LENGTH, **settings)
+    coverage = network.coverage_penalty if config.coverage_penalty else None
+
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None, None], tf.int32)]
     )
-    results = search_network(network, SOURCE, config)
-    compiled = tf.function(
-        lambda source: search_network(network, source, config), autograph=False
-    )(tf.constant(SOURCE))
-    for document in range(3):
-        expected = plain_search.beam_search(
-            forced_logits(network, document), config=config, special=SPECIAL
-        ).hypotheses
-        check(results, expected, document, SPECIAL)
-        check(compiled, expected, document, SPECIAL)
-
-
-def test_greedy_search_by_the_definition(network):
-    config = SearchConfig(max_summary_tokens=5, no_repeat_ngram=2)
-    results = search_network(network, SOURCE, config, greedy_search)
-    compiled = tf.function(
-        lambda source: search_network(network, source, config, greedy_search),
-        autograph=False,
-    )(tf.constant(SOURCE))
-    for document in range(3):
-        expected = plain_search.greedy_search(
-            forced_logits(network, document), config=config, special=SPECIAL
-        )
-        check(results, [expected], document, SPECIAL)
-        check(compiled, [expected], document, SPECIAL)
-
-
-@pytest.mark.parametrize("search", [beam_search, greedy_search])
-def test_padding_of_the_source_and_neighbours_change_nothing(search):
-    network = make("gelu_tanh")
-    config = SearchConfig(beam_width=2, max_summary_tokens=5)
-    if search is greedy_search:
-        config = dataclasses.replace(config, beam_width=1)
-    together = search_network(network, SOURCE, config, search)
-    for row in range(3):
-        alone = search_network(
+    def run(source):
+        return beam_search(
             network,
-            SOURCE[row : row + 1, : int((SOURCE[row] != PAD).sum())],
-            config,
-            search,
+            network.encode(source),
+            batch=tf.shape(source)[0],
+            config=config,
+            special=SPECIAL,
+            coverage=coverage,
         )
-        assert (
-            np.asarray(alone.tokens)[0].tolist()
-            == np.asarray(together.tokens)[row].tolist()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "SEGMENT", 2)
+        run.get_concrete_function()
+    return CompiledSearch(network, config, run)
+
+
+def test_a_network_by_the_definition(compiled):
+    network, config, run = compiled
+    results = run(SOURCE)
+    for document in range(3):
+        logits, coverage = plain_parts(network, document)
+        expected = plain_search.beam_search(
+            logits,
+            config=config,
+            special=SPECIAL,
+            coverage=coverage if config.coverage_penalty else None,
         )
-        np.testing.assert_allclose(
-            np.asarray(alone.scores)[0], np.asarray(together.scores)[row], atol=1e-4
-        )
+        check(results, expected.hypotheses, document, SPECIAL, tolerance=2e-4)
+        assert len(expected.hypotheses) == config.beam_width
+
+
+def test_padding_and_neighbours_change_nothing(compiled):
+    """A graph begins with an empty cache each time: buffers are written in place, and
+    one that outlives its call would change the next.
+    """
+    together = compiled.run(SOURCE)
+    for row in range(3):
+        length = int((SOURCE[row] != PAD).sum())
+        for source in (
+            SOURCE[row : row + 1, :length],
+            np.pad(SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=PAD),
+        ):
+            alone = compiled.run(source)
+            np.testing.assert_array_equal(alone.tokens[0], together.tokens[row])
+            np.testing.assert_allclose(alone.scores[0], together.scores[row], atol=1e-4)
+        longer = np.append(SOURCE[row, :length], [11])[None].astype("int32")
+        moved = np.abs(compiled.run(longer).scores[0] - together.scores[row])
+        assert moved.max() > 1e-2
+    again = compiled.run(SOURCE)
+    for part, first in zip(again, together, strict=True):
+        np.testing.assert_array_equal(part, first)
+
+
+@pytest.mark.parametrize("variant", [*COVERED, "gate"])
+def test_greedy_search_by_the_definition(variant):
+    """A network that was trained with coverage counts it without a penalty, because the
+    next token depends on it.
+    """
+    network = network_of(variant)
+    config = SearchConfig(beam_width=1, max_summary_tokens=LENGTH, no_repeat_ngram=2)
+    results = greedy_search(
+        network, network.encode(SOURCE), batch=3, config=config, special=SPECIAL
+    )
+    written = set()
+    for document in range(3):
+        logits, _ = plain_parts(network, document)
+        expected = plain_search.greedy_search(logits, config=config, special=SPECIAL)
+        assert expected is not None
+        check(results, [expected], document, SPECIAL)
+        written.add(expected.tokens)
+    assert len(written) > 1

@@ -3,15 +3,14 @@ teacher-forced logits of the same tokens.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
-from precis.model.cache import grow, reorder_beams
+from precis.model.cache import Cache, grow, reorder_beams, select_documents
 from support.small_network import PAD, VOCABULARY
 
 # Three documents, all of different length.
@@ -19,7 +18,7 @@ SOURCE = np.array(
     [[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9], [10, PAD, PAD, PAD, PAD, PAD]],
     "int32",
 )
-STEPS = 9
+STEPS = 7
 ROOMS = (2, 5, STEPS)
 
 
@@ -36,9 +35,6 @@ class Walk(NamedTuple):
     tokens: np.ndarray
     parents: np.ndarray
     histories: np.ndarray
-
-    def rows(self, rows: Any) -> "Walk":
-        return Walk(*(part[rows] for part in self))
 
 
 def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
@@ -57,73 +53,73 @@ def random_walk(beams: int, *, seed: int = 0, steps: int = STEPS) -> Walk:
     return Walk(tokens, parents, histories)
 
 
-def walk_steps(
-    network: Any, source: np.ndarray, walk: Walk, rooms: Sequence[int] = ROOMS
-) -> np.ndarray:
-    """Log-probabilities [B, K, T, V] of all steps. The cache grows at each of `rooms`
-    and has room up to the next.
+class Taken(NamedTuple):
+    """What a step left behind.
+
+    Attributes:
+      index: the number of steps before it.
+      documents: those that are still there.
+      logits: float32 [B, K, V].
+      cache: before hypotheses are reordered.
     """
-    steps, step_logits = walk.tokens.shape[2], []
-    cache = network.start(network.encode(source), walk.tokens.shape[1], rooms[0])
+
+    index: int
+    documents: list[int]
+    logits: Any
+    cache: Cache
+
+
+def take_steps(
+    network: Any,
+    source: np.ndarray,
+    walk: Walk,
+    rooms: Sequence[int] = ROOMS,
+    *,
+    selections: Mapping[int, Sequence[int]] | None = None,
+    counts_coverage: bool = False,
+) -> Iterator[Taken]:
+    """Takes the steps of a walk.
+
+    Args:
+      network: takes the steps.
+      source: int32 [B, S].
+      walk: its tokens and parents.
+      rooms: the cache grows at each of these steps and has room up to the next.
+      selections: the documents that are kept before a step.
+      counts_coverage: as in `Generator.start`.
+    """
+    beams, steps = walk.tokens.shape[1:]
+    memory = network.encode(source)
+    cache = network.start(memory, beams, rooms[0], counts_coverage=counts_coverage)
+    documents = list(range(len(source)))
     for index in range(steps):
         if index in rooms:
-            cache = grow(
-                cache, written=index, more=rooms[rooms.index(index) + 1] - index
-            )
+            more = rooms[rooms.index(index) + 1] - index
+            cache = grow(cache, written=index, more=more)
+        if selections and index in selections:
+            documents = list(selections[index])
+            cache = select_documents(cache, ops.convert_to_tensor(documents, "int32"))
         logits, cache = network.step(
-            ops.convert_to_tensor(walk.tokens[:, :, index]),
+            ops.convert_to_tensor(walk.tokens[documents, :, index]),
             cache,
             ops.convert_to_tensor(index, "int32"),
         )
         assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-        step_logits.append(np.asarray(logits))
-        cache = reorder_beams(cache, walk.parents[:, :, index])
-    return normalised(np.stack(step_logits, axis=2))
+        yield Taken(index, documents, logits, cache)
+        cache = reorder_beams(cache, walk.parents[documents, :, index])
 
 
-def compiled_walk(
-    network: Any, *, beams: int, rooms: Sequence[int] = ROOMS
-) -> Callable[..., Any]:
-    """A function of source, tokens and parents that takes all steps in one graph, with
-    a loop for each room.
+def walk_steps(
+    network: Any, source: np.ndarray, walk: Walk, *arguments: Any, **options: Any
+) -> np.ndarray:
+    """Log-probabilities [B, K, T, V] of `take_steps`; NaN where a document was
+    dropped.
     """
     size = network.target_embedding.vocabulary_size
-
-    def walk_all(source: Any, tokens: Any, parents: Any) -> Any:
-        def advance(index: Any, logits: Any, cache: Any) -> tuple[Any, ...]:
-            step_logits, cache = network.step(
-                tf.gather(tokens, index, axis=2), cache, index
-            )
-            return (
-                index + 1,
-                logits.write(index, step_logits),
-                reorder_beams(cache, tf.gather(parents, index, axis=2)),
-            )
-
-        cache = network.start(network.encode(source), beams, rooms[0])
-        state = (
-            tf.constant(0),
-            tf.TensorArray(tf.float32, STEPS, element_shape=[None, beams, size]),
-            cache,
-        )
-        for begin, end in zip((0, *rooms), rooms, strict=False):
-            index, logits, cache = state
-            cache = grow(cache, written=begin, more=end - begin) if begin else cache
-            state = ops.while_loop(
-                lambda index, *_, end=end: index < end, advance, (index, logits, cache)
-            )
-        return tf.nn.log_softmax(tf.transpose(state[1].stack(), [1, 2, 0, 3]))
-
-    signature = [
-        tf.TensorSpec([None, None], tf.int32),
-        *[tf.TensorSpec([None, beams, STEPS], tf.int32)] * 2,
-    ]
-    return tf.function(walk_all, input_signature=signature, autograph=False)
-
-
-def normalised(logits: Any) -> np.ndarray:
-    """Log-probabilities of logits, which are unnormalised."""
-    return np.asarray(ops.log_softmax(logits, axis=-1))
+    log_probs = np.full((*walk.tokens.shape, size), np.nan, "float32")
+    for step in take_steps(network, source, walk, *arguments, **options):
+        log_probs[step.documents, :, step.index] = ops.log_softmax(step.logits)
+    return log_probs
 
 
 def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
@@ -135,9 +131,8 @@ def teacher_forced(network: Any, source: np.ndarray, walk: Walk) -> np.ndarray:
         )
     )
     logits = logits.reshape(documents, beams, steps, steps, -1)
-    return normalised(
-        np.stack([logits[:, :, step, step] for step in range(steps)], axis=2)
-    )
+    own = np.stack([logits[:, :, step, step] for step in range(steps)], axis=2)
+    return np.array(ops.log_softmax(own, axis=-1))
 
 
 def every_summary(
