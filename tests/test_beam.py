@@ -25,7 +25,7 @@ from support.table_network import (
 
 from precis.model.search.config import SearchConfig, SpecialTokens
 
-DOCUMENTS = 24
+DOCUMENTS = 12
 
 
 def compare(case, counts, *, whole=False):
@@ -52,7 +52,7 @@ def compare(case, counts, *, whole=False):
         counts["an unfinished one first"] += kinds != sorted(kinds, reverse=True)
 
 
-FAST, MANY = range(32), range(32, 600)
+FAST, MANY = range(24), range(24, 120)
 
 
 def test_it_finds_what_the_definition_finds():
@@ -65,13 +65,12 @@ def test_it_finds_what_the_definition_finds():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(8))
-def test_it_finds_what_the_definition_finds_in_many_configurations(block):
+def test_it_finds_what_the_definition_finds_in_many_configurations():
     counts = Counter()
-    for case in MANY[block::8]:
+    for case in MANY:
         compare(case, counts)
     assert all(
-        counts[kind] >= 10 for kind in ("finished", "unfinished", "fewer", "early")
+        counts[kind] >= 100 for kind in ("finished", "unfinished", "fewer", "early")
     ), counts
 
 
@@ -79,15 +78,15 @@ def test_among_equals_the_smaller_token_and_then_the_better_hypothesis_comes_fir
     counts = Counter()
     for case in range(1000, 1016):
         compare(case, counts, whole=True)
-    assert counts["ties"] >= 50 and counts["equal scores"] >= 50, counts
+    assert counts["ties"] >= 20 and counts["equal scores"] >= 20, counts
 
 
 @pytest.mark.slow
 def test_ties_in_many_configurations():
     counts = Counter()
-    for case in range(1016, 1300):
+    for case in range(1016, 1060):
         compare(case, counts, whole=True)
-    assert counts["ties"] >= 1500 and counts["equal scores"] >= 1000, counts
+    assert counts["ties"] >= 100 and counts["equal scores"] >= 100, counts
 
 
 def test_the_random_configurations_hold_every_option():

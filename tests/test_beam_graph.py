@@ -1,5 +1,6 @@
-"""Beam search stops when it should, and finds the same in one graph and whatever else
-is in the batch.
+"""Beam search stops when it should, finds the same in one graph and whatever else is in
+the batch, and runs in segments: room is made piece by piece, and documents that are
+done are dropped.
 """
 
 import dataclasses
@@ -30,12 +31,14 @@ STOPPING = [
         max_summary_tokens=6,
         no_repeat_ngram=0,
         early_stopping=early,
+        length_penalty_form="average",
         **options,
     )
-    for early in ("never", "first_k", "bound")
-    for width, groups, options in (
-        (3, 1, {"length_penalty_form": "average", "length_penalty": -0.5}),
-        (4, 2, {"length_penalty_form": "average", "diversity_penalty": 0.5}),
+    for early, width, groups, options in (
+        ("never", 3, 1, {"length_penalty": -0.5}),
+        ("never", 4, 2, {"diversity_penalty": 0.5}),
+        ("first_k", 4, 2, {"diversity_penalty": 0.5}),
+        ("bound", 3, 1, {}),
     )
 ]
 
@@ -49,9 +52,9 @@ def test_it_stops_at_the_step_where_the_definition_does(config):
     """Documents that stop at different steps: the two earliest alone, and all together,
     which take as many steps as the longest.
     """
-    tables = ending_tables(60, 6, 4, seed=3)
+    tables = ending_tables(40, 6, 4, seed=3)
     expected = [
-        plain_search_of(tables, document, config, SPECIAL) for document in range(60)
+        plain_search_of(tables, document, config, SPECIAL) for document in range(40)
     ]
     first = {
         results.steps: document
@@ -119,8 +122,8 @@ def test_steps_by_hand(early, steps):
     ("width", "form", "alpha"), [(1, "wu", 0.0), (2, "average", 1.0), (3, "wu", 2.0)]
 )
 def test_stopping_early_changes_nothing(width, form, alpha):
-    """One document per call, so that each stops when it is decided; the plain search
-    continues to the last place.
+    """A document that is decided takes no more hypotheses while others of the batch go
+    on; the plain search continues to the last place.
     """
     config = SearchConfig(
         beam_width=width,
@@ -130,77 +133,14 @@ def test_stopping_early_changes_nothing(width, form, alpha):
         no_repeat_ngram=0,
         early_stopping="never",
     )
-    tables = ending_tables(60, 6, 5, seed=width)
-    compiled = tf.function(
-        lambda *memory: search(memory, config, SPECIAL), autograph=False
-    )
+    tables = ending_tables(40, 6, 5, seed=width)
+    results = search(tables, config, SPECIAL)
     early = 0
-    for document in range(60):
-        results = compiled(
-            *(tf.constant(part[document : document + 1]) for part in tables)
-        )
-        check(
-            results,
-            plain_search_of(tables, document, config, SPECIAL, stops=False).hypotheses,
-            0,
-            SPECIAL,
-        )
+    for document in range(40):
+        to_the_end = plain_search_of(tables, document, config, SPECIAL, stops=False)
+        check(results, to_the_end.hypotheses, document, SPECIAL)
         early += plain_search_of(tables, document, config, SPECIAL).steps < 6
     assert early >= 5
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        SearchConfig(
-            beam_width=3,
-            max_summary_tokens=6,
-            no_repeat_ngram=2,
-            early_stopping="bound",
-        ),
-        SearchConfig(
-            beam_width=4,
-            beam_groups=2,
-            diversity_penalty=0.7,
-            max_summary_tokens=6,
-            repetition_penalty=1.4,
-            coverage_penalty=0.3,
-            min_summary_tokens=1,
-        ),
-    ],
-    ids=["bound", "groups"],
-)
-def test_other_documents_of_the_batch_change_nothing(config):
-    tables = ending_tables(16, 6, 6, seed=5)
-    signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
-    compiled = tf.function(
-        lambda *memory: search(
-            memory, config, SPECIAL, covers=config.coverage_penalty > 0
-        ),
-        input_signature=signature,
-        autograph=False,
-    )
-    alone = [
-        compiled(*(part[document : document + 1] for part in tables))
-        for document in range(16)
-    ]
-    assert (
-        len(
-            {
-                int(plain_search_of(tables, document, config, SPECIAL).steps)
-                for document in range(16)
-            }
-        )
-        >= 2
-    )
-    for shift in range(16):
-        order = np.roll(np.arange(16), shift)
-        together = compiled(*(part[order] for part in tables))
-        for place, document in enumerate(order):
-            for part, single in zip(together, alone[document], strict=True):
-                np.testing.assert_allclose(
-                    np.asarray(part)[place], np.asarray(single)[0], rtol=1e-6
-                )
 
 
 EVERYTHING = SearchConfig(
@@ -218,31 +158,40 @@ EVERYTHING = SearchConfig(
 )
 
 
-@pytest.mark.parametrize("groups", [1, 2])
-def test_one_graph_finds_the_same(groups):
-    config = dataclasses.replace(EVERYTHING, beam_groups=groups)
+def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
+    """All options at once, in segments of two steps, so that documents are dropped."""
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
     special = dataclasses.replace(SPECIAL, prefix=(2,), last_id=1)
-    tables = random_tables(20, 7, 6, seed=1)
-    eager = search(tables, config, special, covers=True)
-    compiled = compiled_search(tables, config, special, covers=True)
-    for document in range(20):
-        expected = plain_search_of(
-            tables, document, config, special, covers=True
-        ).hypotheses
-        check(eager, expected, document, special)
-        check(compiled, expected, document, special)
+    tables = ending_tables(12, 7, 6, seed=5)
+    signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
+    compiled = tf.function(
+        lambda *memory: search(memory, EVERYTHING, special, covers=True),
+        input_signature=signature,
+        autograph=False,
+    )
+    alone, steps = [], set()
+    for document in range(12):
+        alone.append(compiled(*(part[document : document + 1] for part in tables)))
+        expected = plain_search_of(tables, document, EVERYTHING, special, covers=True)
+        check(alone[-1], expected.hypotheses, 0, special)
+        steps.add(expected.steps)
+    assert len(steps) >= 2
+    for shift in (0, 1, 5, 8):
+        order = np.roll(np.arange(12), shift)
+        together = compiled(*(part[order] for part in tables))
+        for place, document in enumerate(order):
+            for part, single in zip(together, alone[document], strict=True):
+                np.testing.assert_allclose(part[place], single[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize(("early", "order"), [("never", 3), ("first_k", 0)])
-def test_sixty_tokens(early, order):
+def test_sixty_tokens():
     """More than two segments of the real size; an unlikely end token makes summaries
     long.
     """
     config = SearchConfig(
         beam_width=3,
         max_summary_tokens=60,
-        no_repeat_ngram=order,
-        early_stopping=early,
+        no_repeat_ngram=3,
         repetition_penalty=1.1,
         min_summary_tokens=20,
     )
@@ -256,3 +205,86 @@ def test_sixty_tokens(early, order):
         check(results, expected, document, SPECIAL, tolerance=1e-3)
         longest = max(longest, *(len(hypothesis.tokens) for hypothesis in expected))
     assert longest > 25
+
+
+# Segments
+
+
+@pytest.mark.parametrize(
+    ("segment", "length", "rooms"),
+    [
+        (2, 7, [(0, 2), (2, 2), (4, 2), (6, 2)]),
+        (2, 4, [(0, 2), (2, 2)]),
+        (2, 1, [(0, 1)]),
+        (3, 3, [(0, 3)]),
+    ],
+)
+def test_room_is_made_segment_by_segment(monkeypatch, segment, length, rooms):
+    monkeypatch.setattr(compaction, "SEGMENT", segment)
+    config = dataclasses.replace(
+        EVERYTHING,
+        max_summary_tokens=length,
+        min_summary_tokens=0,
+        early_stopping="never",
+        beam_groups=1,
+    )
+    tables = random_tables(12, length, 6, seed=length)
+    network = TableNetwork()
+    results = search(tables, config, SPECIAL, covers=True, network=network)
+    assert network.rooms == rooms
+    for document in range(12):
+        check(
+            results,
+            plain_search_of(tables, document, config, SPECIAL, covers=True).hypotheses,
+            document,
+            SPECIAL,
+        )
+
+
+@pytest.mark.parametrize(
+    ("early", "groups"), [("never", 1), ("first_k", 2), ("bound", 2)]
+)
+def test_documents_that_are_done_are_dropped_between_segments(
+    monkeypatch, early, groups
+):
+    """The results stay at the places of their documents, with documents that end late
+    among those that end early.
+    """
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    config = SearchConfig(
+        beam_width=2,
+        beam_groups=groups,
+        diversity_penalty=0.5,
+        max_summary_tokens=8,
+        coverage_penalty=0.1,
+        early_stopping=early,
+    )
+    order = np.random.default_rng(0).permutation(24)
+    tables = tuple(part[order] for part in ending_tables(24, 8, 6, seed=9))
+    network = TableNetwork()
+    results = search(tables, config, SPECIAL, covers=True, network=network)
+    steps = []
+    for document in range(24):
+        expected = plain_search_of(tables, document, config, SPECIAL, covers=True)
+        check(results, expected.hypotheses, document, SPECIAL)
+        steps.append(expected.steps)
+    assert network.documents == [
+        sum(step > index // 2 * 2 for step in steps) for index in range(max(steps))
+    ]
+    assert len(set(network.documents)) >= 3, network.documents
+
+
+def test_one_document_stays_when_all_are_done_between_segments(monkeypatch):
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    config = SearchConfig(
+        beam_width=2, max_summary_tokens=6, no_repeat_ngram=0, early_stopping="first_k"
+    )
+    tables = np.zeros((3, 6, 4, 4), "float32"), np.zeros((3, 7, 4), "float32")
+    # The end, alone and after one token: all are done after two steps.
+    tables[0][..., 1] = 9.0
+    network = TableNetwork()
+    results = search(tables, config, SPECIAL, network=network)
+    assert network.calls == [0, 1]
+    for document in range(3):
+        expected = plain_search_of(tables, document, config, SPECIAL)
+        check(results, expected.hypotheses, document, SPECIAL)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support import plain_layers as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import close, small_config, values
+from support.small_network import small_config, values
 
 from precis.model.network.blocks import DecoderBlock, EncoderBlock
 from precis.model.network.layers import look_ahead_mask, score_bias
@@ -46,8 +46,8 @@ def test_the_encoder_block_by_hand(settings):
         expected, expected_weights = plain.encoder_block(
             states[b], readable, weights_of(block), config, pair_bias[0]
         )
-        close(updated[b], expected)
-        close(weights[b], expected_weights)
+        np.testing.assert_allclose(updated[b], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(weights[b], expected_weights, rtol=1e-5, atol=1e-5)
     assert block.feed_forward.inner.kernel.shape == (8, config.feed_forward)
 
 
@@ -73,4 +73,6 @@ def test_the_decoder_block_by_hand(settings, memory_width):
             pair_bias[0],
         )
         for result, right in zip(results, expected, strict=True):
-            close(np.asarray(result)[b], right)
+            np.testing.assert_allclose(
+                np.asarray(result)[b], right, rtol=1e-5, atol=1e-5
+            )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import plain_convolutional_gate as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import SOURCE, close, make_network, network_of, values
+from support.small_network import SOURCE, make_network, network_of, values
 
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.layers import score_bias
@@ -35,7 +35,7 @@ def test_the_gate_by_convolutions():
     for row, length in enumerate(LENGTHS):
         text = states[row, :length]
         expected = plain.convolutional_gate(text.astype("float64"), weights_of(layer))
-        close(gated[row, :length], expected)
+        np.testing.assert_allclose(gated[row, :length], expected, rtol=1e-5, atol=1e-5)
         # The gate nearly closes for some states and nearly opens for others.
         gate = expected / text
         assert 0 < gate.min() < 0.3 and 0.7 < gate.max() < 1
@@ -46,7 +46,9 @@ def test_a_document_shorter_than_a_convolution(length):
     layer = make_gate()
     states = values(1, length, 8)
     expected = plain.convolutional_gate(states[0].astype("float64"), weights_of(layer))
-    close(layer(states, bias_of(length))[0], expected)
+    np.testing.assert_allclose(
+        layer(states, bias_of(length))[0], expected, rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,8 +73,8 @@ def test_states_at_padding_have_no_influence():
     moved[0, LENGTHS[0] :] = 50.0
     expected = np.asarray(layer(states, bias_of(*LENGTHS)))
     masked = np.asarray(layer(moved, bias_of(*LENGTHS)))
-    close(masked[0, :3], expected[0, :3], 1e-6)
-    close(masked[1], expected[1], 1e-6)
+    np.testing.assert_allclose(masked[0, :3], expected[0, :3], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(masked[1], expected[1], rtol=1e-6, atol=1e-6)
     unmasked = np.asarray(layer(moved, bias_of(6, 6)))
     assert np.abs(unmasked[0, :3] - expected[0, :3]).max() > 1e-2
 
@@ -81,10 +83,11 @@ def test_dropout_follows_the_convolutions():
     layer = make_gate(dropout=0.5)
     without_dropout = make_gate()
     states = values(2, 6, 8)
-    close(
+    np.testing.assert_allclose(
         layer(states, bias_of(*LENGTHS)),
         np.asarray(without_dropout(states, bias_of(*LENGTHS))),
-        1e-6,
+        rtol=1e-6,
+        atol=1e-6,
     )
     trained = np.asarray(layer(states, bias_of(6, 6), training=True))
     plain_states = np.asarray(layer(states, bias_of(6, 6)))
@@ -110,6 +113,6 @@ def test_the_gate_changes_the_memory_of_decoder_and_pointer(variant):
     memory = network.encode(SOURCE)
     ungated = without.encode(SOURCE).states
     gated = network.convolutional_gate(ungated, score_bias(memory.mask))
-    close(memory.states, gated, 1e-6)
+    np.testing.assert_allclose(memory.states, gated, rtol=1e-6, atol=1e-6)
     paths = weights.keys() - {weight.path for weight in without.weights}
     assert {path.split("/")[1] for path in paths} == {"convolutional_gate"}

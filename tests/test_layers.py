@@ -12,7 +12,7 @@ import pytest
 from keras import ops
 from support import plain_layers as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import close, small_config, values
+from support.small_network import small_config, values
 
 from precis.model.logits import log_norm, logit_indices
 from precis.model.network import layers
@@ -60,9 +60,11 @@ def test_a_mask_becomes_a_bias_on_scores():
 
 def test_the_norm_of_logits_is_the_log_of_their_sum():
     logits = values(2, 3, 7, scale=4)
-    close(
+    np.testing.assert_allclose(
         log_norm(logits)[..., 0],
         np.log(np.exp(logits.astype("float64")).sum(-1)),
+        rtol=1e-5,
+        atol=1e-5,
     )
 
 
@@ -94,8 +96,10 @@ def test_attention_mixes_values_by_dot_products(has_pair_bias):
             readable_by(4, b),
             pair_bias[b, head],
         )
-        close(mixed[b, head], expected)
-        close(weights[b, head], expected_weights, 1e-6)
+        np.testing.assert_allclose(mixed[b, head], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            weights[b, head], expected_weights, rtol=1e-6, atol=1e-6
+        )
     assert (weights[0, ..., 3:] == 0).all()
 
 
@@ -106,7 +110,9 @@ def test_attention_weights_of_half_precision_are_float32():
     mixed, weights = layers.attend(query, key, key, source_bias())
     assert keras.backend.standardize_dtype(weights.dtype) == "float32"
     assert keras.backend.standardize_dtype(mixed.dtype) == "bfloat16"
-    close(np.sum(np.asarray(weights), -1), np.ones((2, 1, 5)), 1e-6)
+    np.testing.assert_allclose(
+        np.sum(np.asarray(weights), -1), np.ones((2, 1, 5)), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_attention_over_a_fully_masked_row_is_not_nan():
@@ -114,7 +120,9 @@ def test_attention_over_a_fully_masked_row_is_not_nan():
         *map(ops.convert_to_tensor, [values(1, 1, 2, 3)] * 3),
         source_bias(np.zeros((1, 2), bool)),
     )
-    close(weights, np.full((1, 1, 2, 2), 0.5))
+    np.testing.assert_allclose(
+        weights, np.full((1, 1, 2, 2), 0.5), rtol=1e-5, atol=1e-5
+    )
     assert np.isfinite(np.asarray(mixed)).all()
 
 
@@ -138,8 +146,8 @@ def test_heads_are_slices_of_the_weights(settings):
         expected, expected_weights = plain.multi_head(
             states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(attended[b], expected)
-        close(weights[b], expected_weights)
+        np.testing.assert_allclose(attended[b], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(weights[b], expected_weights, rtol=1e-5, atol=1e-5)
 
 
 def test_a_memory_of_another_width():
@@ -155,7 +163,7 @@ def test_a_memory_of_another_width():
         expected, _ = plain.multi_head(
             states[b], memory[b], readable_by(4, b), weights_of(layer), config
         )
-        close(attended[b], expected)
+        np.testing.assert_allclose(attended[b], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_keys_and_values_are_split_into_heads():
@@ -167,7 +175,12 @@ def test_keys_and_values_are_split_into_heads():
         assert tuple(tensor.shape) == (2, 2, 5, 3)
         expected = plain.dense(memory, weights, name)
         for b, head in np.ndindex(2, 2):
-            close(tensor[b, head], expected[b, :, 3 * head : 3 * head + 3])
+            np.testing.assert_allclose(
+                tensor[b, head],
+                expected[b, :, 3 * head : 3 * head + 3],
+                rtol=1e-5,
+                atol=1e-5,
+            )
 
 
 def test_past_keys_and_values_stand_before_the_memory():
@@ -178,7 +191,7 @@ def test_past_keys_and_values_stand_before_the_memory():
     past = layer.keys_values(ops.convert_to_tensor(memory[:, :2]))
     parts = layer(states, memory[:, 2:], source_bias(), past=past)
     for part, expected in zip(parts, whole, strict=True):
-        close(part, np.asarray(expected), 1e-6)
+        np.testing.assert_allclose(part, np.asarray(expected), rtol=1e-6, atol=1e-6)
 
 
 NORMS = [
@@ -209,8 +222,13 @@ def test_residual_by_hand(scale, epsilon, settings):
         return update
 
     expected = plain.residual(states.astype("float64"), sublayer, weights, config)
-    close(layer(states, update), expected)
-    close(layer.sublayer_input(ops.convert_to_tensor(states)), sublayer_inputs[0])
+    np.testing.assert_allclose(layer(states, update), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        layer.sublayer_input(ops.convert_to_tensor(states)),
+        sublayer_inputs[0],
+        rtol=1e-5,
+        atol=1e-5,
+    )
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
@@ -218,7 +236,12 @@ def test_dropout_in_a_residual_touches_the_update_only():
     layer.build((None, None, 8))
     states = values(2, 3, 8)
     no_update = np.zeros_like(states)
-    close(layer(states, no_update, training=True), np.asarray(layer(states, no_update)))
+    np.testing.assert_allclose(
+        layer(states, no_update, training=True),
+        np.asarray(layer(states, no_update)),
+        rtol=1e-5,
+        atol=1e-5,
+    )
     zeros, ones = np.zeros((40, 8), "float32"), np.ones((40, 8), "float32")
     dropped = np.asarray(layer(zeros, ones, training=True))
     # The update becomes 0 or 2, and the norm of zeros and twos has one value for each.
@@ -244,7 +267,12 @@ def test_activations_by_hand(activation):
         layers.ACTIVATION_FUNCTIONS[activation](ops.convert_to_tensor(x, "float32"))
     )
     # The two forms of gelu differ by up to 5e-4.
-    close(activated, [plain.activate(activation, value) for value in x], 2e-6)
+    np.testing.assert_allclose(
+        activated,
+        [plain.activate(activation, value) for value in x],
+        rtol=2e-6,
+        atol=2e-6,
+    )
 
 
 @pytest.mark.parametrize("gated", [False, True])
@@ -259,7 +287,12 @@ def test_the_feed_forward_network_by_hand(activation, gated):
     layer = built(layers.FeedForward(config=config, name="feed_forward"), seed=3)
     assert len(layer.weights) == (3 if gated else 4)
     states = values(2, 3, 8)
-    close(layer(states), plain.feed_forward(states, weights_of(layer), config), 2e-6)
+    np.testing.assert_allclose(
+        layer(states),
+        plain.feed_forward(states, weights_of(layer), config),
+        rtol=2e-6,
+        atol=2e-6,
+    )
 
 
 def test_attention_computes_in_the_precision_it_is_given():

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 from support import plain_layers as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import close, small_config, values
+from support.small_network import small_config, values
 
 from precis.model.network import positions
 from precis.model.network.config import POSITIONS
@@ -20,7 +20,7 @@ def test_positions_are_sines_and_cosines(length, width, in_halves):
     expected = [
         plain.sinusoidal(place, width, in_halves=in_halves) for place in range(length)
     ]
-    close(codes, expected, 1e-6)
+    np.testing.assert_allclose(codes, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_the_second_position_by_hand():
@@ -28,9 +28,11 @@ def test_the_second_position_by_hand():
     sines = [0.841471, 0.0099998]
     cosines = [0.540302, 0.99995]
     interleaved = [sines[0], cosines[0], sines[1], cosines[1]]
-    close(positions.sinusoidal_positions(2, 4)[1], interleaved, 1e-6)
+    np.testing.assert_allclose(
+        positions.sinusoidal_positions(2, 4)[1], interleaved, rtol=1e-6, atol=1e-6
+    )
     in_halves = positions.sinusoidal_positions(2, 4, in_halves=True)[1]
-    close(in_halves, [*sines, *cosines], 1e-6)
+    np.testing.assert_allclose(in_halves, [*sines, *cosines], rtol=1e-6, atol=1e-6)
 
 
 def make_embedding(*, is_scaled=True, has_logits_bias=False):
@@ -52,7 +54,12 @@ def test_embeddings_are_rows_of_the_table(is_scaled):
     ids = np.array([[3, 4, 4], [10, 0, 3]])
     table = weights_of(layer)["table"]
     scale = 6**0.5 if is_scaled else 1
-    close(layer(ids), [[table[piece] * scale for piece in row] for row in ids])
+    np.testing.assert_allclose(
+        layer(ids),
+        [[table[piece] * scale for piece in row] for row in ids],
+        rtol=1e-5,
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("has_logits_bias", [False, True])
@@ -124,14 +131,16 @@ def test_positions_are_added_and_then_normed(kind, settings):
         plain.embed(row, table, weights, config, is_scaled=False)
         for row in (ids, ids[::-1])
     ]
-    close(layer(embedded), expected)
+    np.testing.assert_allclose(layer(embedded), expected, rtol=1e-5, atol=1e-5)
     for index in range(4):
         at_index = layer.at(embedded[:, index], ops.convert_to_tensor(index, "int32"))
-        close(at_index, np.array(expected)[:, index])
+        np.testing.assert_allclose(
+            at_index, np.array(expected)[:, index], rtol=1e-5, atol=1e-5
+        )
     # The second row begins at position 1.
     shifted = layer(embedded, np.array([[0, 1, 2, 3], [1, 2, 3, 4]], "int32"))
     second = plain.embed(ids[::-1], table, weights, config, is_scaled=False, first=1)
-    close(shifted, [expected[0], second])
+    np.testing.assert_allclose(shifted, [expected[0], second], rtol=1e-5, atol=1e-5)
     difference = np.abs(np.asarray(shifted)[1] - expected[1]).max()
     assert (difference > 0.1) == (kind != "relative")
 
@@ -159,7 +168,9 @@ def test_dropout_of_the_first_block_s_input_sets_values_to_zero_or_doubles(place
     dropped = np.asarray(layer(embedded, places, training=True))
     is_zero = dropped == 0
     assert 20 < is_zero.sum() < 60
-    close(dropped[~is_zero], 2 * kept[~is_zero])
+    np.testing.assert_allclose(
+        dropped[~is_zero], 2 * kept[~is_zero], rtol=1e-5, atol=1e-5
+    )
 
 
 def buckets_of(distances, **settings):
@@ -221,13 +232,17 @@ def test_the_biases_of_relative_positions(is_bidirectional):
         )
 
     whole = list(range(12))
-    close(layer(*[np.arange(12)] * 2), expected(whole, whole))
+    np.testing.assert_allclose(
+        layer(*[np.arange(12)] * 2), expected(whole, whole), rtol=1e-5, atol=1e-5
+    )
     queries = np.array([[3], [9]], "int32")
     keys = np.array([[0, 1, 2, 3, 11], [11, 2, 9, 8, 0]], "int32")
     biases = np.asarray(layer(queries, keys))
     assert biases.shape == (2, 2, 1, 5) and biases.dtype == np.float32
     for row in range(2):
-        close(biases[row], expected(queries[row], keys[row]))
+        np.testing.assert_allclose(
+            biases[row], expected(queries[row], keys[row]), rtol=1e-5, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("kind", POSITIONS)

@@ -1,4 +1,4 @@
-"""The encoder-decoder: its formulas, its weights and its precision. For any network see
+"""The encoder-decoder: its layers and its precision. For any network see
 `test_step` and `test_generator`.
 """
 
@@ -8,51 +8,96 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from support import plain_layers as plain
+from support.plain_network import finish, weights_of
 from support.small_network import (
+    PAD,
     SOURCE,
     TARGET,
-    TRANSFORMERS,
-    by_hand,
     make_network,
     network_of,
+    read_maps,
     small_config,
 )
 
 from precis.model.errors import UsageError
 from precis.model.network import blocks, layers
 from precis.model.network.build import build_network
-from precis.model.network.config import StackConfig, TransformerConfig
 
 
-def distribution(logits):
-    return np.asarray(ops.softmax(logits))
-
-
-@pytest.mark.parametrize("variant", TRANSFORMERS)
-def test_the_whole_network_by_hand(variant):
-    network = network_of(variant)
-    expected = np.array(
-        [document.probabilities for document in by_hand(network, SOURCE, TARGET)]
+def layer_by_layer(network, source, target):
+    """One document, int [S] without padding and [T]: its layers in their order."""
+    config, decoder = network.config, network.config.decoder
+    weights, no_bias = weights_of(network), np.zeros((1, 1, 1, 1), "float32")
+    is_shared = config.shared_embedding
+    table = weights[f"{'' if is_shared else 'target_'}embedding/table"]
+    sides = {
+        "source": (weights["embedding/table"], source, config, config.scaled_embedding),
+        "target": (
+            table,
+            target,
+            decoder,
+            (config if is_shared else decoder).scaled_embedding,
+        ),
+    }
+    inputs = {
+        side: plain.embed(
+            ids, rows, plain.below(weights, f"{side}_input"), stack, is_scaled=is_scaled
+        )
+        for side, (rows, ids, stack, is_scaled) in sides.items()
+    }
+    states, bias, maps = inputs["source"][None].astype("float32"), no_bias, []
+    if config.positions == "relative":
+        bias = network.encoder_positions(*[np.arange(len(source))] * 2)[None]
+    for i, block in enumerate(network.encoder):
+        states, shares = block(states, bias)
+        maps.append(("encoder", i, shares[0]))
+    memory = network.encoder_norm(states) if config.norm_first else states
+    if config.convolutional_gate:
+        memory = network.convolutional_gate(memory, no_bias)
+    states = inputs["target"][None].astype("float32")
+    bias = np.where(np.tri(len(target)), 0.0, -1e9).astype("float32")[None, None]
+    if decoder.positions == "relative":
+        bias = bias + network.decoder_positions(*[np.arange(len(target))] * 2)
+    for i, block in enumerate(network.decoder):
+        states, shares, cross_shares = block(states, memory, bias, no_bias)
+        maps += [("self", i, shares[0]), ("cross", i, cross_shares[0])]
+    states = network.decoder_norm(states) if decoder.norm_first else states
+    return finish(
+        config,
+        weights,
+        table=table,
+        states=np.asarray(states[0], "float64"),
+        inputs=inputs["target"],
+        memory=np.asarray(memory[0], "float64"),
+        source=source,
+        maps=maps,
     )
-    np.testing.assert_allclose(
-        distribution(network(SOURCE, TARGET)), expected, atol=1e-5
-    )
-    assert np.ptp(expected, axis=-1).min() > 0.03  # far from uniform
 
 
 @pytest.mark.parametrize(
     "variant",
-    [
-        name
-        for name, settings in TRANSFORMERS.items()
-        if not settings.get("pointer", True)
-    ],
+    ["pointer", "untied", "bart", "t5", "gate", "gelu_tanh", "vocabularies"],
 )
-def test_without_a_pointer_logits_are_the_output_layer_s(variant):
-    """The logits themselves: a constant shift would not show in the distribution."""
+def test_the_whole_network_is_its_layers_in_their_order(variant):
+    """`test_layers`, `test_blocks` and `test_positions` have the formulas of the
+    layers, and transformers is the judge of whole networks without a pointer.
+    """
     network = network_of(variant)
-    expected = [document.logits for document in by_hand(network, SOURCE, TARGET)]
-    np.testing.assert_allclose(np.asarray(network(SOURCE, TARGET)), expected, atol=2e-5)
+    logits = np.asarray(network(SOURCE, TARGET))
+    all_maps = read_maps(network, SOURCE, TARGET)
+    for row, ids in enumerate(SOURCE):
+        expected = layer_by_layer(network, ids[ids != PAD], TARGET[row])
+        np.testing.assert_allclose(
+            ops.softmax(logits[row]), expected.probabilities, atol=1e-5
+        )
+        if not network.pointer:
+            # A constant shift would not show in the distribution.
+            np.testing.assert_allclose(logits[row], expected.logits, atol=2e-5)
+        assert np.ptp(expected.probabilities, axis=-1).min() > 0.03  # not uniform
+        for actual, right in zip(all_maps[row], expected.maps, strict=True):
+            assert actual[:2] == right[:2]
+            np.testing.assert_allclose(actual[2], right[2], atol=1e-5)
 
 
 @pytest.mark.parametrize("settings", [{}, {"positions": "learned"}])
@@ -61,10 +106,8 @@ def test_the_longest_source_and_target_have_positions(settings):
         max_source_tokens=6, max_target_tokens=7, **settings
     )  # the target has a start token besides
     assert np.isfinite(np.asarray(network(SOURCE, TARGET))).all()
-    assert network.source_input.positions.shape == (
-        6,
-        8,
-    ) and network.target_input.positions.shape == (8, 8)
+    assert network.source_input.positions.shape == (6, 8)
+    assert network.target_input.positions.shape == (8, 8)
     cache = network.start(network.encode(SOURCE), 1, 8)
     logits, _ = network.step(TARGET[:, :1], cache, ops.convert_to_tensor(7, "int32"))
     assert np.isfinite(np.asarray(logits)).all()
@@ -96,194 +139,8 @@ def test_training_reaches_every_dropout(monkeypatch):
             block.feed_forward_residual,
         )
     ]
-    assert (
-        sorted(calls) == sorted((id(part.dropout), True) for part in parts)
-        and len(parts) == 3 + 4 + 3
-    )
-
-
-# The weights of a network that has the defaults: bundles hold these, and a change of
-# them would make them unreadable.
-def attention(width, inner, *, memory=None, biases=True):
-    """The shapes of the weights of an attention."""
-    shapes = {
-        "query": (width, inner),
-        "key": (memory or width, inner),
-        "value": (memory or width, inner),
-        "output": (inner, width),
-    }
-    held = {f"{name}/kernel": shape for name, shape in shapes.items()}
-    return held | (
-        {f"{name}/bias": shape[1:] for name, shape in shapes.items()} if biases else {}
-    )
-
-
-def feed_forward(width, inner, *parts, biases=True):
-    shapes = {part: (width, inner) for part in parts} | {"outer": (inner, width)}
-    return {f"{name}/kernel": shape for name, shape in shapes.items()} | (
-        {f"{name}/bias": shape[1:] for name, shape in shapes.items()} if biases else {}
-    )
-
-
-NORM, RMS_NORM = {"gamma": (4,), "beta": (4,)}, {"scale": (4,)}
-IN_NORM = {f"norm/{name}": shape for name, shape in NORM.items()}
-ENCODER = {
-    "encoder_0/attention": attention(4, 4),
-    "encoder_0/attention_residual": IN_NORM,
-    "encoder_0/feed_forward": feed_forward(4, 6, "inner"),
-    "encoder_0/feed_forward_residual": IN_NORM,
-}
-DECODER = {
-    "decoder_0/self_attention": attention(4, 4),
-    "decoder_0/self_residual": IN_NORM,
-    "decoder_0/cross_attention": attention(4, 4),
-    "decoder_0/cross_residual": IN_NORM,
-    "decoder_0/feed_forward": feed_forward(4, 6, "inner"),
-    "decoder_0/feed_forward_residual": IN_NORM,
-}
-TABLE = {"embedding": {"table": (11, 4)}}
-POINTER = {
-    "query/kernel": (4, 4),
-    "query/bias": (4,),
-    "key/kernel": (4, 4),
-    "key/bias": (4,),
-    "gate/kernel": (12, 1),
-    "gate/bias": (1,),
-}
-PLAIN = {**TABLE, **ENCODER, **DECODER}
-T5 = {
-    "positions": "relative",
-    "norm_first": True,
-    "rms_norm": True,
-    "biases": False,
-    "gated_feed_forward": True,
-    "head_width": 3,
-}
-IN_RMS_NORM = {"norm/scale": (4,)}
-OTHER = StackConfig(
-    vocabulary_size=7,
-    pad_id=0,
-    width=6,
-    feed_forward=5,
-    heads=3,
-    norm_first=True,
-    positions="relative",
-    relative_buckets=9,
-)
-IN_OTHER = {"norm/gamma": (6,), "norm/beta": (6,)}
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, {**PLAIN, "pointer": POINTER}),
-        ({"coverage": True}, {**PLAIN, "pointer": {**POINTER, "coverage_weight": ()}}),
-        ({"pointer": False}, PLAIN),
-        (
-            {"pointer": False, "tied_output": False},
-            {**PLAIN, "output_layer": {"kernel": (4, 11), "bias": (11,)}},
-        ),
-        (
-            {"pointer": False, "logits_bias": True},
-            {**PLAIN, "embedding": {"table": (11, 4), "logits_bias": (11,)}},
-        ),
-        (
-            {
-                "pointer": False,
-                "positions": "learned",
-                "embedding_norm": True,
-                "max_target_tokens": 30,
-            },
-            {
-                **PLAIN,
-                "source_input": {"positions": (512, 4), **IN_NORM},
-                "target_input": {"positions": (31, 4), **IN_NORM},
-            },
-        ),
-        (
-            {"pointer": False, "norm_first": True},
-            {**PLAIN, "encoder_norm": NORM, "decoder_norm": NORM},
-        ),
-        (
-            {"pointer": False, "convolutional_gate": True},
-            {
-                **PLAIN,
-                "convolutional_gate/attention": attention(4, 4),
-                "convolutional_gate/join": {"kernel": (12, 4), "bias": (4,)},
-                "convolutional_gate/convolution_1": {"kernel": (1, 4, 4), "bias": (4,)},
-                **{
-                    f"convolutional_gate/convolution_{name}": {
-                        "kernel": (3, 4, 4),
-                        "bias": (4,),
-                    }
-                    for name in ("3", "5_inner", "5_outer")
-                },
-            },
-        ),
-        (
-            {"pointer": False, "tied_output": False, **T5},
-            {
-                **TABLE,
-                "encoder_positions": {"table": (32, 2)},
-                "decoder_positions": {"table": (32, 2)},
-                **{f"{name}_norm": RMS_NORM for name in ("encoder", "decoder")},
-                **{part: IN_RMS_NORM for part in PLAIN if part.endswith("residual")},
-                **{
-                    part: attention(4, 6, biases=False)
-                    for part in PLAIN
-                    if part.endswith("attention")
-                },
-                **{
-                    part: feed_forward(4, 6, "inner", "gate", biases=False)
-                    for part in PLAIN
-                    if part.endswith("feed_forward")
-                },
-                "output_layer": {"kernel": (4, 11)},
-            },
-        ),
-        (
-            {
-                "pointer": False,
-                "shared_embedding": False,
-                "logits_bias": True,
-                "decoder_stack": OTHER,
-            },
-            {
-                **TABLE,
-                **ENCODER,
-                "target_embedding": {"table": (7, 6), "logits_bias": (7,)},
-                "decoder_positions": {"table": (9, 3)},
-                "decoder_norm": {"gamma": (6,), "beta": (6,)},
-                "decoder_0/self_attention": attention(6, 6),
-                "decoder_0/cross_attention": attention(6, 6, memory=4),
-                "decoder_0/feed_forward": feed_forward(6, 5, "inner"),
-                **{
-                    f"decoder_0/{name}_residual": IN_OTHER
-                    for name in ("self", "cross", "feed_forward")
-                },
-            },
-        ),
-    ],
-)
-def test_weights_have_the_names_that_bundles_hold(settings, expected):
-    network = build_network(
-        TransformerConfig(
-            vocabulary_size=11,
-            pad_id=0,
-            encoder_layers=1,
-            decoder_layers=1,
-            width=4,
-            feed_forward=6,
-            heads=2,
-            **settings,
-        )
-    )
-    kwargs = {
-        f"transformer/{part}/{name}": shape
-        for part, held in expected.items()
-        for name, shape in held.items()
-    }
-    assert {weight.path: tuple(weight.shape) for weight in network.weights} == kwargs
+    assert len(parts) == 3 + 4 + 3
+    assert sorted(calls) == sorted((id(part.dropout), True) for part in parts)
 
 
 def test_heads_must_divide_the_width():
@@ -342,8 +199,7 @@ def test_the_residual_stream_norms_and_softmax_are_float32(
     assert dtypes["softmax"] == ["float32"] * 2 * (
         attentions + (2 if network.pointer else 0)
     )
-    assert (
-        set(dtypes["sublayer"]) == {"bfloat16"}
-        and len(dtypes["sublayer"]) > 8 * attentions
-    )  # what they multiply is half as wide
+    # What they multiply is half as wide.
+    assert set(dtypes["sublayer"]) == {"bfloat16"}
+    assert len(dtypes["sublayer"]) > 8 * attentions
     assert network.encode(SOURCE).states.dtype == "float32"

@@ -1,16 +1,15 @@
-"""The Transformers in plain numpy and float64, document by document and without
-padding; `plain_recurrent` has the recurrent network.
+"""The decoder-only network in plain numpy and float64, document by document and without
+padding; `plain_recurrent` has the recurrent network. transformers is the judge of
+encoder-decoders.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from support.plain_convolutional_gate import convolutional_gate
 from support.plain_layers import (
     Weights,
     below,
-    decoder_block,
     dense,
     embed,
     encoder_block,
@@ -95,83 +94,6 @@ def finish(
     )
     mixed = mixture(generate[None], vocabulary[None], copy[None], source[None])[0]
     return Document(logits, mixed, [*maps, ("copy", 0, copy[None])])
-
-
-def encode(
-    config: Any, weights: Weights, source: np.ndarray
-) -> tuple[np.ndarray, list[Map]]:
-    """The encoder of a Transformer over one document, int [S] -> [S, D]."""
-    states = embed(
-        source,
-        weights["embedding/table"],
-        below(weights, "source_input"),
-        config,
-        is_scaled=config.scaled_embedding,
-    )
-    numbers, maps, every = None, [], range(len(source))
-    if config.positions == "relative":
-        numbers = relative_numbers(
-            weights["encoder_positions/table"],
-            every,
-            every,
-            config,
-            is_bidirectional=True,
-        )
-    for i in range(config.encoder_layers):
-        readable = np.ones((len(source), len(source)), bool)
-        states, share = encoder_block(
-            states, readable, below(weights, f"encoder_{i}"), config, numbers
-        )
-        maps.append(("encoder", i, share))
-    return norm(
-        states, below(weights, "encoder_norm"), config
-    ) if config.norm_first else states, maps
-
-
-def transformer(
-    config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
-) -> Document:
-    """One document: int [S] without padding and [T]."""
-    memory, maps = encode(config, weights, source)
-    if config.convolutional_gate:
-        memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
-    decoder, numbers = config.decoder, None
-    table = weights[
-        "embedding/table" if config.shared_embedding else "target_embedding/table"
-    ]
-    is_scaled = (
-        config.scaled_embedding if config.shared_embedding else decoder.scaled_embedding
-    )
-    states = inputs = embed(
-        target, table, below(weights, "target_input"), decoder, is_scaled=is_scaled
-    )
-    if decoder.positions == "relative":
-        every = range(len(target))
-        numbers = relative_numbers(
-            weights["decoder_positions/table"],
-            every,
-            every,
-            decoder,
-            is_bidirectional=False,
-        )
-    for i in range(config.decoder_layers):
-        readable = np.ones(len(source), bool)
-        states, self_shares, cross_shares = decoder_block(
-            states, memory, readable, below(weights, f"decoder_{i}"), decoder, numbers
-        )
-        maps += [("self", i, self_shares), ("cross", i, cross_shares)]
-    if decoder.norm_first:
-        states = norm(states, below(weights, "decoder_norm"), decoder)
-    return finish(
-        config,
-        weights,
-        table=table,
-        states=states,
-        inputs=inputs,
-        memory=memory,
-        source=source,
-        maps=maps,
-    )
 
 
 def decoder_only(

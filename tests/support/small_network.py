@@ -172,7 +172,6 @@ ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 KINDS = ("pointer", "decoder_only", "gru")
 COVERED = ("untied_pointer", "decoder_only_relative", "lstm")
 PLAIN: Mapping[str, Callable[..., Document]] = {
-    "transformer": plain_network.transformer,
     "decoder_only": plain_network.decoder_only,
     "recurrent": recurrent,
 }
@@ -180,12 +179,6 @@ PLAIN: Mapping[str, Callable[..., Document]] = {
 
 def values(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, scale, shape).astype("float32")
-
-
-def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(
-        np.asarray(actual), expected, rtol=tolerance, atol=tolerance
-    )
 
 
 def architecture_of(variant: str) -> str:
@@ -241,3 +234,32 @@ def by_hand(
         compute(network.config, weights, ids[ids != PAD], written)
         for ids, written in zip(source, target, strict=True)
     ]
+
+
+def read_maps(network: Generator, source: np.ndarray, target: np.ndarray) -> list[list]:
+    """The attention maps of each document of a batch, without the padding of the
+    source: block, number and weights [H, T, S].
+    """
+    maps = network.attention(source, target)
+    width, steps = source.shape[1], target.shape[1]
+    documents = []
+    for row, ids in enumerate(source):
+        length = int((ids != PAD).sum())
+        places = {
+            "source": np.arange(length),
+            "target": np.arange(steps),
+            "both": np.array([*range(length), *range(width, width + steps)]),
+        }
+        documents.append(
+            [
+                (
+                    each.block,
+                    each.layer,
+                    np.asarray(each.weights)[row][
+                        :, places[each.rows][:, None], places[each.columns]
+                    ],
+                )
+                for each in maps
+            ]
+        )
+    return documents
