@@ -103,10 +103,9 @@ def test_a_network_s_gate_is_float32_whatever_its_precision(variant):
     assert keras.backend.standardize_dtype(states.dtype) == "float32"
 
 
-@pytest.mark.parametrize("variant", ["gate", "lstm_gate"])
-def test_the_gate_changes_the_memory_of_decoder_and_pointer(variant):
-    network = make_network(variant)
-    without = make_network(variant, convolutional_gate=False)
+def test_the_gate_changes_the_memory_of_decoder_and_pointer():
+    network = make_network("gate")
+    without = make_network("gate", convolutional_gate=False)
     weights = {weight.path: weight for weight in network.weights}
     for weight in without.weights:
         weight.assign(weights[weight.path])

@@ -203,9 +203,7 @@ NORMS = [
 
 
 @pytest.mark.parametrize("settings", NORMS)
-@pytest.mark.parametrize(
-    ("scale", "epsilon"), [(1.0, 1e-6), (1e-3, 1e-6), (1e-2, 1e-5), (1.0, 0.5)]
-)
+@pytest.mark.parametrize(("scale", "epsilon"), [(1.0, 1e-6), (1e-3, 1e-6), (1.0, 0.5)])
 def test_residual_by_hand(scale, epsilon, settings):
     """At a scale of 1e-3 the variance is about 1e-6, so that epsilon matters."""
     config = small_config(dropout=0.5, norm_epsilon=epsilon, **settings)
@@ -275,8 +273,9 @@ def test_activations_by_hand(activation):
     )
 
 
-@pytest.mark.parametrize("gated", [False, True])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize(
+    ("activation", "gated"), [("relu", False), ("gelu_tanh", True), ("silu", True)]
+)
 def test_the_feed_forward_network_by_hand(activation, gated):
     config = small_config(
         feed_forward=10,

@@ -92,7 +92,7 @@ SAME_IN_ALL = {
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_networks_of_the_tests_take_every_value_of_every_setting(architecture):
     """A new setting must appear in one of the test networks, whose formulas and steps
-    are compared with plain numpy.
+    are compared.
     """
     configs = [config_of(variant) for variant in VARIANTS[architecture]]
     for field in dataclasses.fields(ARCHITECTURES[architecture].config):
@@ -134,9 +134,7 @@ def test_the_width_must_be_even_for_two_directions():
         recurrent(width=9)
 
 
-@pytest.mark.parametrize(
-    ("buckets", "distance"), [(3, 128), (1, 128), (32, 16), (8, 4), (9, 4)]
-)
+@pytest.mark.parametrize(("buckets", "distance"), [(3, 128), (32, 16), (9, 4)])
 def test_relative_positions_need_buckets_and_a_distance(buckets, distance):
     words = (
         "at least 4 buckets, and a longest distance above half as many, "
@@ -264,8 +262,9 @@ def test_the_defaults_of_a_recurrent_network():
     assert config.input_feeding is True
 
 
-@pytest.mark.parametrize("make", [network, decoder_only, recurrent])
-@pytest.mark.parametrize("dropout", [-0.1, 1.0, 1.5])
+@pytest.mark.parametrize(
+    ("make", "dropout"), [(network, -0.1), (decoder_only, 1.0), (recurrent, 1.0)]
+)
 def test_dropout_is_a_share(make, dropout):
     with pytest.raises(
         UsageError, match=f"dropout is a share from 0 to below 1, not {dropout}"
@@ -300,10 +299,9 @@ SIDES = ("encoder_layers", "decoder_layers", "max_target_tokens")
         ),
     ],
 )
-@pytest.mark.parametrize("value", [0, -2])
-def test_counts_are_positive(make, name, value):
-    with pytest.raises(UsageError, match=f"^{name} must be at least 1, not {value}"):
-        make(**{name: value})
+def test_counts_are_positive(make, name):
+    with pytest.raises(UsageError, match=f"^{name} must be at least 1, not 0"):
+        make(**{name: 0})
 
 
 def test_configurations_are_frozen():

@@ -196,7 +196,7 @@ def test_the_buckets_of_t5_by_hand():
 @pytest.mark.parametrize("is_bidirectional", [False, True])
 @pytest.mark.parametrize(
     ("buckets", "longest"),
-    [(32, 128), (8, 10), (8, 12), (6, 5), (16, 20), (64, 1000), (4, 3), (32, 17)],
+    [(32, 128), (8, 10), (6, 5), (4, 3), (32, 17)],
 )
 def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
     settings = {

@@ -21,8 +21,8 @@ def by_sorting(scores, count):
     return np.take_along_axis(scores, order, axis=-1), order
 
 
-@pytest.mark.parametrize("count", [1, 2, 8])
-@pytest.mark.parametrize("size", [1, 3, 60, 64, 1000, 16000, 9973, 30522])
+@pytest.mark.parametrize("count", [1, 8])
+@pytest.mark.parametrize("size", [1, 60, 1000, 9973, 16000])
 def test_it_is_the_head_of_the_sorted_vocabulary(size, count):
     rng = np.random.default_rng(size)
     distinct = rng.permutation(12 * size).reshape(3, 4, size).astype("float32")

@@ -77,7 +77,7 @@ def layer_by_layer(network, source, target):
 
 @pytest.mark.parametrize(
     "variant",
-    ["pointer", "untied", "bart", "t5", "gate", "gelu_tanh", "vocabularies"],
+    ["pointer", "bart", "t5", "gate", "gelu_tanh", "vocabularies"],
 )
 def test_the_whole_network_is_its_layers_in_their_order(variant):
     """`test_layers`, `test_blocks` and `test_positions` have the formulas of the
