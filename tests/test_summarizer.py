@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support import plain_network
+from support.shared_networks import eagerly
 from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.inference.batches import Hypothesis
@@ -57,8 +58,9 @@ def test_the_special_tokens_are_those_of_the_tokenizer():
 def test_summaries_are_the_texts_of_the_hypotheses(network):
     config = SearchConfig(beam_width=3, n_best=2)
     summarizer = Summarizer(network, TOKENIZER, config)
-    summaries = summarizer.summarize(SOURCES)
-    results = summarizer.searcher.search([source[:8] for source in SOURCES])
+    with eagerly():
+        summaries = summarizer.summarize(SOURCES)
+        results = summarizer.searcher.search([source[:8] for source in SOURCES])
     letters = dict(enumerate("abcdefghij", start=TOKENIZER.vocabulary.index("▁a")))
     for ranked, hypotheses in zip(summaries, results, strict=True):
         assert 1 <= len(ranked) <= 2

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
     VOCABULARY,
     assert_same_training,
@@ -38,10 +39,27 @@ from precis.model.training.loop import Interrupted
 from precis.model.training.metrics import not_finite_error
 
 
+@pytest.fixture(scope="module", autouse=True)
+def share_networks():
+    with shared_networks():
+        yield
+
+
 @pytest.fixture(scope="module")
 def undisturbed(records_folder, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("undisturbed")
     assert run_to_end(records_folder, output).step == 12
+    return output
+
+
+# Half precision with a loss scale, and batches in two pieces.
+SCALED = {"precision": "mixed_float16", "accumulate": 2}
+
+
+@pytest.fixture(scope="module")
+def scaled(records_folder, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("scaled")
+    run_to_end(records_folder, output, **SCALED)
     return output
 
 
@@ -65,7 +83,6 @@ def test_a_stopped_training_ends_as_an_undisturbed_one(
     assert prepare_training(records_folder, tmp_path).position.epoch >= 1
 
 
-@pytest.mark.slow
 def test_a_training_that_broke_off_goes_on_from_its_last_checkpoint(
     records_folder, undisturbed, tmp_path
 ):
@@ -83,7 +100,6 @@ def test_a_training_that_broke_off_goes_on_from_its_last_checkpoint(
     assert_same_training(tmp_path, undisturbed)
 
 
-@pytest.mark.slow
 def test_a_stop_at_the_end_of_an_epoch_loses_and_repeats_nothing(
     records_folder, undisturbed, tmp_path
 ):
@@ -103,16 +119,13 @@ def test_a_stop_at_the_end_of_an_epoch_loses_and_repeats_nothing(
     assert_same_training(tmp_path, undisturbed)
 
 
-@pytest.mark.slow
-def test_loss_scaling_and_pieces_are_resumed_too(records_folder, tmp_path):
-    settings = {"precision": "mixed_float16", "accumulate": 2}
-    run_to_end(records_folder, tmp_path / "whole", **settings)
-    stop_at(prepare_training(records_folder, tmp_path / "stopped", **settings), 6)
-    run_to_end(records_folder, tmp_path / "stopped", **settings)
-    assert_same_training(tmp_path / "stopped", tmp_path / "whole")
+def test_loss_scaling_and_pieces_are_resumed_too(records_folder, scaled, tmp_path):
+    stop_at(prepare_training(records_folder, tmp_path, **SCALED), 6)
+    run_to_end(records_folder, tmp_path, **SCALED)
+    assert_same_training(tmp_path, scaled)
 
 
-@pytest.mark.parametrize("calls", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("calls", [1, 2])
 def test_a_signal_at_any_moment_of_a_step_finds_all_its_losses_saved(
     records_folder, tmp_path, calls
 ):
@@ -199,24 +212,17 @@ def test_the_message_names_the_shards_of_the_batch_only(records_folder, tmp_path
     )
 
 
-@pytest.mark.parametrize(
-    "precision",
-    [pytest.param("mixed_bfloat16", marks=pytest.mark.slow), "mixed_float16"],
-)
-def test_mixed_precision_keeps_weights_in_float32(
-    records_folder, undisturbed, tmp_path, precision
-):
-    run_to_end(records_folder, tmp_path, precision=precision)
-    mixed = losses(tmp_path)
+def test_mixed_precision_keeps_weights_in_float32(undisturbed, scaled):
+    mixed = losses(scaled)
     exact = losses(undisturbed)
     assert np.isfinite(mixed).all() and mixed != exact
     assert mixed[0] == pytest.approx(exact[0], rel=0.02)
     # Steps whose gradient overflows are skipped; most are not, and their gradient is
     # not left in the loss scale.
-    norms = [row["gradient_norm"] for row in reports(tmp_path)]
+    norms = [row["gradient_norm"] for row in reports(scaled)]
     finite = [norm for norm in norms if np.isfinite(norm)]
     assert len(finite) > 6 and 0.1 < np.median(finite) < 20
-    weights = safetensors.numpy.load_file(tmp_path / "weights.safetensors")
+    weights = safetensors.numpy.load_file(scaled / "weights.safetensors")
     fresh = build_network(network_config(), seed=training_config().seed)
     assert all(
         (weights[weight.path] != weight.numpy()).any()
@@ -224,7 +230,7 @@ def test_mixed_precision_keeps_weights_in_float32(
         if weight.path.endswith("/kernel")
     )
     assert {str(weight.dtype) for weight in weights.values()} == {"float32"}
-    assert load_bundle(str(tmp_path)).network.compute_dtype == "float32"
+    assert load_bundle(str(scaled)).network.compute_dtype == "float32"
 
 
 # The surroundings of a training
@@ -252,7 +258,8 @@ def test_source_tokens_are_counted_with_the_padding_of_sources(
     )
     batch = next(batches.as_numpy_iterator())
     assert (batch["source"] == 3).any() and not (batch["source"] == 0).any()
-    training.run()
+    with eagerly():
+        training.run()
     (report,) = reports(tmp_path)
     assert (
         report["tokens"]

@@ -5,6 +5,7 @@ that is exported.
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from support.shared_networks import shared_networks
 from support.small_training import (
     checkpoints,
     prepare_training,
@@ -16,6 +17,12 @@ from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.training.export import export_network
 from precis.model.training.validation import Validation, Validator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def share_networks():
+    with shared_networks():
+        yield
 
 
 def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path):
@@ -46,7 +53,13 @@ def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path
     assert not (weights["embedding/table"] == second["embedding/table"]).all()
 
 
-def test_a_mean_is_validated(records_folder, tmp_path, capsys):
+def test_a_mean_is_validated(records_folder, tmp_path, capsys, monkeypatch):
+    figures = iter([0.2, 0.1, 0.4])
+    monkeypatch.setattr(
+        Validator,
+        "__call__",
+        lambda self: Validation(1.0, 0.5, {"rouge2": next(figures)}),
+    )
     settings = {
         "average_checkpoints": 2,
         "validation_steps": 6,
@@ -54,8 +67,10 @@ def test_a_mean_is_validated(records_folder, tmp_path, capsys):
         "checkpoint_steps": 6,
     }
     result = run_to_end(records_folder, tmp_path, **settings)
-    assert "mean of the last 2 checkpoints: validation loss" in capsys.readouterr().err
-    assert result.validation["loss"] > 0
+    said = capsys.readouterr().err
+    assert "mean of the last 2 checkpoints: validation loss 1.000" in said
+    # The figures of the mean, not of steps 6 and 12.
+    assert result.validation == {"loss": 1.0, "accuracy": 0.5, "rouge2": 0.4}
     tensors = tmp_path / "training/checkpoints/step-00000006/state.safetensors"
     tensors.write_bytes(b"damaged")
     with pytest.raises(

@@ -5,10 +5,10 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support.command_line import precis
+import safetensors.numpy
 from support.extractor_trainings import (
-    FLAGS,
     STEPS_PER_EPOCH,
     assert_same_extractor_training,
     bundle_files,
@@ -20,6 +20,7 @@ from support.extractor_trainings import (
     prepare_extractor,
     vector_files,
 )
+from support.shared_networks import eagerly
 from support.small_training import checkpoints, reports, start_command
 
 from precis.model.errors import DataError, UsageError
@@ -27,6 +28,7 @@ from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.records.dataset import load_dataset
 from precis.model.training import extractor as extractor_module
 from precis.model.training.extractor import train_extractor
+from precis.pipelines.train import train
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,16 @@ def encoder(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> Path:
     return finished_training(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(autouse=True)
+def eager_steps(request):
+    """The slow test compiles its steps; the others take nine of them."""
+    if request.node.get_closest_marker("slow"):
+        yield
+        return
+    with eagerly():
+        yield
 
 
 class Killed(BaseException):
@@ -68,12 +80,8 @@ def break_off(monkeypatch, name, call) -> None:
     ("function", "call", "epochs"),
     [
         pytest.param("validate_extractor", 2, 1, id="between epochs"),
-        pytest.param(
-            "save_extractor", 3, 2, id="before a checkpoint", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "export_extractor", 1, 3, id="before the bundle", marks=pytest.mark.slow
-        ),
+        pytest.param("save_extractor", 3, 2, id="before a checkpoint"),
+        pytest.param("export_extractor", 1, 3, id="before the bundle"),
     ],
 )
 def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
@@ -106,24 +114,37 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(
     assert_same_extractor_training(output, undisturbed)
 
 
-def test_a_damaged_best_checkpoint_is_refused(records, tmp_path, monkeypatch):
-    scores = iter([0.1, 0.5, 0.6])
+def test_the_best_epoch_is_exported_and_refused_when_damaged(
+    records, tmp_path, monkeypatch
+):
+    scores = iter([0.5, 0.2, 0.6])
     monkeypatch.setattr(
         extractor_module,
         "validate_extractor",
         lambda *_: {"loss": next(scores), "rouge1": 0.0, "rouge2": 0.0},
     )
-    best = tmp_path / f"training/checkpoints/step-{STEPS_PER_EPOCH:08d}"
     with monkeypatch.context() as patch, pytest.raises(Killed):
         break_off(patch, "export_extractor", 1)
         train_extractor(records, str(tmp_path), training=extractor_settings(""))
-    (best / "state.safetensors").write_bytes(b"damaged")
+    best, last = (f"step-{STEPS_PER_EPOCH * epoch:08d}" for epoch in (2, 3))
+    assert checkpoints(tmp_path) == [best, last]
+    tensors = tmp_path / "training/checkpoints" / best / "state.safetensors"
+    intact = tensors.read_bytes()
+    tensors.write_bytes(b"damaged")
     with pytest.raises(
         DataError,
         match=f"{best}: the best checkpoint is damaged; "
         "train again with another --output",
     ):
         train_extractor(records, str(tmp_path), training=extractor_settings(""))
+    tensors.write_bytes(intact)
+    result = train_extractor(records, str(tmp_path), training=extractor_settings(""))
+    assert (result.step, result.validation["loss"]) == (2 * STEPS_PER_EPOCH, 0.2)
+    exported = safetensors.numpy.load_file(tmp_path / "weights.safetensors")
+    state = safetensors.numpy.load_file(tensors)
+    saved = {name.partition("/")[2]: tensor for name, tensor in state.items()}
+    for name, tensor in exported.items():
+        np.testing.assert_array_equal(saved[name], tensor)
 
 
 def test_a_training_with_other_settings_does_not_go_on(
@@ -167,17 +188,9 @@ def test_vectors_are_computed_once(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
-def test_a_command_that_was_ended_goes_on(records, encoder, tmp_path, kind):
-    flags = {
-        "task": "extractive",
-        "records": records,
-        "encoder": encoder,
-        **FLAGS,
-        "epochs": 40,
-        "batch_documents": 2,
-    }
-    argv = ["train", "--output", str(tmp_path / "ended")]
+def test_a_command_that_was_killed_goes_on(records, tmp_path):
+    flags = {"records": records, "epochs": 25, "batch_documents": 16}
+    argv = ["train", "--task", "extractive", "--output", str(tmp_path / "ended")]
     for name, value in flags.items():
         argv += [f"--{name}", str(value)]
     process = start_command(argv)
@@ -188,13 +201,13 @@ def test_a_command_that_was_ended_goes_on(records, encoder, tmp_path, kind):
                 process.communicate()[1][-3000:]
             )
             time.sleep(0.01)
-        process.send_signal(kind)
+        process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == -kind
+    assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "ended/manifest.json").exists()
-    assert precis("train", output=tmp_path / "ended", **flags) == 0
-    assert precis("train", output=tmp_path / "whole", **flags) == 0
+    for name in ("ended", "whole"):
+        train(task="extractive", output=str(tmp_path / name), **flags)
     assert bundle_files(tmp_path / "ended") == bundle_files(tmp_path / "whole")
     assert reports(tmp_path / "ended") == reports(tmp_path / "whole")

@@ -4,12 +4,20 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.shared_networks import eagerly
 from support.small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
 from precis.model.network.config import StackConfig
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
+
+
+@pytest.fixture(scope="module", autouse=True)
+def eager_steps():
+    """A compiled step runs in `test_train`; here each test takes a step or two."""
+    with eagerly():
+        yield
 
 
 def make_batch(*, source_pad_id: int = 0) -> dict[str, tf.Tensor]:
@@ -90,7 +98,7 @@ def norm_of(parts) -> float:
     return float(np.sqrt(sum((part.astype("float64") ** 2).sum() for part in parts)))
 
 
-@pytest.mark.parametrize("accumulate", [1, 2, 4])
+@pytest.mark.parametrize("accumulate", [1, 4])
 def test_a_step_follows_the_gradient_of_the_mean_loss(accumulate):
     changes, gradients, report = sgd_step(clip_norm=0, accumulate=accumulate)
     for change, gradient in zip(changes, gradients, strict=True):

@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
     bundle_weights,
     checkpoint_weights,
     checkpoints,
     losses,
+    network_config,
     prepare_training,
     reports,
     run_to_end,
@@ -19,6 +21,12 @@ from precis.model.errors import DataError
 from precis.model.inference.summarizer import Summary
 from precis.model.records.example import feature_spec
 from precis.model.training.validation import Validation, Validator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def share_networks():
+    with shared_networks():
+        yield
 
 
 def test_the_best_checkpoint_is_kept_and_exported(
@@ -105,7 +113,8 @@ def test_validation_figures(records_folder, tmp_path):
             return [[Summary(text, 0.0, 0.0, None)] for text in summaries]
 
     state.validator._summarizer = FixedSummaries()
-    validation = state.validator()
+    with eagerly():
+        validation = state.validator()
     assert validation.loss == pytest.approx(np.mean(token_losses), rel=1e-4)
     assert validation.accuracy == pytest.approx(np.mean(right))
     assert validation.rouge == pytest.approx(
@@ -116,18 +125,19 @@ def test_validation_figures(records_folder, tmp_path):
     ]
 
 
-@pytest.mark.slow
 def test_a_training_with_validation_writes_its_figures_for_tensorboard(
     records_folder, tmp_path
 ):
-    result = run_to_end(
-        records_folder,
-        tmp_path,
-        steps=3,
-        validation_steps=2,
-        validation_documents=2,
-        validation_beam_width=2,
-    )
+    with eagerly():
+        result = run_to_end(
+            records_folder,
+            tmp_path,
+            network=network_config(max_target_tokens=8),
+            steps=3,
+            validation_steps=2,
+            validation_documents=2,
+            validation_beam_width=2,
+        )
     names = {"loss", "accuracy", "rouge1", "rouge2", "rougeLsum"}
     assert set(result.validation) == names and 0 < result.validation["loss"] < 10
     (events,) = (tmp_path / "training/tensorboard").iterdir()

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from support.plain_network import scramble
+from support.shared_networks import eagerly
 from support.small_training import network_config, prepare_training
 
 from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
@@ -126,7 +127,8 @@ def test_a_training_goes_on_from_a_bundle(
     )
     table = values(training.state.network)["embedding/table"]
     assert (table == values(load_bundle(trained).network)["embedding/table"]).all()
-    training.run()
+    with eagerly():
+        training.run()
     export_network(training.setup, training.state)
     assert load_bundle(str(tmp_path / "one")).model_id != load_bundle(trained).model_id
     assert open_bundle(str(tmp_path / "one")).config == config

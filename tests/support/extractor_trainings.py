@@ -13,7 +13,7 @@ from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import ExtractorConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractor import ArticleSplits, read_splits
+from precis.model.training.extractor import ArticleSplits, read_splits, train_extractor
 from precis.model.training.extractor_state import (
     ExtractorSetup,
     ExtractorState,
@@ -22,18 +22,19 @@ from precis.model.training.extractor_state import (
 )
 from precis.model.training.resume import restore_training
 from precis.pipelines.prepare import prepare
-from support.command_line import contents, precis
+from support.command_line import contents
+from support.shared_networks import eagerly
 from support.small_network import make_network
 from support.small_training import reports
 
 FLAGS = {
     "epochs": 3,
-    "batch_documents": 16,
+    "batch_documents": 28,
     "dropout": 0.3,
     "vector_precision": "float32",
 }
 ARTICLES = 84
-STEPS_PER_EPOCH = 6  # of 16 articles
+STEPS_PER_EPOCH = 3  # of 28 articles
 MAX_SENTENCES = ExtractorConfig().max_sentences
 BUNDLE_FILES = [
     "config.json",
@@ -78,14 +79,11 @@ def encoder_bundle(base: Path) -> str:
 
 @functools.cache
 def finished_training(base: Path) -> Path:
-    """The output of a training of three epochs, by the command."""
+    """The output of a training of three epochs."""
     output = base / "finished_extractor"
-    flags = {
-        "records": labelled_records(base),
-        "encoder": encoder_bundle(base),
-        **FLAGS,
-    }
-    assert precis("train", task="extractive", output=output, **flags) == 0
+    training = extractor_settings(encoder_bundle(base))
+    with eagerly():
+        train_extractor(labelled_records(base), str(output), training=training)
     return output
 
 

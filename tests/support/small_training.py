@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import safetensors.numpy
 
 from precis.model.network.config import TransformerConfig
+from precis.model.training import loop
 from precis.model.training.checkpoint import Position
 from precis.model.training.config import TrainingConfig
 from precis.model.training.export import TrainResult
@@ -20,12 +21,7 @@ from precis.model.training.initialization import InitialWeights
 from precis.model.training.loop import Interrupted, run_steps, train_network
 from precis.model.training.record_sets import open_records
 from precis.model.training.resume import restore_training
-from precis.model.training.state import (
-    TrainingSetup,
-    TrainingState,
-    make_setup,
-    make_state,
-)
+from precis.model.training.state import TrainingSetup, TrainingState, make_setup
 from precis.model.training.strategy import make_strategy
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +89,7 @@ def prepare_training(
         initial=initial or InitialWeights(),
         staging="nothing is copied here",
     )
-    state = make_state(setup, network)
+    state = loop.make_state(setup, network)  # `shared_networks` may replace it
     restore_training(setup, state)
     return SmallTraining(setup, state)
 
@@ -178,11 +174,17 @@ def environment(**changes: str) -> dict[str, str]:
     }
 
 
-def train_flags(records, output, **changes) -> list[str]:
-    settings = {
-        "records": records,
-        "output": output,
+def train_settings(records, output, **changes) -> dict[str, Any]:
+    """The arguments of `precis.train` for a training of seconds."""
+    return {
+        "records": str(records),
+        "output": str(output),
         "network": "tiny",
+        "width": 16,
+        "heads": 2,
+        "feed_forward": 32,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
         "steps": 12,
         "checkpoint_steps": 4,
         "batch_tokens": 1500,
@@ -191,8 +193,11 @@ def train_flags(records, output, **changes) -> list[str]:
         "strategy": "one",
         **changes,
     }
+
+
+def train_flags(records, output, **changes) -> list[str]:
     flags = ["train"]
-    for name, value in settings.items():
+    for name, value in train_settings(records, output, **changes).items():
         flags += [f"--{name}", str(value)]
     return flags
 
