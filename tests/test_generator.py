@@ -144,8 +144,8 @@ def test_gradients_are_differences_of_the_loss(variant):
 
     @tf.function(autograph=False)
     def loss():
-        logs = tf.nn.log_softmax(network(SOURCE, TARGET, training=False))
-        again = network.predict_next(SOURCE, TARGET).coverage_loss
+        prediction = network.predict_next(SOURCE, TARGET)
+        logs, again = log_probs(prediction), prediction.coverage_loss
         return -tf.reduce_sum(tf.gather(logs, expected, axis=2, batch_dims=2)) + (
             0.0 if again is None else tf.reduce_sum(again)
         )
@@ -188,7 +188,7 @@ def test_a_source_of_padding_only_is_no_nan(variant):
     )
 
 
-@pytest.mark.parametrize("variant", ["decoder_only", "gru"])
+@pytest.mark.parametrize("variant", ["gru"])
 def test_a_seed_makes_weights_and_dropout(variant):
     config = config_of(variant)
     first, same, other = (build_network(config, seed=seed) for seed in (3, 3, 4))
@@ -205,7 +205,7 @@ def test_a_seed_makes_weights_and_dropout(variant):
     assert difference(noisy[0][0], noisy[0][1]) > 1e-4  # each call drops others
 
 
-@pytest.mark.parametrize("variant", ["pointer", "decoder_only", "lstm_gate"])
+@pytest.mark.parametrize("variant", ["decoder_only", "lstm_gate"])
 def test_dropout_is_off_unless_training(variant):
     network, without = (
         make_network(variant, dropout=0.5),
@@ -299,7 +299,6 @@ def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
         ("t5", "mixed_bfloat16"),
         ("decoder_only_relative", "mixed_bfloat16"),
         ("lstm_gate", "mixed_bfloat16"),
-        ("gru", "mixed_float16"),
     ],
 )
 def test_mixed_precision_stays_near_float32(variant, precision):
@@ -328,7 +327,7 @@ def test_mixed_precision_stays_near_float32(variant, precision):
         np.testing.assert_allclose(np.exp(np.asarray(logits)).sum(-1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("variant", ["pointer", "gru"])
+@pytest.mark.parametrize("variant", ["gru"])
 def test_in_a_graph_of_any_shape(variant):
     network = network_of(variant)
     signature = [tf.TensorSpec((None, None), tf.int32)] * 2

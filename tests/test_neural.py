@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from support.shared_networks import eagerly
 from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
 from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
@@ -60,6 +61,13 @@ def bundle(tmp_path, extractor, encoder_bundle) -> str:
         provenance={"step": 2},
     )
     return folder
+
+
+@pytest.fixture
+def eager():
+    """For tests that score a document or two with a scorer of their own."""
+    with eagerly():
+        yield
 
 
 def sigmoid(values):
@@ -167,7 +175,9 @@ def test_documents_of_more_windows_than_a_batch_have_the_scores_they_have_alone(
         np.testing.assert_allclose(scores[:24], alone[:24], atol=1e-6)
 
 
-def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path):
+def test_a_bundle_comes_back(
+    eager, bundle, scorer, extractor, encoder_bundle, tmp_path
+):
     loaded = load_scorer(bundle)
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
     assert loaded.model_id == manifest["model_id"]
@@ -196,7 +206,7 @@ def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path
     }
 
 
-def test_a_bundle_without_an_encoder_comes_back(tmp_path):
+def test_a_bundle_without_an_encoder_comes_back(eager, tmp_path):
     extractor = make_extractor(vector_width=0)
     model_id = save_scorer(
         str(tmp_path / "b"),
@@ -214,7 +224,7 @@ def test_a_bundle_without_an_encoder_comes_back(tmp_path):
 
 
 def test_the_encoder_computes_in_the_precision_it_was_trained_with(
-    bundle, extractor, tmp_path
+    eager, bundle, extractor, tmp_path
 ):
     rounded = make_encoder_bundle(tmp_path / "pieces", "mixed_bfloat16")
     save_scorer(

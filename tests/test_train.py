@@ -164,7 +164,6 @@ def test_more_steps_continue_and_other_settings_are_refused(
     refused = "belongs to a training with other records or settings"
     for changes in (
         {"seed": 18},
-        {"batch_tokens": 1600},
         {"network": network_config(dropout=0.2)},
     ):
         with pytest.raises(UsageError, match=f"{refused}; take another --output"):
@@ -290,6 +289,19 @@ def test_records_without_a_validation_split_are_refused_unless_nothing_is_valida
     ):
         prepare_training(str(records), tmp_path / "out", validation_steps=4)
     assert prepare_training(str(records), tmp_path / "out").state.validator is None
+
+
+def test_of_a_mixture_the_first_set_is_validated_on(
+    records_folder, copy_records, tmp_path
+):
+    unvalidated = Path(copy_records(tmp_path / "records"))
+    info = json.loads((unvalidated / "dataset.json").read_bytes())
+    del info["splits"]["validation"]
+    (unvalidated / "dataset.json").write_text(json.dumps(info))
+    both = [records_folder, str(unvalidated)]
+    assert prepare_training(both, tmp_path / "out", validation_steps=4).state.validator
+    with pytest.raises(UsageError, match=f"{unvalidated} has no split 'validation'"):
+        prepare_training(both[::-1], tmp_path / "out", validation_steps=4)
 
 
 def test_a_bundle_on_an_object_store_has_its_logs_and_checkpoints_there(

@@ -1,23 +1,34 @@
-"""`precis train` as a command: it goes on exactly after a signal, it needs no Beam, and
-flags are compared with the records.
+"""`precis train`: what its flags lead to, and as a command that goes on exactly after a
+signal and needs no Beam.
 """
 
+import json
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from support.plain_network import scramble
+from support.shared_networks import eagerly
 from support.small_training import (
+    VOCABULARY,
     checkpoints,
     in_process,
+    network_config,
     reports,
     start_command,
     train_flags,
     train_settings,
 )
 
-from precis.model.bundle.network_bundle import load_bundle
+from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import UsageError
+from precis.model.network.build import build_encoder, build_network
+from precis.model.network.config import EncoderConfig
+from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.train import train
 
 # So many that a signal comes long before the last.
@@ -78,7 +89,7 @@ NO_BEAM = """
 import sys
 for name in ("apache_beam", "pyarrow"):
     sys.modules[name] = None  # importing it raises ImportError
-from precis.pipelines.cli import main
+import precis.pipelines.cli
 from precis.pipelines.train import train
 sizes = {"width": 16, "heads": 2, "feed_forward": 32}
 train(
@@ -98,6 +109,117 @@ train(
 def test_a_training_host_needs_no_beam(records_folder, tmp_path):
     in_process(NO_BEAM, records_folder, tmp_path)
     assert load_bundle(str(tmp_path)).network.config.width == 16
+
+
+def one_step(records, output, **flags) -> dict[str, Any]:
+    """The network's part of the configuration of a bundle that was trained a step."""
+    settings = {"steps": 1, "batch_tokens": 400, "validation_steps": 0}
+    with eagerly():
+        train(records=records, output=str(output), strategy="one", **settings, **flags)
+    return json.loads((output / "config.json").read_text())["network"]
+
+
+SMALL = {"network": "tiny", "width": 16, "heads": 2, "feed_forward": 32}
+
+
+def test_a_shape_and_a_mixture_by_flags(records_folder, copy_records, tmp_path):
+    other = copy_records(tmp_path / "other")
+    network = one_step(
+        f"{records_folder},{other}",
+        tmp_path / "bundle",
+        mixture="2,1",
+        architecture="decoder_only",
+        layers=1,
+        dropout=0.2,
+        pointer=False,
+        max_source_tokens=40,
+        max_target_tokens=12,
+        **SMALL,
+    )
+    expected = {
+        "vocabulary_size": VOCABULARY,
+        "layers": 1,
+        "width": 16,
+        "heads": 2,
+        "feed_forward": 32,
+        "dropout": 0.2,
+        "pointer": False,
+        "max_source_tokens": 40,
+        "max_target_tokens": 12,
+    }
+    assert {name: network[name] for name in expected} == expected
+    manifest = json.loads((tmp_path / "bundle/manifest.json").read_text())
+    assert manifest["provenance"]["training"]["steps"] == 1
+
+
+def test_coverage_as_a_second_phase_by_its_recipe(records_folder, tmp_path):
+    tokenizer = load_tokenizers(records_folder).target
+    save_bundle(
+        str(tmp_path / "first"),
+        network=build_network(network_config()),
+        tokenizer=tokenizer,
+        provenance={},
+    )
+    first = str(tmp_path / "first")
+    network = one_step(
+        records_folder, tmp_path / "second", init_from=first, recipe="coverage"
+    )
+    assert network["coverage"] and network["width"] == 16
+    manifest = json.loads((tmp_path / "second/manifest.json").read_text())
+    assert manifest["provenance"]["training"]["learning_rate"] == 1e-4
+    model_id = load_bundle(first).model_id
+    assert manifest["provenance"]["start"]["init_from"] == model_id
+
+
+def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_path):
+    shape = {"width": 12, "heads": 3, "feed_forward": 20, "encoder_layers": 1}
+    tokenizer = load_tokenizers(records_folder).source
+    config = EncoderConfig(
+        vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=30, **shape
+    )
+    encoder = build_encoder(config)
+    scramble(encoder, seed=4)
+    folder = str(tmp_path / "encoder")
+    save_encoder_bundle(folder, encoder=encoder, tokenizer=tokenizer, provenance={})
+    network = one_step(
+        records_folder,
+        tmp_path / "bundle",
+        encoder=folder,
+        freeze_encoder=True,
+        decoder_layers=1,
+        **SMALL,
+    )
+    assert (network["width"], network["decoder_stack"]["width"]) == (12, 16)
+    trained = {
+        weight.path.split("/", 1)[1]: weight.numpy()
+        for weight in load_bundle(str(tmp_path / "bundle")).network.weights
+    }
+    for weight in encoder.weights:
+        path = weight.path.split("/", 1)[1]
+        np.testing.assert_array_equal(trained[path], weight.numpy(), err_msg=path)
+    with pytest.raises(
+        UsageError,
+        match="--cell is the encoder's own with --encoder, or cannot be with two "
+        "vocabularies; leave it out",
+    ):
+        one_step(records_folder, tmp_path / "no", encoder=folder, cell="lstm")
+
+
+def test_word_vectors_by_their_file(records_folder, tmp_path):
+    vector = " ".join(map(str, range(16)))
+    (tmp_path / "vectors.txt").write_text(f"1 16\nthe {vector}\n")
+    one_step(
+        records_folder,
+        tmp_path / "bundle",
+        word_vectors=str(tmp_path / "vectors.txt"),
+        encoder_layers=1,
+        decoder_layers=1,
+        **SMALL,
+    )
+    manifest = json.loads((tmp_path / "bundle/manifest.json").read_text())
+    start = manifest["provenance"]["start"]
+    # "the" and its other pieces, as at the beginning of a sentence.
+    assert int(start["word_vectors_found"].split(" of ")[0]) >= 1
 
 
 def test_flags_that_contradict_the_records_are_refused(records_folder, tmp_path):

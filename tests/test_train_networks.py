@@ -57,11 +57,11 @@ NETWORKS = {
 
 
 def make_batch() -> dict[str, tf.Tensor]:
-    """Six rows: sources of up to 12 tokens, targets of up to 6, the last of padding."""
+    """Six rows: sources of up to 8 tokens, targets of up to 4, the last of padding."""
     generator = np.random.default_rng(5)
-    source = generator.integers(4, VOCABULARY, (6, 12))
-    target = generator.integers(4, VOCABULARY, (6, 7))
-    source[1, 7:] = target[1, 4:] = 0
+    source = generator.integers(4, VOCABULARY, (6, 8))
+    target = generator.integers(4, VOCABULARY, (6, 5))
+    source[1, 5:] = target[1, 3:] = 0
     source[5] = target[5] = 0
     rows = {"source": source, "target": target[:, :-1], "expected": target[:, 1:]}
     rows["shard"] = np.where(source[:, 0] == 0, -1, 0)
@@ -88,49 +88,35 @@ def make_step(network, *, accumulate=1):
     return step, [*network.variables, *optimizer.variables]
 
 
-def steps_of(network, count: int) -> list[float]:
-    step, _ = make_step(network)
-    return [float(step(make_batch()).loss) for _ in range(count)]
-
-
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_network_learns_its_batch(name):
-    with eagerly():
-        losses = steps_of(build_network(NETWORKS[name], seed=3), 4)
-    assert losses[-1] < losses[0] - 0.2
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_step_depends_on_the_variables_and_the_batch_alone(name):
-    """Those of one network set another, made with another seed, to the same state: what
-    a checkpoint holds is all, the seeds of dropout included.
+def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
+    """The variables of one network set another, made with another seed, to the same
+    state: a checkpoint holds all of it, the seeds of dropout included.
     """
     with eagerly():
         step, variables = make_step(build_network(NETWORKS[name], seed=3))
-        first = step(make_batch())
+        losses = [float(step(make_batch()).loss) for _ in range(3)]
         other_step, others = make_step(build_network(NETWORKS[name], seed=4))
         for variable, other in zip(variables, others, strict=True):
             other.assign(variable.numpy())
-        reports = step(make_batch()), other_step(make_batch())
-    assert float(reports[0].loss) == float(reports[1].loss) != float(first.loss)
+        losses.append(float(step(make_batch()).loss))
+        assert float(other_step(make_batch()).loss) == losses[-1]
+    assert losses[-1] < losses[0] - 0.15
     for variable, other in zip(variables, others, strict=True):
         np.testing.assert_array_equal(variable.numpy(), other.numpy())
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", ["coverage_and_gate", "gru"])
 def test_pieces_change_no_step(name):
-    """Without dropout, whose masks differ; one of the pieces is padding for the most
-    part.
-    """
-    changes = []
+    """Without dropout, whose masks differ; half of the last piece is padding."""
+    reports = []
+    config = dataclasses.replace(NETWORKS[name], dropout=0.0)
     with eagerly():
         for pieces in (1, 3):
-            config = dataclasses.replace(NETWORKS[name], dropout=0.0)
-            network = build_network(config, seed=3)
-            step, _ = make_step(network, accumulate=pieces)
+            step, _ = make_step(build_network(config, seed=3), accumulate=pieces)
             report = step(make_batch())
-            changes.append([float(report.loss), float(report.gradient_norm)])
-    assert changes[0] == pytest.approx(changes[1], rel=1e-5)
+            reports.append([float(report.loss), float(report.gradient_norm)])
+    assert reports[0] == pytest.approx(reports[1], rel=1e-5)
 
 
 @pytest.mark.slow

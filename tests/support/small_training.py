@@ -76,12 +76,13 @@ class SmallTraining(NamedTuple):
 def prepare_training(
     records, output, *, network=None, initial=None, **changes
 ) -> SmallTraining:
-    """A training on local records as `train_network` prepares it: restored from its
-    last checkpoint, but without a step.
+    """A training on a local record set, or on several, as `train_network` prepares it:
+    restored from its last checkpoint, but without a step.
     """
     network = network or network_config()
+    folders = records if isinstance(records, list) else [str(records)]
     setup = make_setup(
-        open_records([str(records)]),
+        open_records(folders),
         str(output),
         network=network,
         training=training_config(**changes),
