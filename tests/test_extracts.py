@@ -109,7 +109,7 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
         (
             {"extractive": "neural"},
             "--extractive neural needs --extractive_bundle, the --output of "
-            "`precis train --task extractive`",
+            "`precis train-extractor`",
         ),
         (
             {"extractive": "lead", "extractive_bundle": "b"},

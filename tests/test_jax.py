@@ -175,7 +175,7 @@ def run_on_jax(network, config, folder):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_loss_and_search_are_the_same_on_jax(name, tmp_path):
     pytest.importorskip(
-        "jax", reason="networks on JAX need it; `make test-parity` installs it"
+        "jax", reason="networks on JAX need it; `make test-slow` installs it"
     )
     import tensorflow as tf
 

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(
         importlib.util.find_spec("keras_hub") is None,
         reason=(
-            "needs keras-hub; `make test-parity` installs what is missing and runs this"
+            "needs keras-hub; `make test-slow` installs what is missing and runs this"
         ),
     ),
 ]

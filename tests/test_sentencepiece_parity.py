@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(
         bool(ABSENT),
         reason=(
-            f"needs {' and '.join(ABSENT)}; `make test-parity` installs what is "
+            f"needs {' and '.join(ABSENT)}; `make test-slow` installs what is "
             f"missing and runs this"
         ),
     ),

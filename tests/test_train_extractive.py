@@ -44,7 +44,8 @@ from precis.model.training import extractor as extractor_module
 from precis.model.training.extractor_step import article_batches, make_extractor_step
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.prepare import prepare
-from precis.pipelines.train import train
+from precis.pipelines.train_extractor import train_extractor as run_extractor_training
+from precis.pipelines.train_keyphrases import train_keyphrases as run_keyphrase_training
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
 
 def test_the_command_prints_the_model_and_its_figures(records, tmp_path, capsys):
     flags = {"records": records, "output": tmp_path, "epochs": 1, "batch_documents": 50}
-    assert precis("train", task="extractive", **flags) == 0
+    assert precis("train-extractor", **flags) == 0
     printed = capsys.readouterr()
     (row,) = reports(tmp_path)
     figures = ", ".join(
@@ -248,8 +249,7 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path):
         max_source_tokens=64,
         max_target_tokens=16,
     )
-    train(
-        task="extractive",
+    run_extractor_training(
         records=str(tmp_path / "r"),
         output=str(tmp_path / "b"),
         epochs=6,
@@ -281,7 +281,7 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path):
 
 
 def test_keyphrases_are_learned_from_the_training_articles(records, tmp_path):
-    result = train(task="keyphrases", records=records, output=str(tmp_path))
+    result = run_keyphrase_training(records=records, output=str(tmp_path))
     model = KeyphraseModel.load(str(tmp_path))
     assert result.model_id == model.model_id
     articles = read_training_records(records)
@@ -303,9 +303,7 @@ def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypat
         training = prepare_extractor(
             "memory://labelled", tmp_path / "o", extractor_settings("")
         )
-        train(
-            task="keyphrases", records="memory://labelled", output=str(tmp_path / "k")
-        )
+        run_keyphrase_training(records="memory://labelled", output=str(tmp_path / "k"))
     finally:
         fs.rm("/", recursive=True)
     assert len(training.articles.train) == ARTICLES

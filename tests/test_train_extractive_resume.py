@@ -28,7 +28,7 @@ from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.records.dataset import load_dataset
 from precis.model.training import extractor as extractor_module
 from precis.model.training.extractor import train_extractor
-from precis.pipelines.train import train
+from precis.pipelines.train_extractor import train_extractor as run_extractor_training
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_vectors_are_computed_once(
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on(records, tmp_path):
     flags = {"records": records, "epochs": 25, "batch_documents": 16}
-    argv = ["train", "--task", "extractive", "--output", str(tmp_path / "ended")]
+    argv = ["train-extractor", "--output", str(tmp_path / "ended")]
     for name, value in flags.items():
         argv += [f"--{name}", str(value)]
     process = start_command(argv)
@@ -208,6 +208,6 @@ def test_a_command_that_was_killed_goes_on(records, tmp_path):
     assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "ended/manifest.json").exists()
     for name in ("ended", "whole"):
-        train(task="extractive", output=str(tmp_path / name), **flags)
+        run_extractor_training(output=str(tmp_path / name), **flags)
     assert bundle_files(tmp_path / "ended") == bundle_files(tmp_path / "whole")
     assert reports(tmp_path / "ended") == reports(tmp_path / "whole")
