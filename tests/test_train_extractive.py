@@ -79,7 +79,6 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
     manifest = json.loads((undisturbed / "manifest.json").read_text())
     rows = reports(undisturbed)
     assert [row["step"] for row in rows] == [2, 4]
-    assert rows[-1]["loss"] < rows[0]["loss"]
     best = min(rows, key=lambda row: row["validation"]["loss"])
     provenance = manifest["provenance"]
     assert manifest["kind"] == "extractive"
@@ -178,8 +177,8 @@ def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(
     assert vectors.shape != other.shape or not np.array_equal(vectors, other)
 
 
-def test_the_loss_is_the_mean_over_sentences_without_padding(records, tmp_path):
-    settings = extractor_settings("", dropout=0.0)
+def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
+    settings = extractor_settings("", dropout=0.0, epochs=20)
     training = prepare_extractor(records, tmp_path, settings)
     network, optimizer = training.state.network, training.state.optimizer
     articles = training.articles.train
@@ -190,8 +189,10 @@ def test_the_loss_is_the_mean_over_sentences_without_padding(records, tmp_path):
     signs = np.where(labels.numpy() > 0, 1.0, -1.0)
     losses = np.log1p(np.exp(-signs * np.asarray(network(*inputs))))
     with eagerly():
-        loss = make_extractor_step(network, optimizer)(*batch)
-    assert float(loss) == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
+        step = make_extractor_step(network, optimizer)
+        steps = [float(step(*batch)) for _ in range(12)]
+    assert steps[0] == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
+    assert steps[-1] < 0.5 * steps[0]
 
 
 def test_only_the_first_articles_of_a_large_validation_split_are_read(
