@@ -251,7 +251,7 @@ def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
     with pytest.raises(
         UsageError,
         match="of the kind encoder, and extractive is asked for here; "
-        "`precis train-extractor --encoder`",
+        "`precis train --encoder` or `precis train-extractor --encoder`",
     ):
         load_scorer(str(tmp_path / "e"))
     with pytest.raises(

@@ -74,9 +74,7 @@ def train_extractor(
           of another training.
       DataError: damaged records, none with sentences, or a loss that is not finite.
     """
-    setup = make_extractor_setup(
-        records, output, training=training, request=request or {}
-    )
+    setup = make_extractor_setup(records, output, training=training, request=request)
     files.remove_leftovers(output)
     articles = read_splits(setup)
     state = make_extractor_state(setup, articles.train)

@@ -98,7 +98,7 @@ def make_extractor_setup(
     output: str,
     *,
     training: ExtractiveTraining,
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | None = None,
 ) -> ExtractorSetup:
     """Checks the records, loads the encoder, and collects what is fixed before the
     first step.
@@ -147,7 +147,7 @@ def make_extractor_setup(
         encoder=encoder,
         config=config,
         settings=settings,
-        request=request,
+        request=request or {},
         vectors_fingerprint=vectors_fingerprint,
     )
 

@@ -85,7 +85,7 @@ def train_network(
             strategy=make_strategy(training.strategy),
             initial=initial or InitialWeights(),
             staging=staging,
-            request=request or {},
+            request=request,
         )
         state = make_state(setup, network)
         if setup.is_chief:

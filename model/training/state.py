@@ -143,7 +143,7 @@ def make_setup(
     strategy: tf.distribute.Strategy,
     initial: InitialWeights,
     staging: str,
-    request: Mapping[str, Any],
+    request: Mapping[str, Any] | None = None,
 ) -> TrainingSetup:
     """Checks the records and collects what is fixed before the first step.
 
@@ -177,7 +177,7 @@ def make_setup(
         limits=limits,
         ids=ids,
         settings=_settings(records, network, training, initial),
-        request=request,
+        request=request or {},
     )
 
 
