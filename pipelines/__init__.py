@@ -1,6 +1,6 @@
 """Beam pipelines and the command line.
 
-cli, commands            the command line: what each command runs and prints
+cli, commands            the command line: what each command runs; last_lines
 options, flags           flags as dataclasses; command_parser and config_file read them
 signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus

@@ -4,15 +4,20 @@ A command imports its job when it runs. Its last line is `next:` and a command l
 takes its result.
 """
 
-import dataclasses
-import shlex
+import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.command_parser import HelpText
-from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.last_lines import (
+    corpus_flags_of_records,
+    end_with,
+    listed,
+    suggest_next,
+    warn_of_cuts,
+)
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.prepare import PREPARE
@@ -21,20 +26,6 @@ from precis.pipelines.options.train import (
     TRAIN,
     TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
-)
-
-# Above this share of documents that a network does not read to their end, a command
-# says so.
-_NOTABLE_CUT_SHARE = 0.25
-# The flags of a corpus that say what a document is, and not which of them to take.
-_CORPUS_FLAGS = (
-    "article_field",
-    "highlights_field",
-    "id_field",
-    "split_field",
-    "seed",
-    "validation_share",
-    "test_share",
 )
 
 
@@ -80,11 +71,11 @@ def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
     from precis.pipelines.prepare import prepare
 
     info = prepare(beam_args=beam_args, **values)
-    records = _listed({split: info.records(split) for split in info.splits})
-    print(f"records: {records}; {_listed(info.counts)}")
+    records = listed({split: info.records(split) for split in info.splits})
+    print(f"records: {records}; {listed(info.counts)}")
     for name, flag in (("articles", "source"), ("targets", "target")):
         lengths = getattr(info, f"{flag}_lengths")
-        _warn_of_cuts(
+        warn_of_cuts(
             "prepare",
             share=lengths.cut / max(1, info.counts["written"]),
             what=f"the {name} are longer than --max_{flag}_tokens "
@@ -93,7 +84,7 @@ def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
             "their ends matter",
         )
     output = values["output"]
-    _end(output, "precis", "train", "--records", output, "--output", "bundle")
+    end_with(output, "precis", "train", "--records", output, "--output", "bundle")
     return 0
 
 
@@ -136,27 +127,13 @@ def _end_training(result: Any, records: Any, *flags: str) -> int:
         scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
         line += f": validation {', '.join(scores)}"
     print(line)
-    corpus = _corpus_of_records(records)
-    _end(
+    corpus = corpus_flags_of_records(records)
+    end_with(
         result.bundle,
         *("precis", "summarize", *corpus, "--split", "test"),
         *(*flags, result.bundle, "--output", "summaries"),
     )
     return 0
-
-
-def _corpus_of_records(records: Any) -> list[str]:
-    """The flags of the corpus that records were made from."""
-    from precis.model.records.dataset import load_dataset
-
-    folder = records if isinstance(records, str) else records[0]
-    recorded = load_dataset(folder.split(",")[0].strip()).provenance.get("flags", {})
-    flags = ["--corpus", recorded.get("corpus", "SCHEME:WHERE")]
-    for field in dataclasses.fields(CorpusOptions):
-        value = recorded.get(field.name, field.default)
-        if field.name in _CORPUS_FLAGS and value != field.default:
-            flags += [f"--{field.name}", str(value)]
-    return flags
 
 
 def _import(values: dict[str, Any], _: list[str]) -> int:
@@ -168,10 +145,10 @@ def _import(values: dict[str, Any], _: list[str]) -> int:
     output = values["output"]
     if read_manifest(output)["kind"] == ENCODER:
         flags = ("train-extractor", "--records", "records", "--encoder", output)
-        _end(output, "precis", *flags, "--output", "extractor")
+        end_with(output, "precis", *flags, "--output", "extractor")
     else:
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
-        _end(output, "precis", *flags, "--output", "summaries")
+        end_with(output, "precis", *flags, "--output", "summaries")
     return 0
 
 
@@ -182,15 +159,15 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
 
     manifest = summarize(beam_args=beam_args, **values)
     counts = manifest["counts"]
-    print(f"documents: {_listed(counts)}")
-    print(f"summaries: {_listed(manifest['summary_methods'])}")
+    print(f"documents: {listed(counts)}")
+    print(f"summaries: {listed(manifest['summary_methods'])}")
     if manifest["quality_flags"]:
-        print(f"quality flags: {_listed(manifest['quality_flags'])}")
+        print(f"quality flags: {listed(manifest['quality_flags'])}")
     if manifest["fallbacks"]:
-        print(f"abstractive summaries held back: {_listed(manifest['fallbacks'])}")
+        print(f"abstractive summaries held back: {listed(manifest['fallbacks'])}")
     if manifest["search"]:
         print(format_search_cost(manifest["search"]))
-    _warn_of_cuts(
+    warn_of_cuts(
         "summarize",
         share=counts.get("truncated", 0) / max(1, counts["written"]),
         what="the articles are longer than the network reads; their ends were not read",
@@ -206,14 +183,14 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     print(f"run {manifest['run_id']}{''.join(used)}")
     output = values["output"]
     if has_references(output, manifest):
-        _end(output, "precis", "evaluate", "--input", output, "--show", "3")
+        end_with(output, "precis", "evaluate", "--input", output, "--show", "3")
     else:
         query = (
             "import pyarrow.parquet as p; "
-            f"print(p.read_table({files.join(str(output), 'summaries')!r}, "
-            "columns=['document_id', 'summary']).slice(0, 3).to_pylist())"
+            f"print(p.read_table({json.dumps(files.join(str(output), 'summaries'))}, "
+            'columns=["document_id", "summary"]).slice(0, 3).to_pylist())'
         )
-        _end(output, "python", "-c", query)
+        end_with(output, "python", "-c", query)
     return 0
 
 
@@ -225,10 +202,10 @@ def _export(values: dict[str, Any], _: list[str]) -> int:
     output = values["output"]
     call = (
         "import tensorflow as tf, tensorflow_text; "
-        f"graph = tf.saved_model.load({str(output)!r}); "
-        "print(graph.signatures['serving_default'](articles=tf.constant(['Rain.'])))"
+        f"graph = tf.saved_model.load({json.dumps(str(output))}); "
+        'print(graph.signatures["serving_default"](articles=tf.constant(["Rain."])))'
     )
-    _end(output, "python", "-c", call)
+    end_with(output, "python", "-c", call)
     return 0
 
 
@@ -237,7 +214,7 @@ def _attention(values: dict[str, Any], _: list[str]) -> int:
     from precis.pipelines.attention import attention
 
     path = attention(**values)
-    _end(path, "open", path)
+    end_with(path, "open", path)
     return 0
 
 
@@ -249,33 +226,11 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     print(headline(result))
     manifest = files.join(str(values["input"]), "manifest.json")
     if not values.get("show"):
-        _next("precis", "evaluate", "--input", values["input"], "--show", "3")
+        suggest_next("precis", "evaluate", "--input", values["input"], "--show", "3")
     elif files.exists(manifest):
         flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
-        _next("precis", "summarize", *flags, "--output", "summaries")
+        suggest_next("precis", "summarize", *flags, "--output", "summaries")
     return 0
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
-def _warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
-    if share > _NOTABLE_CUT_SHARE:
-        print(
-            f"precis {command}: warning: {share:.0%} of {what}; {way_out}",
-            file=sys.stderr,
-        )
-
-
-def _end(output: Any, *command: Any) -> None:
-    """The last lines of a command: where its result lies, and what takes it."""
-    print(f"wrote {output}")
-    _next(*command)
-
-
-def _next(*command: Any) -> None:
-    print(f"next: {shlex.join(map(str, command))}")
 
 
 def _command(

@@ -48,7 +48,7 @@ def train(**flags: Any) -> TrainResult:
     if settings.init_from:
         _refuse_shape_flags(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
-    _warn_of_warmup(training)
+    warn_of_warmup(training)
     return _train_network(
         options,
         settings,
@@ -76,7 +76,7 @@ def _refuse_shape_flags(settings: NetworkOptions) -> None:
             )
 
 
-def _warn_of_warmup(training: TrainingConfig) -> None:
+def warn_of_warmup(training: TrainingConfig) -> None:
     """Says when the training ends before the learning rate has reached its peak."""
     if training.epochs or training.steps >= training.warmup_steps:
         return

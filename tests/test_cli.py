@@ -13,7 +13,10 @@ from support.command_line import (
     write_jsonl,
 )
 
-from precis.pipelines.cli import COMMANDS
+from precis.model.training.config import TrainingConfig
+from precis.pipelines.commands import COMMANDS
+from precis.pipelines.last_lines import warn_of_cuts
+from precis.pipelines.train import warn_of_warmup
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.text.uses_beam]
 
@@ -272,4 +275,44 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
     assert (
         "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than "
         "--max_failed_share 0.5 allows" in line
+    )
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    def run(*_):
+        raise ModuleNotFoundError("No module", name="matplotlib.pyplot")
+
+    monkeypatch.setitem(COMMANDS, "attention", COMMANDS["attention"]._replace(run=run))
+    assert exit_code("attention") == 2
+    assert capsys.readouterr().err == (
+        "precis attention: matplotlib is not installed; pip install 'precis[plot]'\n"
+    )
+
+
+def test_a_module_that_no_extra_brings_is_a_defect(monkeypatch):
+    def run(*_):
+        raise ModuleNotFoundError("No module named 'precis.pipelines.x'", name="precis")
+
+    monkeypatch.setitem(COMMANDS, "export", COMMANDS["export"]._replace(run=run))
+    with pytest.raises(ModuleNotFoundError, match="precis.pipelines.x"):
+        exit_code("export")
+
+
+def test_many_cut_documents_are_a_warning_of_one_line(capsys):
+    warn_of_cuts("prepare", share=0.25, what="the articles were cut", way_out="wait")
+    assert capsys.readouterr().err == ""
+    warn_of_cuts("prepare", share=0.73, what="the articles were cut", way_out="wait")
+    assert capsys.readouterr().err == (
+        "precis prepare: warning: 73% of the articles were cut; wait\n"
+    )
+
+
+def test_a_training_that_ends_within_its_warmup_is_a_warning(capsys):
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=500))
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000, epochs=1))
+    assert capsys.readouterr().err == ""
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000))
+    assert capsys.readouterr().err == (
+        "precis train: warning: --steps 500 end within the warm-up of --warmup_steps "
+        "4000, at 12% of the learning rate; set --warmup_steps 100 or train longer\n"
     )

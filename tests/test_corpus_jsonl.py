@@ -211,7 +211,7 @@ def test_field_names_are_mapped_and_checked(tmp_path):
     ):
         read_corpus(corpus)
     with pytest.raises(
-        UsageError, match="no field 'abstracts', .*did you mean 'abstract'"
+        UsageError, match="no field 'abstracts', .*did you mean abstract"
     ):
         read_corpus(corpus, article_field="body", highlights_field="abstracts")
     with pytest.raises(UsageError, match="no field 'id'"):

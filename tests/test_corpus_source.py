@@ -1,6 +1,5 @@
 """The --corpus syntax, splits, and options that are refused before the work."""
 
-import argparse
 import hashlib
 import json
 import subprocess
@@ -11,7 +10,6 @@ from support.corpus_records import read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines import flags
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.splits import split_of
@@ -194,32 +192,6 @@ def test_the_built_in_corpus_has_tasks_and_splits():
     assert [task.number for task in tasks] == [0, 1, 2]
     some = _read(CorpusOptions(corpus="sample:1500", split="test"))
     assert some == [d for d in documents if d.split == "test"] != []
-
-
-def test_every_field_is_a_flag():
-    parser = argparse.ArgumentParser()
-    flags.add_flags(parser, [CorpusOptions])
-    values = vars(
-        parser.parse_args(
-            [
-                "--corpus",
-                "jsonl:a",
-                "--id_field",
-                "key",
-                "--no-strip_boilerplate",
-                "--task_bytes",
-                "9",
-            ]
-        )
-    )
-    (options,) = flags.read_flags([CorpusOptions], values)
-    assert (
-        options.id_field,
-        options.strip_boilerplate,
-        options.task_bytes,
-        options.seed,
-    ) == ("key", False, 9, 17)
-    assert "Corpus" in parser.format_help()
 
 
 def test_heavy_modules_are_not_imported_without_need(corpus):

@@ -45,6 +45,7 @@ def test_lengths_by_hand():
     assert lengths == Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
     lengths = summarise_lengths({7: 9, 3: 1})
     assert lengths == Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
+    assert summarise_lengths({7: 9, 8: 4, 20: 1}, limit=7).cut == 5
     assert summarise_lengths({}) == Lengths(0.0, 0, (0,) * 11)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -272,7 +273,11 @@ def test_the_same_export_again_changes_nothing(bundle, exported, capsys):
     argv = [word for name, value in FLAGS.items() for word in (f"--{name}", str(value))]
     assert exit_code("export", bundle, "--output", f"{exported}/", *argv) == 0
     model_id = load_bundle(bundle).model_id
-    assert capsys.readouterr().out == f"model {model_id}\nwrote {exported}/\n"
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"model {model_id}\nwrote {exported}/\nnext: python -c ")
+    next_argv = shlex.split(printed.splitlines()[-1].removeprefix("next: "))
+    done = subprocess.run([sys.executable, *next_argv[1:]], capture_output=True)
+    assert done.returncode == 0 and b"summaries" in done.stdout
     assert {path: path.stat().st_mtime_ns for path in exported.rglob("*")} == before
 
 

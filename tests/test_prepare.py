@@ -126,7 +126,13 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
             first = {"source": example["source"][:40], "target": example["target"][:10]}
             assert {**example, **first} == short
     described, of_cut = info(tmp_path), info(prepared_records)
-    for name in ("source_lengths", "target_lengths", "counts", "failures"):
+    for name in ("source_lengths", "target_lengths"):
+        assert (described[name].pop("cut"), of_cut[name].pop("cut")) == (
+            0,
+            len(WRITTEN),
+        )
+        assert described[name] == of_cut[name]
+    for name in ("counts", "failures"):
         assert described[name] == of_cut[name]
     assert described["tokenizer_fingerprint"] == of_cut["tokenizer_fingerprint"]
     assert described["features"] == FEATURES

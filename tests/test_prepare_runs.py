@@ -24,6 +24,7 @@ from precis.pipelines import prepare as prepare_module
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.encoding_pass import EncodeWorker
+from precis.pipelines.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare import _inputs, prepare
 
@@ -68,7 +69,8 @@ def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
         read = CorpusOptions(corpus=path, **(corpus or {}))
         prepare_options = PrepareOptions(output=output, **options)
         tokenizers = {"tokenizer": fingerprint}
-        found = _inputs(read, prepare_options, list_tasks(read), tokenizers)
+        recorded = recorded_flags([read, prepare_options])
+        found = _inputs(recorded, list_tasks(read), tokenizers)
         return json.dumps(found, sort_keys=True)
 
     path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])

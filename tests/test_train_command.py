@@ -232,7 +232,7 @@ def test_flags_that_contradict_the_records_are_refused(records_folder, tmp_path)
         train(**settings, max_source_tokens=193)
     with pytest.raises(
         UsageError,
-        match="there is no network size 'huge' of transformer; the sizes are tiny",
+        match="--network is one of tiny, .*, base, not 'huge'",
     ):
         train(records=records_folder, output=str(tmp_path), network="huge")
     with pytest.raises(UsageError, match="there are no records here"):

@@ -134,9 +134,7 @@ def test_a_training_goes_on_from_a_bundle(
     assert open_bundle(str(tmp_path / "one")).config == config
     # A training that began with other weights is another training.
     other = dataclasses.replace(initial, identity={"init_from": "0" * 16})
-    with pytest.raises(
-        UsageError, match="belongs to a training with other records or settings"
-    ):
+    with pytest.raises(UsageError, match="of other settings: the first weights differ"):
         prepare_training(
             records_folder, tmp_path / "one", network=config, initial=other, steps=2
         )

@@ -8,6 +8,7 @@ from precis.model.config import describe_differences
 from precis.model.errors import UsageError
 from precis.model.training.checkpoint import (
     Position,
+    list_checkpoints,
     remove_old,
     restore_latest,
     save_checkpoint,
@@ -64,7 +65,7 @@ def restore_training(place: TrainingPlace, state: ResumableState) -> None:
 def _check_settings(place: TrainingPlace) -> None:
     """Refuses a folder of a training with other settings, and names them."""
     path = files.join(place.folder, SETTINGS_FILE)
-    if not files.exists(path):
+    if not files.exists(path) or not list_checkpoints(place.checkpoints):
         return
     differences = describe_differences(
         files.read_json(path), place.settings, labels=_LABELS
