@@ -127,10 +127,8 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
             assert {**example, **first} == short
     described, of_cut = info(tmp_path), info(prepared_records)
     for name in ("source_lengths", "target_lengths"):
-        assert (described[name].pop("cut"), of_cut[name].pop("cut")) == (
-            0,
-            len(WRITTEN),
-        )
+        cut_counts = described[name].pop("cut"), of_cut[name].pop("cut")
+        assert cut_counts[0] == 0 < cut_counts[1] <= len(WRITTEN)
         assert described[name] == of_cut[name]
     for name in ("counts", "failures"):
         assert described[name] == of_cut[name]

@@ -188,7 +188,7 @@ def test_vectors_are_computed_once(
 
 @pytest.mark.slow
 def test_a_command_that_was_killed_goes_on(records, tmp_path):
-    flags = {"records": records, "epochs": 25, "batch_documents": 16}
+    flags = {"records": records, "epochs": 8, "batch_documents": 16}
     argv = ["train-extractor", "--output", str(tmp_path / "ended")]
     for name, value in flags.items():
         argv += [f"--{name}", str(value)]

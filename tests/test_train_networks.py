@@ -8,14 +8,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.shared_networks import eagerly, shared_networks
+from support.shared_networks import eagerly
 from support.small_training import (
     VOCABULARY,
-    assert_same_training,
     network_config,
-    prepare_training,
-    run_to_end,
-    stop_at,
     training_config,
 )
 
@@ -117,15 +113,3 @@ def test_pieces_change_no_step(name):
             report = step(make_batch())
             reports.append([float(report.loss), float(report.gradient_norm)])
     assert reports[0] == pytest.approx(reports[1], rel=1e-5)
-
-
-@pytest.mark.slow
-def test_a_stopped_training_of_a_recurrent_network_ends_as_an_undisturbed_one(
-    records_folder, tmp_path
-):
-    network = NETWORKS["lstm"]
-    with shared_networks():
-        run_to_end(records_folder, tmp_path / "one", network=network)
-        stop_at(prepare_training(records_folder, tmp_path / "two", network=network), 6)
-        run_to_end(records_folder, tmp_path / "two", network=network)
-    assert_same_training(tmp_path / "one", tmp_path / "two")

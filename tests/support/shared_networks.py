@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -48,6 +49,8 @@ def _make_state(setup, network_config) -> state.TrainingState:
         values = [variable.numpy() for variable in first.variables]
         _states[setup.fingerprint] = first, values
         return first
+    # As building a network does. The shuffling of batches reads this seed too.
+    keras.utils.set_random_seed(setup.training.seed)
     shared, values = _states[setup.fingerprint]
     for variable, value in zip(shared.variables, values, strict=True):
         variable.assign(value)
