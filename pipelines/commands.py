@@ -224,9 +224,12 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
 
     result = evaluate(beam_args=beam_args, **values)
     print(headline(result))
-    manifest = files.join(str(values["input"]), "manifest.json")
+    run = str(values["input"])
+    manifest = files.join(run, "manifest.json")
+    if files.exists(manifest):
+        print(f"summaries: {files.join(run, 'summaries')}/*.parquet")
     if not values.get("show"):
-        suggest_next("precis", "evaluate", "--input", values["input"], "--show", "3")
+        suggest_next("precis", "evaluate", "--input", run, "--show", "3")
     elif files.exists(manifest):
         flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
         suggest_next("precis", "summarize", *flags, "--output", "summaries")

@@ -8,7 +8,6 @@ An evaluation starts anew each time, so its tasks leave no receipts.
 
 import os
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -33,7 +32,6 @@ from precis.pipelines.evaluation_table import (
     as_markdown,
     as_text,
     combine,
-    unsplit_notes,
 )
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
@@ -108,12 +106,8 @@ def _print(
     for document in printed_documents(ranges, options.show):
         print(document)
     print(as_text(result))
-    if not options.split_sentences:
-        for warning in unsplit_notes(result):
-            print(f"precis evaluate: {warning}", file=sys.stderr)
-    folder = output_folder(options)
-    written = ", ".join(files.join(folder, name) for name in RESULT_FILES)
-    print(f"\nwrote {written} and {files.join(folder, SCORES_FOLDER)}")
+    names = ", ".join((*RESULT_FILES, f"{SCORES_FOLDER}/"))
+    print(f"\nwrote {output_folder(options)}: {names}")
 
 
 def headline(result: Mapping[str, Any]) -> str:
