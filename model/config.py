@@ -120,8 +120,11 @@ def describe_differences(
         other = earlier.get(name)
         if _plain(other) == _plain(value):
             continue
-        if name in labels:
+        if name in labels and None not in (other, value):
             differences.append(f"{labels[name]} differ")
+        elif name in labels:
+            place = "here" if other is None else "there"
+            differences.append(f"{labels[name]} are {place} alone")
         else:
             differences.append(f"{name} is {other!r} there and {value!r} here")
     if len(differences) > _MOST_DIFFERENCES:

@@ -30,8 +30,13 @@ def filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
     try:
         return fsspec.core.url_to_fs(path)
     except ImportError as error:
-        way_out = "pip install 'precis[gcs]' brings it for gs://"
+        is_gcs = path.startswith(("gs://", "gcs://"))
+        way_out = "pip install 'precis[gcs]'" if is_gcs else "install that package"
         raise UsageError(f"{path}: {error}; {way_out}") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: {error}; name a local path, or one on gs://"
+        ) from error
 
 
 def is_local(path: str) -> bool:

@@ -12,7 +12,7 @@ from precis.model.bundle.network_bundle import (
     check_prefix,
     load_bundle,
     open_bundle,
-    read_decoding,
+    with_decoding_of_bundle,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.search.config import check_coverage
@@ -36,8 +36,7 @@ def attention(**flags: Any) -> str:
         not have.
       DataError: a damaged bundle, or a text that is not UTF-8.
     """
-    bundle_flags = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
-    options, decoding = read_flags(ATTENTION, {**bundle_flags, **flags})
+    options, decoding = read_flags(ATTENTION, with_decoding_of_bundle(flags))
     contents = open_bundle(options.bundle)
     check_prefix(options.task_prefix, contents)
     check_coverage(decoding, has_pointer=contents.config.pointer)

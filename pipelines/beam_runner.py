@@ -18,6 +18,7 @@ from apache_beam.runners.runner import PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.pipelines.command_parser import GENERAL_FLAGS
 from precis.pipelines.progress_line import show_progress
 
 # The DirectRunner, Beam's default, tries to download another runner first and may never
@@ -48,7 +49,8 @@ def pipeline_options(
     runner = known.runner or LOCAL_RUNNER
     _check_runner(runner)
     if unknown and not runner.lower().startswith(_RUNNERS_WITH_FURTHER_FLAGS):
-        _refuse(unknown[0], [f"--{name}" for name in (*own_flags, *vars(known))])
+        names = (*own_flags, *GENERAL_FLAGS, *vars(known))
+        _refuse(unknown[0], [f"--{name}" for name in names])
     options = PipelineOptions(list(beam_args))
     options.view_as(StandardOptions).runner = runner
     options.view_as(SetupOptions).save_main_session = False

@@ -16,7 +16,7 @@ from typing import Any
 
 from precis.model.config import suggestion
 from precis.model.errors import PrecisError, UsageError
-from precis.pipelines.command_parser import command_parser
+from precis.pipelines.command_parser import GENERAL_FLAGS, command_parser
 from precis.pipelines.commands import COMMANDS, Command, overview
 from precis.pipelines.config_file import read_config
 from precis.pipelines.flags import option_names
@@ -117,20 +117,35 @@ def _refuse(name: str, command: Command, rest: Sequence[str]) -> None:
     Raises:
       UsageError: always.
     """
-    flag, _, value = rest[0].partition("=")
-    if name == "train" and flag == "--task":
-        task = value or (rest[1] if len(rest) > 1 else "")
-        successor = _TASK_COMMANDS.get(task, "train-extractor")
-        raise UsageError(
-            f"the flag --task is gone: `precis {successor}` does what "
-            f"--task {task} did, without that flag"
-        )
-    flags = [f"--{other}" for other in (*option_names(command.concerns), "config")]
-    question = suggestion(flag, flags)
-    raise UsageError(
-        f"there is no flag {flag}; "
-        + (question or f"`precis {name} --help all` shows those that there are")
-    )
+    if name == "train":
+        _refuse_task(rest)
+    flag = rest[0].partition("=")[0]
+    if not flag.startswith("-"):
+        raise UsageError(f"{flag!r} is no flag; a flag begins with --")
+    way_out = f"`precis {name} --help all` shows those that there are"
+    flags = [
+        f"--{other}" for other in (*option_names(command.concerns), *GENERAL_FLAGS)
+    ]
+    raise UsageError(f"there is no flag {flag}; {suggestion(flag, flags) or way_out}")
+
+
+def _refuse_task(rest: Sequence[str]) -> None:
+    """Names the command that took the place of `--task`.
+
+    Raises:
+      UsageError: the flag is there.
+    """
+    for index, word in enumerate(rest):
+        flag, _, value = word.partition("=")
+        if flag == "--task":
+            task = value or "".join(rest[index + 1 : index + 2])
+            successors = (
+                [_TASK_COMMANDS[task]]
+                if task in _TASK_COMMANDS
+                else (_TASK_COMMANDS.values())
+            )
+            known = ", ".join(f"`precis {successor}`" for successor in successors)
+            raise UsageError(f"the flag --task is gone; take {known} without it")
 
 
 def _set_logging(is_verbose: bool) -> None:

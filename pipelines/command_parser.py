@@ -19,6 +19,8 @@ _BEAM_NOTE = (
     "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
     "--direct_num_workers 2."
 )
+# The flags that every command has.
+GENERAL_FLAGS = ("config", "verbose", "help")
 # What a number is called where the field has no name for its unit.
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.command_parser import HelpText
 from precis.pipelines.last_lines import (
     corpus_flags_of_records,
@@ -27,6 +26,7 @@ from precis.pipelines.options.train import (
     TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
 )
+from precis.pipelines.progress_line import load_tensorflow
 
 
 class Command(NamedTuple):
@@ -89,7 +89,7 @@ def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
 
 
 def _train(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("train")
     from precis.model.training.loop import Interrupted
     from precis.pipelines.train import train
 
@@ -102,7 +102,7 @@ def _train(values: dict[str, Any], _: list[str]) -> int:
 
 
 def _train_extractor(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("train-extractor")
     from precis.pipelines.train_extractor import train_extractor
 
     result = train_extractor(**values)
@@ -111,7 +111,7 @@ def _train_extractor(values: dict[str, Any], _: list[str]) -> int:
 
 
 def _train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("train-keyphrases")
     from precis.pipelines.train_keyphrases import train_keyphrases
 
     result = train_keyphrases(**values)
@@ -137,7 +137,7 @@ def _end_training(result: Any, records: Any, *flags: str) -> int:
 
 
 def _import(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("import")
     from precis.model.bundle.manifest import ENCODER, read_manifest
     from precis.pipelines.import_checkpoint import import_checkpoint
 
@@ -190,12 +190,12 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
             f"print(p.read_table({json.dumps(files.join(str(output), 'summaries'))}, "
             'columns=["document_id", "summary"]).slice(0, 3).to_pylist())'
         )
-        end_with(output, "python", "-c", query)
+        end_with(output, sys.executable, "-c", query)
     return 0
 
 
 def _export(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("export")
     from precis.pipelines.export import export
 
     print(f"model {export(**values)['model_id']}")
@@ -205,16 +205,16 @@ def _export(values: dict[str, Any], _: list[str]) -> int:
         f"graph = tf.saved_model.load({json.dumps(str(output))}); "
         'print(graph.signatures["serving_default"](articles=tf.constant(["Rain."])))'
     )
-    end_with(output, "python", "-c", call)
+    end_with(output, sys.executable, "-c", call)
     return 0
 
 
 def _attention(values: dict[str, Any], _: list[str]) -> int:
-    import_tensorflow()
+    load_tensorflow("attention")
     from precis.pipelines.attention import attention
 
-    path = attention(**values)
-    end_with(path, "open", path)
+    print(f"wrote {attention(**values)}")
+    print("next: look at the picture")
     return 0
 
 
@@ -228,11 +228,13 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     manifest = files.join(run, "manifest.json")
     if files.exists(manifest):
         print(f"summaries: {files.join(run, 'summaries')}/*.parquet")
-    if not values.get("show"):
-        suggest_next("precis", "evaluate", "--input", run, "--show", "3")
-    elif files.exists(manifest):
+    if files.exists(manifest):
         flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
         suggest_next("precis", "summarize", *flags, "--output", "summaries")
+    else:
+        described = files.join(values["output"], "rouge.json")
+        flags = ("--config", described, "--output", values["output"], "--show", "3")
+        suggest_next("precis", "evaluate", *flags)
     return 0
 
 

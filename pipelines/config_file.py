@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
+from precis.pipelines.command_parser import GENERAL_FLAGS
 from precis.pipelines.flags import option_names, value_type
 
 
@@ -47,8 +48,9 @@ def read_config(
           names a flag that the command does not have.
     """
     content = _read_mapping(path)
-    content = content.get("provenance", content)
-    if "flags" in content and "command" in content:
+    if isinstance(content.get("provenance"), Mapping):
+        content = content["provenance"]
+    if "command" in content and isinstance(content.get("flags"), Mapping):
         if content["command"] != command:
             raise UsageError(
                 f"--config {path} was written by `precis {content['command']}`, and "
@@ -64,10 +66,16 @@ def read_config(
         for name, hint in typing.get_type_hints(concern).items()
     }
     for name, value in content.items():
+        # An empty value in YAML is None, and leaves the flag at its default.
+        if value is None:
+            continue
         if name in names:
-            # An empty value in YAML is None, and leaves the flag at its default.
-            if value is not None:
-                flags[name] = _as_number(value, value_type(hints[name]))
+            flags[name] = _as_number(value, value_type(hints[name]))
+        elif name in GENERAL_FLAGS:
+            raise UsageError(
+                f"--config {path}: {name} is a flag for the command line alone; take "
+                "it out"
+            )
         elif uses_beam:
             beam_args += _beam_flag(name, value)
         else:

@@ -25,6 +25,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import (
 )
 
 from precis.model import files
+from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
 from precis.pipelines.evaluation_figures import ORACLE
@@ -33,7 +34,7 @@ from precis.pipelines.evaluation_table import (
     as_text,
     combine,
 )
-from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
 from precis.pipelines.row_ranges import (
     RowRange,
@@ -170,8 +171,9 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
                 systems.update(system_texts(row))
         if baseline_system(baseline) in systems - {REFERENCE}:
             return
-    known = ", ".join(sorted(systems - {REFERENCE})) or "none"
-    raise UsageError(f"--baseline: there is no system {baseline!r}; there are {known}")
+    known = sorted(systems - {REFERENCE})
+    way_out = suggestion(baseline, known) or f"there are {', '.join(known) or 'none'}"
+    raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
 
 
 def baseline_system(baseline: str) -> str:
@@ -235,7 +237,10 @@ def publish(
     )
     folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
-    files.write_json(files.join(folder, "rouge.json"), result)
+    provenance = {"command": "evaluate", "flags": recorded_flags([options])}
+    files.write_json(
+        files.join(folder, "rouge.json"), {**result, "provenance": provenance}
+    )
 
 
 def printed_documents(ranges: Sequence[RowRange], count: int) -> Iterator[str]:

@@ -16,11 +16,11 @@ from precis.model.bundle.network_bundle import (
     check_prefix,
     load_bundle,
     open_bundle,
-    read_decoding,
+    with_decoding_of_bundle,
 )
 from precis.model.errors import JobError, UsageError
 from precis.model.search.config import SearchConfig, check_coverage
-from precis.pipelines.flags import read_flags
+from precis.pipelines.flags import read_flags, recorded_flags
 from precis.pipelines.options.bundles import EXPORT, ExportOptions
 from precis.pipelines.options.summarize import decode_id
 
@@ -65,11 +65,14 @@ def export(**flags: Any) -> dict[str, Any]:
       DataError: a damaged bundle.
       JobError: TensorFlow could not write.
     """
-    bundle_flags = read_decoding(flags["bundle"]) if flags.get("bundle") else {}
-    options, decoding = read_flags(EXPORT, {**bundle_flags, **flags})
+    concerns = read_flags(EXPORT, with_decoding_of_bundle(flags))
+    options, decoding = concerns
     description = _check(options, decoding)
+    provenance = {"command": "export", "flags": recorded_flags(concerns)}
     finished = _read_finished(options.output, description)
-    return finished or _write(options, decoding, description)
+    return finished or _write(
+        options, decoding, {**description, "provenance": provenance}
+    )
 
 
 def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
@@ -112,11 +115,13 @@ def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] |
     if files.exists(path):
         manifest = files.read_json(path)
         checksums = manifest.pop("sha256", {})
+        # The bundle may lie elsewhere since; its model_id is part of the description.
+        provenance = manifest.pop("provenance", {})
         if manifest == description and all(
             _holds(files.join(output, name), sha256)
             for name, sha256 in checksums.items()
         ):
-            return {**manifest, "sha256": checksums}
+            return {**manifest, "provenance": provenance, "sha256": checksums}
     fs, name = files.filesystem(output)
     is_empty_folder = fs.isdir(name) and not fs.ls(name)
     if fs.exists(name) and not is_empty_folder:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -29,14 +30,14 @@ def check_methods(options: SummarizeOptions) -> None:
           named without its bundle, or the bundle without `neural`; `oracle` is named
           first of several.
     """
-    known = ", ".join(sorted([*METHODS, NEURAL, ORACLE]))
+    names = sorted([*METHODS, NEURAL, ORACLE])
+    known = ", ".join(names)
     if not options.methods:
         raise UsageError(f"--extractive names no method; known are {known}")
     for name in options.methods:
         if name not in (*METHODS, NEURAL, ORACLE):
-            raise UsageError(
-                f"--extractive: there is no method {name!r}; known are {known}"
-            )
+            way_out = suggestion(name, names) or f"known are {known}"
+            raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
     if len(set(options.methods)) < len(options.methods):
         raise UsageError(
             f"--extractive names a method twice: {options.extractive}; name each once"

@@ -18,10 +18,11 @@ from precis.model.bundle.converters.checkpoint import (
 )
 from precis.model.bundle.converters.tensors import weight_files
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
-from precis.pipelines.flags import read_flags
+from precis.pipelines.flags import read_flags, recorded_flags
 from precis.pipelines.options.bundles import IMPORT
 
 
@@ -42,7 +43,8 @@ def import_checkpoint(**flags: Any) -> str:
       DataError: a file is damaged, a tensor does not fit, or a setting is not
           supported.
     """
-    (options,) = read_flags(IMPORT, flags)
+    concerns = read_flags(IMPORT, flags)
+    (options,) = concerns
     folder = options.checkpoint
     if os.path.realpath(folder) == os.path.realpath(options.output):
         raise UsageError(
@@ -50,13 +52,16 @@ def import_checkpoint(**flags: Any) -> str:
             "bundle would replace; name another folder"
         )
     settings = read_settings(folder)
+    kind = ENCODER if settings["model_type"] in ENCODERS else ABSTRACTIVE
+    refuse_other_kind(options.output, kind)
+    request = {"command": "import", "flags": recorded_flags(concerns)}
     names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
-    if settings["model_type"] in ENCODERS:
+    if kind == ENCODER:
         return save_encoder_bundle(
             options.output,
             encoder=load_encoder(folder, max_source_tokens=options.max_source_tokens),
             tokenizer=read_tokenizer(folder, settings),
-            provenance=_provenance(folder, settings, names),
+            provenance={**request, **_provenance(folder, settings, names)},
         )
     if files.exists(files.join(folder, GENERATION_FILE)):
         names.append(GENERATION_FILE)
@@ -65,7 +70,7 @@ def import_checkpoint(**flags: Any) -> str:
         options.output,
         network=checkpoint.network,
         tokenizer=read_tokenizer(folder, settings),
-        provenance=_provenance(folder, settings, names),
+        provenance={**request, **_provenance(folder, settings, names)},
         decoding=checkpoint.decoding,
         special=checkpoint.special,
         task_prefixes=[checkpoint.task_prefix],

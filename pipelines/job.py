@@ -124,14 +124,16 @@ def _check_finished(
     finished = files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip()
     if finished == fingerprint:
         return
-    differences = "it is of another kind"
+    differences = ""
     path = files.join(output, _DESCRIPTION_FILES[kind])
     if files.exists(path):
         provenance = files.read_json(path).get("provenance", {})
         earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-        differences = describe_differences(earlier, inputs, labels=_LABELS)
+        if earlier:
+            differences = describe_differences(earlier, inputs, labels=_LABELS)
     raise UsageError(
-        f"{output} holds the finished result of another job: {differences}; "
+        f"{output} holds the finished result of another job: "
+        f"{differences or 'its settings are not recorded'}; "
         "name another --output, or remove that folder"
     )
 

@@ -1,6 +1,7 @@
 """The last lines of a command: what it made, where that lies, what takes it next."""
 
 import dataclasses
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -11,16 +12,8 @@ from precis.pipelines.corpus.options import CorpusOptions
 # Above this share of documents that a network does not read to their end, a command
 # says so.
 _NOTABLE_CUT_SHARE = 0.25
-# The flags of a corpus that say what a document is, and not which of them to take.
-_CORPUS_FLAGS = (
-    "article_field",
-    "highlights_field",
-    "id_field",
-    "split_field",
-    "seed",
-    "validation_share",
-    "test_share",
-)
+# The flags of a corpus that say which documents to take, and in what pieces.
+_OF_ONE_RUN = ("corpus", "split", "task_bytes")
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -51,8 +44,16 @@ def end_with(output: Any, *command: Any) -> None:
 
 
 def suggest_next(*command: Any) -> None:
-    """Prints a command line to go on with."""
-    print(f"next: {shlex.join(map(str, command))}")
+    """Prints a command line to go on with.
+
+    Where precis was called by its path, as before its environment is activated, so it
+    is here.
+    """
+    program, *arguments = map(str, command)
+    if program == "precis" and os.sep in sys.argv[0]:
+        path = sys.argv[0]
+        program = path if os.path.basename(path) == "precis" else program
+    print(f"next: {shlex.join([program, *arguments])}")
 
 
 def corpus_flags_of_records(records: Any) -> list[str]:
@@ -64,6 +65,10 @@ def corpus_flags_of_records(records: Any) -> list[str]:
     flags = ["--corpus", recorded.get("corpus", "SCHEME:WHERE")]
     for field in dataclasses.fields(CorpusOptions):
         value = recorded.get(field.name, field.default)
-        if field.name in _CORPUS_FLAGS and value != field.default:
+        if field.name in _OF_ONE_RUN or value == field.default:
+            continue
+        if isinstance(value, bool):
+            flags.append(f"--{field.name}" if value else f"--no-{field.name}")
+        else:
             flags += [f"--{field.name}", str(value)]
     return flags

@@ -30,7 +30,6 @@ from precis.model.records.dataset import (
     summarise_lengths,
 )
 from precis.model.records.example import FEATURES, ORACLE_FEATURES
-from precis.model.tensorflow_import import import_tensorflow
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
@@ -55,7 +54,7 @@ from precis.pipelines.job import (
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
-from precis.pipelines.progress_line import show_step
+from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, scan_path
 
@@ -91,8 +90,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     inputs = _inputs(recorded, tasks, fingerprints)
     job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
     if job is not None:
-        with show_step("prepare  loading TensorFlow"):
-            import_tensorflow()
+        load_tensorflow("prepare")
         size = sum(task.size_bytes for task in tasks)
         if not files.exists(scan_path(job)):
             pipeline = beam.Pipeline(options=beam_options)

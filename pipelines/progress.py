@@ -79,7 +79,10 @@ def _add(
     if not folder:
         return
     if getattr(_thread, "folder", None) != folder:
-        _thread.counts = _open_counts(folder)
+        try:
+            _thread.counts = _open_counts(folder)
+        except OSError:  # A job does not fail because its progress cannot be shown.
+            return
         _thread.folder = folder
     before = Counts(*_LAYOUT.unpack_from(_thread.counts))
     _LAYOUT.pack_into(

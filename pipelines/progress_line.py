@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.progress import Counts, counting_folder, total
 
 _TERMINAL_SECONDS = 0.5  # between two states of the line on a terminal
@@ -63,6 +64,12 @@ def show_step(text: str) -> Iterator[None]:
         yield
     finally:
         _write("", end="\r")
+
+
+def load_tensorflow(command: str) -> None:
+    """Imports TensorFlow, which takes seconds, and says so on a terminal."""
+    with show_step(f"{command}  loading TensorFlow"):
+        import_tensorflow()
 
 
 def _show(label: str, size: int, folder: str, done: threading.Event) -> None:

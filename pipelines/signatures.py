@@ -22,7 +22,7 @@ from precis.pipelines.commands import COMMANDS
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags import flag_info
 from precis.pipelines.options.failures import FailureOptions
-from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
 
 # The dataclasses whose fields are keywords, by the name of the function.
 CONCERNS: Mapping[str, Sequence[type]] = {
@@ -41,8 +41,6 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "train_extractor": COMMANDS["train-extractor"].concerns,
     "train_keyphrases": COMMANDS["train-keyphrases"].concerns,
 }
-# Flags of `summarize` that mean nothing for one text.
-_NOT_FOR_A_TEXT = ("output", "window_documents", "search_processes")
 _PATHS = ("DIR", "FILE", "DIR|GLOB", "DIR[,DIR]")
 _WIDTH = 88
 
@@ -77,10 +75,11 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[inspect.Par
 
 def _fields(name: str) -> Iterator[tuple[dataclasses.Field, Any]]:
     """The fields that are keywords of a function, each with its type."""
+    hidden = NOT_FOR_A_TEXT if name == "summarize_text" else ()
     for concern in CONCERNS[name]:
         hints = typing.get_type_hints(concern)
         for field in dataclasses.fields(concern):
-            if name != "summarize_text" or field.name not in _NOT_FOR_A_TEXT:
+            if field.name not in hidden:
                 yield field, hints[field.name]
 
 

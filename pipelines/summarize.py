@@ -12,11 +12,11 @@ import apache_beam as beam
 import pyarrow.parquet as pq
 
 from precis.model import files
+from precis.model.bundle.network_bundle import with_decoding_of_bundle
 from precis.model.errors import DataError
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.model.search.config import SearchConfig
-from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
@@ -33,15 +33,13 @@ from precis.pipelines.job import (
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.summarize import SUMMARIZE
-from precis.pipelines.progress_line import show_step
+from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
     SummarySettings,
-    check_summary_options,
     limit_search_processes,
-    read_model_ids,
-    with_decoding_of_bundle,
+    summary_settings,
 )
 from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
 
@@ -61,7 +59,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 
     Args:
       beam_args: flags for Beam itself.
-      **flags: the fields of the dataclasses in `pipelines.options.SUMMARIZE`.
+      **flags: the fields of the dataclasses in `pipelines.options.summarize.SUMMARIZE`.
 
     Returns:
       The content of manifest.json.
@@ -72,11 +70,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     refuse_within_import()
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
-    corpus, options, selection, quality, gate, decoding, failures = concerns
-    check_summary_options(options, decoding)
+    corpus, *summary_options, failures = concerns
+    settings = summary_settings(*summary_options)
+    options = settings.options
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    model_ids = read_model_ids(options, decoding)
-    settings = SummarySettings(options, selection, quality, gate, decoding, model_ids)
     tasks = list_tasks(corpus)
     recorded = recorded_flags(concerns)
     inputs = _inputs(recorded, settings, tasks)
@@ -84,8 +81,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     manifest_path = files.join(options.output, MANIFEST_FILE)
     if job is not None:
         if options.bundle or options.extractive_bundle:
-            with show_step("summarize  loading TensorFlow"):
-                import_tensorflow()
+            load_tensorflow("summarize")
             options = limit_search_processes(options, beam_options)
             settings = settings._replace(options=options)
         pipeline = beam.Pipeline(options=beam_options)

@@ -8,6 +8,7 @@ from typing import Any
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.pipelines.job import current_time
+from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.summary_rows import run_columns
 from precis.pipelines.summary_settings import SummarySettings, read_settings
 from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
@@ -37,13 +38,16 @@ def summarize_text(
       docs/SCHEMA.md.
 
     Raises:
-      UsageError: a flag or a bundle that cannot be, or a text without words.
+      UsageError: an invalid flag or bundle, or a text without words.
     """
     if not isinstance(text, str):
         raise UsageError(
             f"summarize_text takes one text, not {type(text).__name__}; "
             "precis.summarize takes a corpus"
         )
+    for name in NOT_FOR_A_TEXT:
+        if name in flags:
+            raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
     # A search process would take longer to start than one document to search.
     settings = read_settings({"search_processes": 1, **flags})
     article = Article.from_text(text, strip_boilerplate=strip_boilerplate)

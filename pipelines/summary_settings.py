@@ -19,7 +19,11 @@ from precis.model.bundle.manifest import (
     open_bundle_config,
     read_manifest,
 )
-from precis.model.bundle.network_bundle import check_prefix, open_bundle, read_decoding
+from precis.model.bundle.network_bundle import (
+    check_prefix,
+    open_bundle,
+    with_decoding_of_bundle,
+)
 from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
@@ -46,7 +50,7 @@ class SummarySettings(NamedTuple):
     """How documents are summarized.
 
     Attributes:
-      options, selection, quality, gate, decoding: as the flags say.
+      options, selection, quality, fallback, decoding: as the flags say.
       model_ids: the columns of a row that name the models and the search.
     """
 
@@ -62,25 +66,28 @@ def read_settings(flags: Mapping[str, Any]) -> SummarySettings:
     """The settings that the flags of `precis summarize` give, without its output.
 
     Raises:
-      UsageError: a flag that there is not, or a value or bundle that cannot be.
+      UsageError: a flag that there is not, or an invalid value or bundle.
     """
-    options, selection, quality, gate, decoding = read_flags(
-        SUMMARY_OPTIONS,
-        # The command's folder, which must have a name. Nothing is written here.
-        {**with_decoding_of_bundle(flags), "output": "."},
-    )
+    # The command's folder, which must have a name. Nothing is written here.
+    values = {**with_decoding_of_bundle(flags), "output": "."}
+    return summary_settings(*read_flags(SUMMARY_OPTIONS, values))
+
+
+def summary_settings(
+    options: SummarizeOptions,
+    selection: SelectionConfig,
+    quality: QualityConfig,
+    fallback: FallbackConfig,
+    decoding: SearchConfig,
+) -> SummarySettings:
+    """The settings of these options, with the models that the bundles hold.
+
+    Raises:
+      UsageError: options that do not go together, or a folder that is no bundle.
+    """
     check_summary_options(options, decoding)
     model_ids = read_model_ids(options, decoding)
-    return SummarySettings(options, selection, quality, gate, decoding, model_ids)
-
-
-def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, and for those that are not given the search of the bundle.
-
-    An imported network brings the search that its checkpoint recommends.
-    """
-    bundle = flags.get("bundle")
-    return {**(read_decoding(bundle) if bundle else {}), **flags}
+    return SummarySettings(options, selection, quality, fallback, decoding, model_ids)
 
 
 def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:

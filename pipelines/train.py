@@ -38,11 +38,19 @@ def train(**flags: Any) -> TrainResult:
       **flags: the fields of `TrainOptions`, `NetworkOptions` and `TrainingConfig`.
 
     Raises:
-      UsageError: flags that cannot be, or a folder without records.
+      UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at SIGTERM, after the state was saved.
     """
-    flags = {**RECIPES.get(flags.get("recipe", ""), {}), **flags}
+    if "task" in flags:
+        raise UsageError(
+            "the flag task is gone; precis.train_extractor and "
+            "precis.train_keyphrases train what it chose"
+        )
+    recipe = flags.get("recipe", "")
+    # A value of another type is refused where the flags are read.
+    settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
+    flags = {**settings_of_recipe, **flags}
     concerns = read_flags(TRAIN, flags)
     options, settings, training = concerns
     if settings.init_from:
@@ -78,12 +86,13 @@ def _refuse_shape_flags(settings: NetworkOptions) -> None:
 
 def warn_of_warmup(training: TrainingConfig) -> None:
     """Says when the training ends before the learning rate has reached its peak."""
-    if training.epochs or training.steps >= training.warmup_steps:
+    warmup = max(training.warmup_steps, training.encoder_warmup_steps)
+    if training.epochs or training.steps >= warmup:
         return
-    share = training.steps / training.warmup_steps
+    share = training.steps / warmup
     print(
         f"precis train: warning: --steps {training.steps} end within the warm-up of "
-        f"--warmup_steps {training.warmup_steps}, at {share:.0%} of the learning rate; "
+        f"{warmup} steps, at {share:.0%} of the learning rate; "
         f"set --warmup_steps {max(1, training.steps // 5)} or train longer",
         file=sys.stderr,
     )

@@ -19,7 +19,7 @@ def train_extractor(**flags: Any) -> TrainResult:
       **flags: the fields of `LabelledRecordsOptions` and `ExtractiveTraining`.
 
     Raises:
-      UsageError: flags that cannot be, or records without oracle labels or without the
+      UsageError: invalid flags, or records without oracle labels or without the
           split `validation`.
       DataError: damaged records, or a loss that is not finite.
     """

@@ -22,7 +22,7 @@ def train_keyphrases(**flags: Any) -> TrainResult:
       **flags: the fields of `LabelledRecordsOptions`.
 
     Raises:
-      UsageError: flags that cannot be, or records without oracle labels.
+      UsageError: invalid flags, or records without oracle labels.
       DataError: damaged records, or records without a candidate to learn from.
     """
     concerns = read_flags(TRAIN_KEYPHRASES, flags)

@@ -83,6 +83,8 @@ def test_one_text_is_summarized_as_a_run_would():
         (" \n", {}, "the text cannot be summarized: the article has no text"),
         (["a", "b"], {}, "takes one text, not list; precis.summarize takes a corpus"),
         ("Rain.", {"bundle": "none"}, "none: this is no complete bundle"),
+        ("Rain.", {"output": "o"}, "takes no output; precis.summarize does"),
+        ("Rain.", {"bundle": ["b"]}, "bundle takes a value of type str, not "),
         ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),
     ],
 )

@@ -100,20 +100,38 @@ def test_help_and_version_exit_with_0(capsys):
         ),
         (
             ["train", *NEEDED["train"], "--runner", "FnApiRunner"],
-            "precis train: there is no flag --runner; `precis train --help all` shows",
+            "precis train: there is no flag --runner; ",
         ),
         (
             ["train", *NEEDED["train"], "--task", "extractive"],
-            "precis train: the flag --task is gone: `precis train-extractor` does "
-            "what --task extractive did, without that flag",
+            "precis train: the flag --task is gone; take `precis train-extractor` "
+            "without it",
         ),
         (
             ["train", "--task=keyphrases"],
-            "precis train: the flag --task is gone: `precis train-keyphrases` does",
+            "precis train: the flag --task is gone; take `precis train-keyphrases`",
         ),
         (
             ["train-extractor", *NEEDED["train"], "--steps", "3"],
             "precis train-extractor: there is no flag --steps; ",
+        ),
+        (
+            ["train", "--verbos", "--task", "poems"],
+            "precis train: the flag --task is gone; take `precis train-extractor`, ",
+        ),
+        (
+            ["train", *NEEDED["train"], "--verbos"],
+            "precis train: there is no flag --verbos; did you mean --verbose?",
+        ),
+        (["export", "b", "c"], "precis export: 'c' is no flag; a flag begins with --"),
+        (
+            ["summarize", *NEEDED["summarize"], "--extractive", "lexrnak"],
+            "precis summarize: --extractive: there is no method 'lexrnak'; did you "
+            "mean lexrank?",
+        ),
+        (
+            ["summarize", "--config", "htp://a.yaml"],
+            "precis summarize: htp://a.yaml: Protocol not known: htp; name a local",
         ),
         (
             ["summarize", "--config", "none.yaml"],
@@ -313,6 +331,6 @@ def test_a_training_that_ends_within_its_warmup_is_a_warning(capsys):
     assert capsys.readouterr().err == ""
     warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000))
     assert capsys.readouterr().err == (
-        "precis train: warning: --steps 500 end within the warm-up of --warmup_steps "
-        "4000, at 12% of the learning rate; set --warmup_steps 100 or train longer\n"
+        "precis train: warning: --steps 500 end within the warm-up of 4000 "
+        "steps, at 12% of the learning rate; set --warmup_steps 100 or train longer\n"
     )

@@ -36,11 +36,13 @@ def test_without_a_reference_there_is_no_result(tmp_path):
 
 
 def test_a_baseline_that_no_row_has_is_refused(run):
-    for baseline in ("leed", "reference"):
+    for baseline, way_out in (
+        ("leed", "did you mean lead[?]"),
+        ("reference", "there are abstractive, frequency, lead"),
+    ):
         with pytest.raises(
             UsageError,
-            match=f"--baseline: there is no system '{baseline}'; there are "
-            "abstractive, frequency, lead",
+            match=f"--baseline: there is no system '{baseline}'; {way_out}",
         ):
             evaluate(input=run, baseline=baseline)
 

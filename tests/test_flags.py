@@ -181,7 +181,8 @@ def test_a_file_holds_flags_of_precis_and_of_beam(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(
         "colour: red\nlayers: [x, y]\nlitres: 1e-1\nglossy: yes\nprimer:\n"
-        "runner: DataflowRunner\nexperiments: [a, b]\nstreaming: true\nsave: false\n"
+        "runner: DataflowRunner\nexperiments: [a, b]\nstreaming: true\n"
+        "save: false\ntemp:\n"
     )
     values = config(path)
     assert values.flags == {
@@ -204,6 +205,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam(tmp_path):
     ("name", "content", "message"),
     [
         ("a.yaml", "colours: red", "has no flag 'colours'; did you mean colour[?]"),
+        ("a.yaml", "verbose: true", "verbose is a flag for the command line alone"),
         ("a.yaml", "zzz: 1", "precis paint has no flag 'zzz'; take it out"),
         ("a.yaml", "a: [", "a.yaml is neither YAML nor JSON: .*; correct the file"),
         ("a.json", "{", "a.json is neither YAML nor JSON: .*; correct the file"),
@@ -240,5 +242,8 @@ def test_differences_are_named_with_both_values():
     assert differences({"width": 4, "names": ("a",), "sha": "00"}) == ""
     assert differences({"width": 2}) == "width is 4 there and 2 here"
     assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
+    assert differences({"a": "1"}, [("a", "the weights")]) == (
+        "the weights are here alone"
+    )
     many = differences({str(number): number for number in range(7)})
     assert many.endswith("3 is None there and 3 here; 3 more settings differ")

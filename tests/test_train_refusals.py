@@ -19,6 +19,7 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.records.example import Example, LabelledSentences
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.train import train
 from precis.pipelines.train_extractor import train_extractor
 from precis.pipelines.train_keyphrases import train_keyphrases
 
@@ -89,8 +90,10 @@ def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("train", "flags", "message"),
+    ("job", "flags", "message"),
     [
+        (train, {"task": "extractive"}, "the flag task is gone; precis.train_extr"),
+        (train, {"recipe": ["coverage"]}, "recipe takes a value of type str, not "),
         (train_extractor, {"steps": 3}, "unknown option 'steps'"),
         (train_extractor, {"task": "extractive"}, "unknown option 'task'"),
         (train_keyphrases, {"dropout": 0.1}, "unknown option 'dropout'"),
@@ -113,9 +116,9 @@ def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
         (train_extractor, {"epoch": 1}, "unknown option 'epoch'; did you mean epochs"),
     ],
 )
-def test_flags_that_cannot_be_are_refused(records, tmp_path, train, flags, message):
+def test_flags_that_cannot_be_are_refused(records, tmp_path, job, flags, message):
     with pytest.raises(UsageError, match=message):
-        train(records=records, output=str(tmp_path / "o"), **flags)
+        job(records=records, output=str(tmp_path / "o"), **flags)
     assert not (tmp_path / "o").exists()
 
 

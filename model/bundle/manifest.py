@@ -145,17 +145,12 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); "
             "name the --output of `precis train`, or train again to finish it"
         )
-    try:
-        manifest = files.read_json(path)
-    except ValueError as error:
-        raise DataError(
-            f"{path}: damaged ({error}); copy the bundle again or train it again"
-        ) from error
-    if "model_id" not in manifest or "sha256" not in manifest:
+    manifest = _read_manifest_file(folder)
+    if not _is_bundle(manifest):
         kind = manifest.get("kind", "another kind")
         raise UsageError(
             f"{folder}: this is no bundle, its {MANIFEST_FILE} is that of {kind}; "
-            "name the --output of `precis train` or `precis import`"
+            "name the --output of a `precis train` command or of `precis import`"
         )
     if manifest.get("format_version") != FORMAT_VERSION:
         raise UsageError(
@@ -163,6 +158,27 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"and this precis reads {FORMAT_VERSION}; train it again"
         )
     return manifest
+
+
+def _read_manifest_file(folder: str) -> dict[str, Any]:
+    """The content of manifest.json.
+
+    Raises:
+      DataError: it is damaged.
+    """
+    path = files.join(folder, MANIFEST_FILE)
+    try:
+        content: dict[str, Any] = files.read_json(path)
+    except ValueError as error:
+        raise DataError(
+            f"{path}: damaged ({error}); copy the bundle again or train it again"
+        ) from error
+    return content
+
+
+def _is_bundle(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest is that of a bundle, and not of a run or an export."""
+    return {"sha256", "model_id"} <= set(manifest) and "decode_id" not in manifest
 
 
 def refuse_other_kind(folder: str, kind: str) -> None:
@@ -174,10 +190,12 @@ def refuse_other_kind(folder: str, kind: str) -> None:
     """
     if not files.exists(files.join(folder, MANIFEST_FILE)):
         return
-    present = read_manifest(folder).get("kind", ABSTRACTIVE)
+    manifest = _read_manifest_file(folder)
+    present = manifest.get("kind", ABSTRACTIVE)
     if present != kind:
+        what = "a bundle" if _is_bundle(manifest) else "something else"
         raise UsageError(
-            f"{folder} holds a bundle of the kind {present}; name another --output, or "
+            f"{folder} holds {what} of the kind {present}; name another --output, or "
             "remove that folder"
         )
 

@@ -13,6 +13,7 @@ also builds the network.
 """
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -199,6 +200,20 @@ def read_decoding(folder: str) -> dict[str, Any]:
     if config.get("task_prefixes"):
         flags["task_prefix"] = config["task_prefixes"][0]
     return flags
+
+
+def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags, and for those that are not given the search of the bundle.
+
+    An imported network brings the search that its checkpoint recommends.
+
+    Raises:
+      UsageError: `bundle` names no complete bundle of a network.
+    """
+    bundle = flags.get("bundle")
+    # A value of another type is refused where the flags are read.
+    has_bundle = bool(bundle) and isinstance(bundle, str | os.PathLike)
+    return {**(read_decoding(os.fspath(bundle)) if has_bundle else {}), **flags}
 
 
 def check_prefix(prefix: str, contents: BundleWithoutWeights) -> None:

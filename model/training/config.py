@@ -21,7 +21,7 @@ class TrainingConfig:
     )
     accumulate: int = flag(
         1,
-        "pieces that each batch is worked in, one after the other, to save memory; "
+        "parts that each batch is split into, one after the other, to save memory; "
         "only dropout differs",
         metavar="PARTS",
     )

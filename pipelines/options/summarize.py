@@ -112,6 +112,8 @@ class SummarizeOptions:
         )
 
 
+# Flags that mean nothing where one text is summarized.
+NOT_FOR_A_TEXT = ("output", "window_documents", "search_processes")
 SUMMARIZE = (
     CorpusOptions,
     SummarizeOptions,

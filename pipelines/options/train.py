@@ -77,7 +77,7 @@ class NetworkOptions:
     )
     init_from: str = flag(
         "",
-        "bundle whose network is trained on; its shape is then its own",
+        "bundle whose network is trained further; it brings the shape",
         metavar="DIR",
         is_common=True,
     )
