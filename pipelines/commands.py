@@ -232,8 +232,9 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
         flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
         suggest_next("precis", "summarize", *flags, "--output", "summaries")
     else:
-        described = files.join(values["output"], "rouge.json")
-        flags = ("--config", described, "--output", values["output"], "--show", "3")
+        output = str(values.get("output") or files.join(run, "evaluation"))
+        described = files.join(output, "rouge.json")
+        flags = ("--config", described, "--output", output, "--show", "3")
         suggest_next("precis", "evaluate", *flags)
     return 0
 

@@ -212,8 +212,9 @@ def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     """
     bundle = flags.get("bundle")
     # A value of another type is refused where the flags are read.
-    has_bundle = bool(bundle) and isinstance(bundle, str | os.PathLike)
-    return {**(read_decoding(os.fspath(bundle)) if has_bundle else {}), **flags}
+    if not bundle or not isinstance(bundle, str | os.PathLike):
+        return dict(flags)
+    return {**read_decoding(os.fspath(bundle)), **flags}
 
 
 def check_prefix(prefix: str, contents: BundleWithoutWeights) -> None:
