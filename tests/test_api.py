@@ -99,4 +99,5 @@ def test_importing_and_listing_the_package_is_light():
         "heavy = {'tensorflow', 'apache_beam', 'pyarrow', 'keras'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], timeout=60)
+    assert done.returncode == 0
