@@ -274,9 +274,9 @@ def test_the_same_export_again_changes_nothing(bundle, exported, capsys):
     assert exit_code("export", bundle, "--output", f"{exported}/", *argv) == 0
     model_id = load_bundle(bundle).model_id
     printed = capsys.readouterr().out
-    assert printed.startswith(f"model {model_id}\nwrote {exported}/\nnext: python -c ")
+    assert printed.startswith(f"model {model_id}\nwrote {exported}/\nnext: ")
     program, option, code = shlex.split(printed.splitlines()[-1])[1:]
-    assert (program, option) == ("python", "-c") and f'"{exported}/"' in code
+    assert (program, option) == (sys.executable, "-c") and f'"{exported}/"' in code
     compile(code, "next", "exec")
     assert {path: path.stat().st_mtime_ns for path in exported.rglob("*")} == before
 

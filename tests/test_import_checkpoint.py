@@ -83,6 +83,8 @@ def test_the_manifest_names_the_imported_files(checkpoint, bundle):
         "tokenizer.json",
     ]
     assert read_manifest(str(bundle))["provenance"] == {
+        "command": "import",
+        "flags": {"checkpoint": str(checkpoint), "max_source_tokens": 0},
         "model_type": "bart",
         "checkpoint": str(checkpoint),
         "checkpoint_sha256": {
@@ -276,6 +278,8 @@ def test_an_encoder_becomes_a_bundle_of_its_kind(encoder_checkpoint, encoder_bun
         np.testing.assert_array_equal(loaded.encoder(row[None]), original(row[None]))
     names = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
     assert read_manifest(encoder_bundle)["provenance"] == {
+        "command": "import",
+        "flags": {"checkpoint": str(encoder_checkpoint), "max_source_tokens": 9},
         "model_type": "distilbert",
         "checkpoint": str(encoder_checkpoint),
         "checkpoint_sha256": {

@@ -109,3 +109,9 @@ def test_names_in_lower_case_are_not_recognised_but_numbers_are():
 def test_every_sentence_of_a_source_is_supported():
     for sentence in SOURCE.split(". "):
         assert unsupported(sentence) == ([], [], [])
+
+
+def test_a_name_of_four_letters_may_have_another_ending():
+    facts = source_facts(words("He said that Iraqis and Bens voted."))
+    assert unsupported("Then Iraq voted.", facts).names == []
+    assert unsupported("Then Ben voted.", facts).names == ["Ben"]
