@@ -213,6 +213,9 @@ def has_references(output: str, manifest: Mapping[str, Any]) -> bool:
     for file in manifest["files"][:1]:
         fs, path = files.filesystem(files.join(output, file["file"]))
         with fs.open(path, "rb") as opened:
-            column = pq.read_table(opened, columns=["reference_summary"])
+            # Threads of Arrow may outlive the command and abort it at its end.
+            column = pq.ParquetFile(opened, pre_buffer=False).read(
+                columns=["reference_summary"], use_threads=False
+            )
             return bool(column.num_rows > column.column(0).null_count)
     return False
