@@ -321,14 +321,15 @@ DEAD_LETTER_COLUMNS = (
     _column(
         "document_id",
         pa.string(),
-        "the document, where it had been read",
+        "the document, where it had been read and has an id",
         nullable=True,
     ),
+    _column("source_file", pa.string(), "the file of the corpus"),
     _column(
-        "location",
+        "source_position",
         pa.string(),
-        "where the record stands in its file",
-        nullable=True,
+        "where the record stands in its file: byte 1234 (of the uncompressed file), "
+        "row group 0 row 17, record 5, or file",
     ),
     _column("raw", pa.binary(), "the record's bytes, cut at 64 KiB", nullable=True),
     _column(
@@ -336,6 +337,23 @@ DEAD_LETTER_COLUMNS = (
         pa.int32(),
         "how many records are lost with it; "
         "more than one where a file is damaged from some place on",
+    ),
+    _column(
+        "error_class",
+        pa.string(),
+        "class of the error; null where a check refused the record",
+        nullable=True,
+    ),
+    _column(
+        "retryable",
+        pa.bool_(),
+        "whether another run may have another result, as after an error of the machine",
+    ),
+    _column(
+        "content_sha256",
+        pa.string(),
+        "sha256 of the normalised article; null where it had not been read",
+        nullable=True,
     ),
     _RUN_ID,
 )

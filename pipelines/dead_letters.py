@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.errors import DataError
-from precis.model.text.article import Article
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 
 # A gzip stream that broke off does not say how many records it held.
 UNCOUNTED = "read/broken_gzip"
@@ -23,19 +22,28 @@ class DeadLetter(NamedTuple):
       stage: where it ended, as in `read`.
       reason: a short constant name; dead letters are counted by it.
       detail: one line that says what was wrong, without the document's text.
-      document_id: None where there was no document yet.
-      location: where the record stands in the source, or None.
+      document_id: None where there was no document yet, or one without an id.
+      source_file, source_position: where the record stands in the corpus, as in
+          `Document`; empty if it came from none.
       raw: the record's bytes, cut at 64 KiB, or None.
       records: how many records are lost with it.
+      error_class: the class of the error that ended it; None if there was none.
+      retryable: whether another run may have another result: so it is after an error
+          of the machine, and not of the data.
+      content_sha256: the hash of the normalised article; None where there was none yet.
     """
 
     stage: str
     reason: str
     detail: str
     document_id: str | None = None
-    location: str | None = None
+    source_file: str = ""
+    source_position: str = ""
     raw: bytes | None = None
     records: int = 1
+    error_class: str | None = None
+    retryable: bool = False
+    content_sha256: str | None = None
 
 
 def unreadable_letter(record: Unreadable) -> DeadLetter:
@@ -44,19 +52,23 @@ def unreadable_letter(record: Unreadable) -> DeadLetter:
         "read",
         record.reason,
         record.detail,
-        location=record.location,
+        source_file=record.source_file,
+        source_position=record.source_position,
         raw=record.raw,
         records=record.records,
     )
 
 
-def empty_article_letter(article: Article) -> DeadLetter:
+def empty_article_letter(record: EmptyArticle) -> DeadLetter:
     """The dead letter of a document that has no text to summarize."""
     return DeadLetter(
         "read",
         "empty_article",
         "the article has no text",
-        article.document.document_id,
+        record.document.document_id or None,
+        record.document.source_file,
+        record.document.source_position,
+        record.raw or None,
     )
 
 

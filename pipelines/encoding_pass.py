@@ -22,7 +22,7 @@ from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import TaskReader, read_task
-from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
 from precis.pipelines.dead_letters import DeadLetter, unreadable_letter
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
@@ -144,6 +144,9 @@ class EncodeWorker:
         for position, article in enumerate(reader):
             if isinstance(article, Unreadable):
                 yield unreadable_letter(article)
+                continue
+            if isinstance(article, EmptyArticle):
+                yield Skipped("without_text")
                 continue
             pair = read_pair(article, self._options)
             if isinstance(pair, Skipped):

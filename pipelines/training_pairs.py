@@ -28,8 +28,6 @@ class Skipped(NamedTuple):
 
 def read_pair(article: Article, options: PrepareOptions) -> TrainingPair | Skipped:
     """The texts of an article, or the reason it has none to learn from."""
-    if not article.body:
-        return Skipped("without_text")
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return Skipped("without_highlights")

@@ -24,7 +24,7 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import Task, Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
 from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.options.prepare import PrepareOptions
@@ -110,7 +110,7 @@ def _scan_documents(
     reader = read_task(task, corpus)
     for position, article in enumerate(reader):
         bar.advance_to(reader.position)
-        if isinstance(article, Unreadable):
+        if isinstance(article, EmptyArticle | Unreadable):
             continue
         pair = read_pair(article, options)
         if isinstance(pair, TrainingPair):

@@ -15,7 +15,7 @@ from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.worker_pool import ModelSearch, count_processes
 from precis.model.text.article import Article
 from precis.model.tokenization.source import EncodedSource, encode_sources
-from precis.pipelines.corpus.task import Position, Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Position, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
     empty_article_letter,
@@ -82,7 +82,7 @@ class _StartedWindow(NamedTuple):
 
 
 def read_windows(
-    records: Iterable[Article | Unreadable], settings: SummarySettings
+    records: Iterable[Article | EmptyArticle | Unreadable], settings: SummarySettings
 ) -> Iterator[DocumentWindow]:
     """Cuts the records of a task into windows; the last one may be empty."""
     documents: list[SourceDocument] = []
@@ -94,12 +94,12 @@ def read_windows(
             letters.append(unreadable_letter(record))
             continue
         record_count += 1
-        if record.body:
+        if isinstance(record, EmptyArticle):
+            letters.append(empty_article_letter(record))
+        else:
             documents.append(
                 source_document(record, settings.fallback.min_source_words)
             )
-        else:
-            letters.append(empty_article_letter(record))
         if len(documents) == settings.options.window_documents:
             yield DocumentWindow(documents, letters, record_count)
             documents = []

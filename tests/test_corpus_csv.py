@@ -102,8 +102,13 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     assert len(documents[3].document_id) == 64
     unreadable = [u for u in results[0] if isinstance(u, Unreadable)]
     assert [u.reason for u in unreadable] == [reason for _, reason in rows if reason]
-    assert [u.location for u in unreadable] == [
-        f"{tmp_path}/a.csv:byte {offset}" for offset in offsets
+    assert [u.source_position for u in unreadable] == [
+        f"byte {offset}" for offset in offsets
+    ]
+    assert {record.source_file for record in results[0]} == {f"{tmp_path}/a.csv"}
+    places = [content.index(start) for start in (b"1,a,b", b'5,"x', b"6,a", b",no id")]
+    assert [d.source_position for d in documents[:4]] == [
+        f"byte {place}" for place in places
     ]
     assert [u.raw for u in unreadable] == [row for row, reason in rows if reason]
     assert unreadable[0].detail == "the row has 2 columns, the header 3"
@@ -166,7 +171,7 @@ def test_the_header_is_checked_and_its_columns_are_mapped(tmp_path):
         id_field="key",
         split_field="key",
     )[1]
-    assert records == [Document("1", "1", "t", "s", {})]
+    assert records == [Document("1", "1", "t", "s", {}, f"{tmp_path}/d.csv", "byte 13")]
 
 
 def test_each_file_has_its_own_header(tmp_path):
@@ -178,10 +183,7 @@ def test_each_file_has_its_own_header(tmp_path):
         ("1", "a"),
         ("2", "b"),
     ]
-    assert (third.location, third.reason) == (
-        f"{tmp_path}/c.csv:byte 8",
-        "missing_field",
-    )
+    assert third[:3] == (f"{tmp_path}/c.csv", "byte 8", "missing_field")
 
 
 def test_a_remote_file_is_read():

@@ -71,10 +71,10 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     )
     path = f"{tmp_path}/a.parquet"
     _, records = read_corpus(f"parquet:{path}")
-    assert [(u.location, u.reason) for u in records[:3]] == [
-        (f"{path}:row 0", "wrong_type"),
-        (f"{path}:row 1", "invalid_utf8"),
-        (f"{path}:row 2", "missing_field"),
+    assert [u[:3] for u in records[:3]] == [
+        (path, "row group 0 row 0", "wrong_type"),
+        (path, "row group 0 row 1", "invalid_utf8"),
+        (path, "row group 0 row 2", "missing_field"),
     ]
     assert records[0].raw == b'{"article": "good", "id": 1.5}'
     assert (records[3].article, records[3].highlights) == ("", None)
@@ -110,11 +110,14 @@ def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path):
     ]
     assert results[0] == results[1]
     lost, null = [u for u in results[0] if isinstance(u, Unreadable)]
-    assert (null.location, null.reason) == (f"{path}:row 70", "missing_field")
-    assert (lost.location, lost.reason) == (f"{path}:row 30", "broken_parquet")
-    assert lost.detail.startswith("rows 30 to 59 are lost: ")
-    assert [d.document_id for d in results[0] if isinstance(d, Document)] == [
-        str(index) for index in [*range(30), *range(60, 70), *range(71, 90)]
+    assert null[:3] == (str(path), "row group 2 row 10", "missing_field")
+    assert lost[:3] == (str(path), "row group 1 row 0", "broken_parquet")
+    assert lost.detail.startswith("rows 0 to 29 of the row group are lost: ")
+    documents = [d for d in results[0] if isinstance(d, Document)]
+    rows = [*range(30), *range(60, 70), *range(71, 90)]
+    assert [d.document_id for d in documents] == [str(row) for row in rows]
+    assert [d.source_position for d in documents] == [
+        f"row group {row // 30} row {row % 30}" for row in rows
     ]
 
 
@@ -130,7 +133,9 @@ def test_fields_and_files_are_checked(tmp_path):
         "id_field": "key",
         "split_field": "part",
     }
-    assert read_corpus(corpus, **names)[1] == [Document("k", "dev", "B", "A", {})]
+    assert read_corpus(corpus, **names)[1] == [
+        Document("k", "dev", "B", "A", {}, f"{tmp_path}/a.parquet", "row group 0 row 0")
+    ]
     with pytest.raises(
         UsageError,
         match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",

@@ -5,15 +5,17 @@ import json
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.corpus_records import read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.splits import split_of
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 
 
 @pytest.fixture
@@ -192,6 +194,50 @@ def test_the_built_in_corpus_has_tasks_and_splits():
     assert [task.number for task in tasks] == [0, 1, 2]
     some = _read(CorpusOptions(corpus="sample:1500", split="test"))
     assert some == [d for d in documents if d.split == "test"] != []
+    places = [(d.source_file, d.source_position) for d in documents]
+    assert places == [("sample:", f"record {number}") for number in range(1500)]
+
+
+def test_documents_of_other_splits_are_counted(corpus):
+    options = CorpusOptions(corpus=corpus, split="test", test_share=0.3)
+    (task,) = list_tasks(options)
+    reader = read_task(task, options)
+    taken = len(list(reader))
+    assert taken > 0 and reader.other_split > 0
+    assert taken + reader.other_split == 400
+
+
+def test_an_article_without_text_is_given_with_its_bytes(tmp_path):
+    lines = [
+        b'{"article": " \\n", "id": "a"}\n',
+        b'{"article": "(CNN) -- ", "highlights": "H."}\n',
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
+    (tmp_path / "b.csv").write_bytes(b"id,article\n7,\n")
+    (tmp_path / "c.txt").write_bytes(b"\n\n")
+    table = pa.table({"article": ["", "Rain."], "id": [1, 2], "x": [3, 4]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    found = []
+    for corpus in ("jsonl:*.jsonl", "csv:*.csv", "text:*.txt", "parquet:*.parquet"):
+        scheme, _, name = corpus.partition(":")
+        options = CorpusOptions(corpus=f"{scheme}:{tmp_path}/{name}")
+        for task in list_tasks(options):
+            records = list(read_task(task, options))
+            found += [record for record in records if isinstance(record, EmptyArticle)]
+    assert [(document.document_id, raw) for document, raw in found] == [
+        ("a", lines[0]),
+        ("", lines[1]),
+        ("7", b"7,\n"),
+        ("c", b"\n\n"),
+        ("1", b'{"article": "", "id": 1}'),
+    ]
+    assert [document.source_position for document, _ in found] == [
+        "byte 0",
+        f"byte {len(lines[0])}",
+        "byte 11",
+        "file",
+        "row group 0 row 0",
+    ]
 
 
 def test_heavy_modules_are_not_imported_without_need(corpus):
@@ -223,11 +269,20 @@ def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
     )
     options = CorpusOptions(corpus=f"jsonl:{path}", split_field="s")
     records = _read(options)
-    assert [
-        (record.location, record.reason)
-        for record in records
-        if isinstance(record, Unreadable)
-    ] == [(f"document d{i}", "bad_split") for i in (1, 2, 4)]
+    lines = path.read_bytes().splitlines(keepends=True)
+    expected = [
+        (
+            str(path),
+            f"byte {sum(map(len, lines[:i]))}",
+            "bad_split",
+            f"the split is {splits[i][:80]!r}; it names files, so it must be of at "
+            "most 40 letters, digits and underscores",
+            lines[i],
+            1,
+        )
+        for i in (1, 2, 4)
+    ]
+    assert [r for r in records if isinstance(r, Unreadable)] == expected
     assert [
         record.document_id for record in records if isinstance(record, Document)
     ] == [

@@ -65,17 +65,25 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path, monkeypat
     (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * 97)
     (tmp_path / "d[1].txt").write_bytes(b"")
     broken, large, whole, empty = read_corpus(f"text:{tmp_path}/*.txt")[1]
-    assert (broken.location, broken.reason, broken.raw) == (
-        f"{tmp_path}/a.txt:byte 5",
+    assert broken == (
+        f"{tmp_path}/a.txt",
+        "file",
         "invalid_utf8",
+        "byte 5: invalid start byte",
         b"good \xff bad",
+        1,
     )
     assert (large.reason, large.detail) == (
         "file_too_large",
         "the file has more than 100 bytes",
     )
     assert whole.article == "y" * 97
+    assert (whole.source_file, whole.source_position) == (f"{tmp_path}/c.txt", "file")
     assert (empty.article, empty.document_id) == ("", "d[1]")
+    assert (empty.source_file, empty.source_position) == (
+        f"{tmp_path}/d[1].txt",
+        "file",
+    )
     assert read_corpus(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
 
 
@@ -130,6 +138,8 @@ def test_stories_are_read_from_all_folders(tmp_path):
             ("a1", "One.", "H."),
             ("b2", "Two.", None),
         ]
+        assert {d.source_position for d in records} == {"file"}
+        assert records[0].source_file == f"{tmp_path}/cnn/stories/a1.story"
     (tmp_path / "dailymail/stories/a1.story").write_text("again")
     with pytest.raises(
         UsageError,

@@ -92,9 +92,11 @@ def test_raw_stories_and_prepared_data_set_are_the_same_documents(raw, data_dir)
     _, stories = read_corpus(f"stories:{folder}/stories")
     assert len(prepared) == len(_STORIES)
     assert {d.document_id: d.split for d in prepared} == splits
-    assert sorted(d._replace(split="") for d in prepared) == sorted(
-        d._replace(split="") for d in stories
-    )
+    assert sorted(map(_texts, prepared)) == sorted(map(_texts, stories))
+
+
+def _texts(document):
+    return (document.document_id, document.article, document.highlights)
 
 
 def test_a_missing_data_set_is_prepared_from_stories_once(raw, data_dir, tmp_path):
@@ -105,11 +107,8 @@ def test_a_missing_data_set_is_prepared_from_stories_once(raw, data_dir, tmp_pat
         "data_dir": str(tmp_path),
     }
     _, records = read_corpus("tfds:cnn_dailymail:test", **flags)
-    assert (
-        records
-        == read_corpus("tfds:cnn_dailymail:test", data_dir=str(data_dir))[1]
-        != []
-    )
+    _, expected = read_corpus("tfds:cnn_dailymail:test", data_dir=str(data_dir))
+    assert [d[:5] for d in records] == [d[:5] for d in expected] != []
     written = sorted(
         (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
     )
@@ -192,14 +191,13 @@ def test_every_record_lost_to_damage_is_counted_whatever_the_tasks(data_dir, tmp
     ]
     for records, is_cut in zip(results, (True, False), strict=True):
         lost = [u for u in records if isinstance(u, Unreadable)]
-        assert (lost[0].location, lost[0].reason) == (
-            f"{shard}:record 5",
-            "broken_shard",
-        )
+        assert lost[0][:3] == (str(shard), "record 5", "broken_shard")
         assert lost[0].detail.startswith(
             "the shard is damaged or ends at record 5; records 5 to "
         )
-        assert sum(isinstance(d, Document) for d in records) == 5
+        read = [d for d in records if isinstance(d, Document)]
+        assert {d.source_file for d in read} == {str(shard)}
+        assert [d.source_position for d in read] == [f"record {n}" for n in range(5)]
         assert sum(u.records for u in lost) == len(frames) - 5
         assert (len(lost) > 1) is is_cut
         assert lost[-1].detail.endswith(f" to {len(frames) - 1} are lost")

@@ -3,22 +3,44 @@
 import pytest
 
 from precis.model.errors import DataError
-from precis.pipelines.corpus.task import Unreadable
+from precis.model.text.document import Document
+from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
     check_failures,
     count_reasons,
+    empty_article_letter,
     unreadable_letter,
 )
 
 
 def test_an_unreadable_record_becomes_a_letter_with_all_it_said():
     letter = unreadable_letter(
-        Unreadable("a.jsonl:byte 12", "invalid_json", "unexpected end", b'{"a')
+        Unreadable("a.jsonl", "byte 12", "invalid_json", "unexpected end", b'{"a')
     )
     assert letter == DeadLetter(
-        "read", "invalid_json", "unexpected end", None, "a.jsonl:byte 12", b'{"a'
+        "read",
+        "invalid_json",
+        "unexpected end",
+        None,
+        "a.jsonl",
+        "byte 12",
+        b'{"a',
+        1,
+        None,
+        False,
+        None,
     )
+
+
+def test_the_letter_of_an_empty_article_has_its_place_and_its_bytes():
+    document = Document("d1", "test", "", source_file="a", source_position="byte 7")
+    letter = empty_article_letter(EmptyArticle(document, b"{}"))
+    assert letter == DeadLetter(
+        "read", "empty_article", "the article has no text", "d1", "a", "byte 7", b"{}"
+    )
+    nothing = empty_article_letter(EmptyArticle(Document(), b""))
+    assert (nothing.document_id, nothing.raw) == (None, None)
 
 
 def test_letters_are_counted_by_stage_and_reason():
@@ -90,7 +112,7 @@ def test_a_stream_that_broke_off_fails_the_job_whatever_its_share():
 
 def test_lost_records_count_and_not_their_letters():
     letters = [
-        unreadable_letter(Unreadable("a:row 3", "broken_parquet", "gone", b"", 40)),
+        unreadable_letter(Unreadable("a", "row 3", "broken_parquet", "gone", b"", 40)),
         DeadLetter("read", "broken_parquet", "gone"),
     ]
     assert count_reasons(letters) == {"read/broken_parquet": 41}

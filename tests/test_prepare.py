@@ -190,8 +190,8 @@ def test_dead_letters_say_where_and_why(prepared_records, prepare_flags):
         if isinstance(line, dict):
             line = json.dumps(line)
         raw = (line if isinstance(line, bytes) else line.encode()) + b"\n"
-        place = f"{path}:byte {content.index(raw)}"
-        assert (row["raw"], row["stage"], row["location"]) == (raw, "read", place)
+        assert (row["raw"], row["stage"], row["source_file"]) == (raw, "read", path)
+        assert row["source_position"] == f"byte {content.index(raw)}"
         assert row["document_id"] is None
         assert row["run_id"] == info(prepared_records)["fingerprint"][:16]
 

@@ -57,13 +57,12 @@ def test_a_target_is_the_highlights_their_first_line_or_the_phrases_they_name():
 @pytest.mark.parametrize(
     ("article", "highlights", "reason"),
     [
-        ("(CNN) -- ", "Rain fell.", "without_text"),
         ("Rain fell.", " \n", "without_highlights"),
         ("Rain fell.", None, "without_highlights"),
         ("Rain fell on the old town.", "Nobody came.", "without_keyphrases"),
     ],
 )
-def test_a_document_without_a_text_is_skipped_also_behind_a_prefix(
+def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
     article, highlights, reason
 ):
     options = {"target": "keyphrases", "task_prefix": "name: "}

@@ -87,9 +87,13 @@ def dead_letter(**changes):
         "reason": "invalid_json",
         "detail": "byte 7",
         "document_id": None,
-        "location": "a.jsonl:byte 7",
+        "source_file": "a.jsonl",
+        "source_position": "byte 7",
         "raw": b"\xff{",
         "records": 1,
+        "error_class": "ValueError",
+        "retryable": False,
+        "content_sha256": "0" * 64,
         "run_id": "r",
     }
     return row | changes
@@ -129,7 +133,8 @@ def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
 
 def test_dead_letters_are_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
-    rows = [dead_letter(), dead_letter(document_id="d", location=None, raw=None)]
+    nulls = dict.fromkeys(["raw", "error_class", "content_sha256"])
+    rows = [dead_letter(), dead_letter(document_id="d", **nulls)]
     schema.write_parquet(
         path, [schema.dead_letter_table(rows)], schema.DEAD_LETTER_SCHEMA
     )

@@ -104,8 +104,8 @@ def test_rows_in_are_rows_out_and_dead_letters(undisturbed):
     ]
     assert lost == [
         ("invalid_json", None, b"{broken\n"),
-        ("empty_article", "empty", None),
-        ("empty_article", "credit", None),
+        ("empty_article", "empty", b'{"id": "empty", "article": " \\n"}\n'),
+        ("empty_article", "credit", b'{"id": "credit", "article": "(CNN) -- "}\n'),
         ("invalid_utf8", None, b'{"id": "x", "article": "caf\xe9"}\n'),
     ]
     assert manifest["failures"] == {

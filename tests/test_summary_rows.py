@@ -25,10 +25,11 @@ from precis.model.keyphrases.training import train_keyphrases
 from precis.model.network.build import build_extractor
 from precis.model.network.config import ExtractorConfig
 from precis.model.text.article import Article
+from precis.model.text.document import Document
 from precis.model.text.words import words
 from precis.model.tokenization.source import encode_sources
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summary_rows import (
     ScoringModels,
@@ -279,10 +280,10 @@ def test_words_are_counted_only_as_far_as_needed():
 
 
 def test_windows_hold_documents_and_the_letters_between_them():
-    lost = Unreadable("c:byte 0", "invalid_json", "no", b"{", records=2)
+    lost = Unreadable("c", "byte 0", "invalid_json", "no", b"{", records=2)
     settings = settings_of(window_documents=2)
-    texts = ("a", "", "b", "c")
-    articles = [Article.from_text(text) for text in texts]
+    one, *two_more = [Article.from_text(text) for text in ("a", "b", "c")]
+    articles = [one, EmptyArticle(Document(), b""), *two_more]
     first, last = read_windows([lost, *articles, lost], settings)
     assert [len(window.documents) for window in (first, last)] == [2, 1]
     reasons = [[letter.reason for letter in window.letters] for window in (first, last)]

@@ -233,7 +233,7 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, job):
 def test_dead_letters_are_published_with_task_and_run(tmp_path):
     job = open_job(str(tmp_path), kind="records", inputs={}, tasks=12)
     letters = [
-        DeadLetter("read", "invalid_json", "no", None, "a:byte 3", b"\xff"),
+        DeadLetter("read", "invalid_json", "no", None, "a", "byte 3", b"\xff"),
         DeadLetter("read", "empty_article", "none", "d1"),
     ]
     (described,) = publish_dead_letters(job, 7, letters)
@@ -247,25 +247,33 @@ def test_dead_letters_are_published_with_task_and_run(tmp_path):
     }
     table = pq.read_table(tmp_path / name)
     assert table.schema.equals(DEAD_LETTER_SCHEMA, check_metadata=True)
-    same = {"stage": "read", "task": 7, "run_id": job.run_id}
+    same = {
+        "stage": "read",
+        "task": 7,
+        "run_id": job.run_id,
+        "records": 1,
+        "error_class": None,
+        "retryable": False,
+        "content_sha256": None,
+    }
     assert table.to_pylist() == [
         {
             **same,
             "reason": "invalid_json",
             "detail": "no",
             "document_id": None,
-            "location": "a:byte 3",
+            "source_file": "a",
+            "source_position": "byte 3",
             "raw": b"\xff",
-            "records": 1,
         },
         {
             **same,
             "reason": "empty_article",
             "detail": "none",
             "document_id": "d1",
-            "location": None,
+            "source_file": "",
+            "source_position": "",
             "raw": None,
-            "records": 1,
         },
     ]
 

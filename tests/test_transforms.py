@@ -17,7 +17,6 @@ from support.summarize_runs import LINES, SHORT, WRITTEN, id_of, rows_of
 import precis.transforms
 from precis.model.errors import UsageError
 from precis.model.inference.bulk_summarizer import BulkSummarizer
-from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.schema import SUMMARY_SCHEMA
@@ -55,8 +54,11 @@ def scores_taken_from(row):
 def test_a_corpus_is_read_as_documents_and_dead_letters(corpus):
     path = corpus.removeprefix("jsonl:")
     content = Path(path).read_bytes()
-    readable = [line for line, _ in LINES if isinstance(line, dict)]
-    places = [content.index(start) for start in (b"{broken", b'{"id": "x"')]
+    empty = ("empty", "credit")
+    objects = [line for line, _ in LINES if isinstance(line, dict)]
+    readable = [line for line in objects if line.get("id") not in empty]
+    starts = (b"{broken", b'{"id": "empty"', b'{"id": "credit"', b'{"id": "x"')
+    places = [content.index(start) for start in starts]
     with pipeline() as p:
         result = p | ReadCorpus(
             corpus=corpus, task_bytes=4_000, validation_share=1.0, test_share=0.0
@@ -67,11 +69,13 @@ def test_a_corpus_is_read_as_documents_and_dead_letters(corpus):
         expected = [(id_of(line), "validation", line["article"]) for line in readable]
         assert_that(documents, equal_to(expected), label="documents")
         letters = result.dead_letters | "Place" >> beam.Map(
-            lambda letter: (letter.reason, letter.location)
+            lambda letter: (letter.reason, letter.source_file, letter.source_position)
         )
         expected = [
-            ("invalid_json", f"{path}:byte {places[0]}"),
-            ("invalid_utf8", f"{path}:byte {places[1]}"),
+            ("invalid_json", path, f"byte {places[0]}"),
+            ("empty_article", path, f"byte {places[1]}"),
+            ("empty_article", path, f"byte {places[2]}"),
+            ("invalid_utf8", path, f"byte {places[3]}"),
         ]
         assert_that(letters, equal_to(expected), label="letters")
 
@@ -151,8 +155,7 @@ def test_a_pipeline_with_a_source_and_a_sink_of_its_own(tmp_path):
         _ = result.rows | beam.io.WriteToParquet(
             str(tmp_path / "out" / "rows"), precis.transforms.SUMMARY_SCHEMA
         )
-        nothing = Article.from_text("").content_sha256
-        letter = DeadLetter("read", "empty_article", "the article has no text", nothing)
+        letter = DeadLetter("read", "empty_article", "the article has no text")
         assert_that(result.dead_letters, equal_to([letter]))
     (part,) = (tmp_path / "out").iterdir()
     rows = pq.read_table(part).to_pylist()

@@ -1,7 +1,7 @@
 """A document as its source holds it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Document(NamedTuple):
@@ -14,11 +14,16 @@ class Document(NamedTuple):
           source has no splits.
       article: the text as it was read.
       highlights: the reference summary, one sentence a line; None if there is none.
-      metadata: further columns of the record, as strings.
+      metadata: further fields of the record by name, such as those of --keep_fields.
+      source_file: the path of the file that it was read from; "" if there is none.
+      source_position: where it stands in that file, as `byte 1234`, `row group 0 row
+          17`, `record 5` or `file`.
     """
 
     document_id: str = ""
     split: str = ""
     article: str = ""
     highlights: str | None = None
-    metadata: Mapping[str, str] = {}
+    metadata: Mapping[str, Any] = {}
+    source_file: str = ""
+    source_position: str = ""

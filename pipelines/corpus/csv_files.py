@@ -24,7 +24,13 @@ from precis.pipelines.corpus.listing import (
     range_task,
 )
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    Fields,
+    Place,
+    ReadRecord,
+    Task,
+    Unreadable,
+)
 
 # The csv module has one limit on the size of a field for the whole process. Only the
 # holder of this lock changes it.
@@ -116,22 +122,22 @@ def read(task: Task) -> Iterator[ReadRecord]:
     names = _header(path)
     is_before_header = task.start == 0
     for row in _rows(path, task.start, task.stop):
-        location = f"{path}:byte {row.start}"
         if not row.problem and row.cells and is_before_header:
             is_before_header = False
         elif row.problem or row.cells:
-            content = _to_document(row, names, task.fields, location=location)
-            yield ReadRecord(content, row.share)
+            place = Place(path, f"byte {row.start}")
+            content = _to_document(row, names, task.fields, place)
+            yield ReadRecord(content, row.share, row.raw[:MAX_RAW_BYTES])
 
 
 def _to_document(
-    row: CsvRow, names: list[str], fields: Fields, *, location: str
+    row: CsvRow, names: list[str], fields: Fields, place: Place
 ) -> Document | Unreadable:
     if row.problem:
-        return Unreadable(location, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
+        return Unreadable(*place, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
     if len(row.cells) != len(names):
         detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
-        return Unreadable(location, "wrong_columns", detail, row.raw[:MAX_RAW_BYTES])
+        return Unreadable(*place, "wrong_columns", detail, row.raw[:MAX_RAW_BYTES])
     try:
         record = {
             name: _decode(cell)
@@ -139,8 +145,8 @@ def _to_document(
             if name in fields
         }
     except UnicodeDecodeError as error:
-        return invalid_utf8(error, "a cell", location=location, raw=row.raw)
-    return to_document(record, fields, location=location, raw=row.raw)
+        return invalid_utf8(error, "a cell", place=place, raw=row.raw)
+    return to_document(record, fields, place=place, raw=row.raw)
 
 
 def _decode(cell: str) -> str:

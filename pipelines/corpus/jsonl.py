@@ -20,7 +20,13 @@ from precis.pipelines.corpus.listing import (
     range_task,
 )
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    Fields,
+    Place,
+    ReadRecord,
+    Task,
+    Unreadable,
+)
 
 # Each task of a compressed file decompresses all that comes before its range.
 _MAX_GZIP_TASKS = 16
@@ -80,7 +86,7 @@ def _check_first_records(
     for file in source_files:
         lines = (line for line in read_lines(file.path) if not line.text.isspace())
         parsed = [
-            _parse(line, "")
+            _parse(line, _place(file.path, line))
             for line in itertools.islice(lines, _CHECKED_LINES)
             if not line.problem
         ]
@@ -96,20 +102,24 @@ def read(task: Task) -> Iterator[ReadRecord]:
     (path,) = task.paths
     for line in read_lines(path, task.start, task.stop):
         if line.problem or not line.text.isspace():
-            content = _to_document(line, task.fields, f"{path}:byte {line.start}")
-            yield ReadRecord(content, line.share)
+            content = _to_document(line, task.fields, _place(path, line))
+            yield ReadRecord(content, line.share, line.text[:MAX_RAW_BYTES])
 
 
-def _to_document(line: Line, fields: Fields, location: str) -> Document | Unreadable:
+def _place(path: str, line: Line) -> Place:
+    return Place(path, f"byte {line.start}")
+
+
+def _to_document(line: Line, fields: Fields, place: Place) -> Document | Unreadable:
     if line.problem:
-        return Unreadable(location, line.problem, line.detail, line.text)
-    record = _parse(line, location)
+        return Unreadable(*place, line.problem, line.detail, line.text)
+    record = _parse(line, place)
     if isinstance(record, Unreadable):
         return record
-    return to_document(record, fields, location=location, raw=line.text)
+    return to_document(record, fields, place=place, raw=line.text)
 
 
-def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:
+def _parse(line: Line, place: Place) -> dict[str, Any] | Unreadable:
     try:
         record = orjson.loads(line.text)
     except orjson.JSONDecodeError:
@@ -118,20 +128,20 @@ def _parse(line: Line, location: str) -> dict[str, Any] | Unreadable:
             record = json.loads(line.text.decode())
             json.dumps(record, ensure_ascii=False).encode()
         except UnicodeDecodeError as error:
-            return invalid_utf8(error, "the line", location=location, raw=line.text)
+            return invalid_utf8(error, "the line", place=place, raw=line.text)
         except UnicodeEncodeError:
             detail = "half of a surrogate pair is no character"
-            return _unreadable(line, location, "invalid_json", detail)
+            return _unreadable(line, place, "invalid_json", detail)
         except (ValueError, RecursionError) as error:
-            return _unreadable(line, location, "invalid_json", _without_text(error))
+            return _unreadable(line, place, "invalid_json", _without_text(error))
     if not isinstance(record, dict):
         detail = f"the line holds a {type(record).__name__}"
-        return _unreadable(line, location, "not_an_object", detail)
+        return _unreadable(line, place, "not_an_object", detail)
     return record
 
 
-def _unreadable(line: Line, location: str, reason: str, detail: str) -> Unreadable:
-    return Unreadable(location, reason, detail, line.text[:MAX_RAW_BYTES])
+def _unreadable(line: Line, place: Place, reason: str, detail: str) -> Unreadable:
+    return Unreadable(*place, reason, detail, line.text[:MAX_RAW_BYTES])
 
 
 def _without_text(error: Exception) -> str:

@@ -3,6 +3,7 @@
 Only the columns that are needed are read.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,13 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    Fields,
+    Place,
+    ReadRecord,
+    Task,
+    Unreadable,
+)
 
 _BATCH_ROWS = 256
 
@@ -88,67 +95,77 @@ def read(task: Task) -> Iterator[ReadRecord]:
         sizes = [
             parquet.metadata.row_group(group).num_rows for group in range(task.stop)
         ]
-        first_row = sum(sizes[: task.start])
         task_rows = sum(sizes[task.start :])
         rows = 0
         for group in range(task.start, task.stop):
-            for content in _read_group(
-                parquet, group, task.fields, path=path, first_row=first_row + rows
-            ):
+            for content, raw in _read_group(parquet, group, task.fields, path):
                 rows += content.records if isinstance(content, Unreadable) else 1
-                yield ReadRecord(content, rows / task_rows)
+                yield ReadRecord(content, rows / task_rows, raw)
 
 
 def _read_group(
-    parquet: pq.ParquetFile, group: int, fields: Fields, *, path: str, first_row: int
-) -> Iterator[Document | Unreadable]:
-    """The records of a row group, whose first row is `first_row` of the file."""
+    parquet: pq.ParquetFile, group: int, fields: Fields, path: str
+) -> Iterator[tuple[Document | Unreadable, bytes]]:
+    """The records of a row group, those with a blank article with their bytes."""
     columns = [name for name in parquet.schema_arrow.names if name in fields]
-    row = first_row
-    stop = first_row + parquet.metadata.row_group(group).num_rows
+    row = 0
+    stop = parquet.metadata.row_group(group).num_rows
     try:
         for batch in parquet.iter_batches(
             _BATCH_ROWS, row_groups=[group], columns=columns
         ):
-            yield from _documents(batch, fields, path=path, first_row=row)
+            places = (_place(path, group, row + index) for index in itertools.count())
+            yield from _documents(batch, fields, places)
             row += batch.num_rows
     except OSError as error:
         # A damaged page raises an OSError without a number; the error of a disk or
         # network has one.
         if type(error) is not OSError or error.errno is not None:
             raise
-        yield _lost_rows(path, row, stop, error)
+        yield _lost_rows(_place(path, group, row), row, stop, error), b""
     except pa.ArrowInvalid as error:
-        yield _lost_rows(path, row, stop, error)
+        yield _lost_rows(_place(path, group, row), row, stop, error), b""
 
 
-def _lost_rows(path: str, row: int, stop: int, error: Exception) -> Unreadable:
+def _place(path: str, group: int, row: int) -> Place:
+    return Place(path, f"row group {group} row {row}")
+
+
+def _lost_rows(place: Place, row: int, stop: int, error: Exception) -> Unreadable:
+    message = str(error).splitlines()[0]
     return Unreadable(
-        f"{path}:row {row}",
+        *place,
         "broken_parquet",
-        f"rows {row} to {stop - 1} are lost: {str(error).splitlines()[0]}",
+        f"rows {row} to {stop - 1} of the row group are lost: {message}",
         b"",
         stop - row,
     )
 
 
 def _documents(
-    batch: pa.RecordBatch, fields: Fields, *, path: str, first_row: int
-) -> Iterator[Document | Unreadable]:
+    batch: pa.RecordBatch, fields: Fields, places: Iterator[Place]
+) -> Iterator[tuple[Document | Unreadable, bytes]]:
     try:
         records: list[dict[str, Any] | UnicodeDecodeError] = list(batch.to_pylist())
     except UnicodeDecodeError:
         records = [_one_record(batch, index) for index in range(batch.num_rows)]
-    for index, record in enumerate(records):
-        location = f"{path}:row {first_row + index}"
+    for record, place in zip(records, places, strict=False):
         if isinstance(record, UnicodeDecodeError):
-            yield invalid_utf8(record, "a value", location=location, raw=record.object)
+            yield invalid_utf8(record, "a value", place=place, raw=record.object), b""
             continue
-        document = to_document(record, fields, location=location, raw=b"")
+        document = to_document(record, fields, place=place, raw=b"")
         if isinstance(document, Unreadable):
-            raw = json.dumps(record, ensure_ascii=False, default=repr).encode()
-            document = document._replace(raw=raw[:MAX_RAW_BYTES])
-        yield document
+            yield document._replace(raw=_raw(record)), b""
+        else:
+            is_blank = not document.article or document.article.isspace()
+            yield document, _raw(record) if is_blank else b""
+
+
+def _raw(record: dict[str, Any]) -> bytes:
+    """The columns that were read as JSON; a row has no bytes of its own."""
+    text = json.dumps(record, ensure_ascii=False, default=repr)
+    # A half of a surrogate pair cannot be encoded.
+    return text.encode(errors="backslashreplace")[:MAX_RAW_BYTES]
 
 
 def _one_record(

@@ -10,7 +10,7 @@ from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
-from precis.pipelines.corpus.task import Fields, Unreadable
+from precis.pipelines.corpus.task import Fields, Place, Unreadable
 
 
 def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) -> None:
@@ -38,7 +38,7 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
 
 
 def to_document(
-    record: Mapping[str, Any], fields: Fields, *, location: str, raw: bytes
+    record: Mapping[str, Any], fields: Fields, *, place: Place, raw: bytes
 ) -> Document | Unreadable:
     """The document of a record; its id and split are empty if the record has none.
 
@@ -48,13 +48,13 @@ def to_document(
     Args:
       record: values by field name.
       fields: the names of the fields to read.
-      location: where the record is in its file.
+      place: where the record stands.
       raw: the record's bytes, for the unreadable record.
     """
     article = record.get(fields.article)
     if article is None:
         return Unreadable(
-            location,
+            *place,
             "missing_field",
             f"{fields.article!r} is missing or null",
             raw[:MAX_RAW_BYTES],
@@ -71,26 +71,27 @@ def to_document(
         # A bool is an int to Python, but no id.
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
-            return Unreadable(location, "wrong_type", detail, raw[:MAX_RAW_BYTES])
+            return Unreadable(*place, "wrong_type", detail, raw[:MAX_RAW_BYTES])
     return Document(
         "" if document_id is None else str(document_id),
         split or "",
         article,
         highlights,
         {},
+        *place,
     )
 
 
 def invalid_utf8(
-    error: UnicodeDecodeError, part: str, *, location: str, raw: bytes
+    error: UnicodeDecodeError, part: str, *, place: Place, raw: bytes
 ) -> Unreadable:
     """The unreadable record for bytes that are not UTF-8.
 
     Args:
       error: of the decoder.
       part: the part of the record that was decoded, as in "a cell".
-      location: where the record is in its file.
+      place: where the record stands.
       raw: the record's bytes.
     """
     detail = f"byte {error.start} of {part}: {error.reason}"
-    return Unreadable(location, "invalid_utf8", detail, raw[:MAX_RAW_BYTES])
+    return Unreadable(*place, "invalid_utf8", detail, raw[:MAX_RAW_BYTES])

@@ -9,7 +9,13 @@ from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
 from precis.pipelines.corpus.sample import source as sample
 from precis.pipelines.corpus.splits import is_split_name, split_of
-from precis.pipelines.corpus.task import Position, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    EmptyArticle,
+    Position,
+    ReadRecord,
+    Task,
+    Unreadable,
+)
 
 # A built-in document counts as this much, so that a task of the default size has a
 # thousand documents: the built-in corpus is made for small machines.
@@ -43,9 +49,7 @@ def _list_scheme(options: CorpusOptions) -> list[Task]:
         return _list_tfds(where, options)
     if scheme == "sample":
         task_documents = max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES)
-        return sample.list_tasks(
-            where, split=options.split, task_documents=task_documents
-        )
+        return sample.list_tasks(where, task_documents=task_documents)
     if scheme == "jsonl":
         list_file_tasks = jsonl.list_tasks
     elif scheme == "csv":
@@ -80,8 +84,8 @@ def _list_tfds(where: str, options: CorpusOptions) -> list[Task]:
 
 
 class TaskReader:
-    """Iterates over the articles of a task, each with an id and a split, and its
-    unreadable records.
+    """Iterates over the articles of a task, each with an id and a split, its empty
+    articles and its unreadable records.
 
     An article without an id has its content hash as the id. With `options.split` only
     the articles of that split are returned; an unreadable record belongs to no split
@@ -89,34 +93,48 @@ class TaskReader:
 
     Attributes:
       position: how far the task is read, after the record that was returned last.
+      other_split: how many documents were left out, as they are not in `options.split`.
     """
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
         self.position = Position()
+        self.other_split = 0
         self._task = task
         self._options = options
 
-    def __iter__(self) -> Iterator[Article | Unreadable]:
+    def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
         records = 0
-        for content, share in _read_scheme(self._task, self._options):
-            record = _to_article(content, self._task, self._options)
+        for content, share, raw in _read_scheme(self._task, self._options):
+            record = _to_article(content, raw, self._task, self._options)
             if isinstance(record, Unreadable):
                 records += record.records
             elif self._options.split in ("", record.document.split):
                 records += 1
             else:
+                self.other_split += 1
                 continue
             self.position = Position(records, share)
-            yield record
+            if isinstance(record, Unreadable) or record.body:
+                yield record
+            else:
+                yield _empty_article(record, raw)
 
 
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:
-    """The articles and unreadable records of a task."""
+    """The articles, empty articles and unreadable records of a task."""
     return TaskReader(task, options)
 
 
+def _empty_article(article: Article, raw: bytes) -> EmptyArticle:
+    """An article without a body; the hash of its content is no id."""
+    document = article.document
+    if document.document_id == article.content_sha256:
+        document = document._replace(document_id="")
+    return EmptyArticle(document, raw)
+
+
 def _to_article(
-    content: Document | Unreadable, task: Task, options: CorpusOptions
+    content: Document | Unreadable, raw: bytes, task: Task, options: CorpusOptions
 ) -> Article | Unreadable:
     """The article of a document, with an id and a split."""
     if isinstance(content, Unreadable):
@@ -130,7 +148,9 @@ def _to_article(
         f"the split is {split[:80]!r}; it names files, so it must be of at "
         "most 40 letters, digits and underscores"
     )
-    return Unreadable(f"document {document_id}", "bad_split", detail, b"")
+    return Unreadable(
+        content.source_file, content.source_position, "bad_split", detail, raw
+    )
 
 
 def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:

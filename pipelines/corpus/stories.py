@@ -11,7 +11,7 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import SourceFile, group_tasks, list_folder
 from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
-from precis.pipelines.corpus.text_files import read_files
+from precis.pipelines.corpus.text_files import read_files, whole_file
 
 _SUFFIX = ".story"
 _MARK = "@highlight"
@@ -49,13 +49,13 @@ def story_id(path: str) -> str:
 
 def read(task: Task) -> Iterator[ReadRecord]:
     """The records of a task."""
-    for path, text, share in read_files(task):
+    for path, text, share, raw in read_files(task):
         if isinstance(text, Unreadable):
-            yield ReadRecord(text, share)
+            yield ReadRecord(text, share, raw)
         else:
-            article, highlights = parse_story(text)
-            document = Document(story_id(path), "", article, highlights, {})
-            yield ReadRecord(document, share)
+            story = parse_story(text)
+            document = Document(story_id(path), "", *story, {}, *whole_file(path))
+            yield ReadRecord(document, share, raw)
 
 
 def parse_story(text: str) -> tuple[str, str | None]:

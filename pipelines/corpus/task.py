@@ -44,11 +44,24 @@ class Task(NamedTuple):
     size_bytes: int = 0
 
 
+class Place(NamedTuple):
+    """Where a record stands in the corpus.
+
+    Attributes:
+      source_file: the path of the file.
+      source_position: the position in it, as `byte 1234` (of the uncompressed file),
+          `row group 0 row 17`, `record 5`, or `file` for all of it.
+    """
+
+    source_file: str
+    source_position: str
+
+
 class Unreadable(NamedTuple):
     """A record of a source that cannot be read as a document.
 
     Attributes:
-      location: the file and the position in it, as `file:byte 1234` or `file:row 12`.
+      source_file, source_position: as in `Place`.
       reason: a short constant name such as `invalid_json`, by which dead letters are
           counted.
       detail: one line that says what is wrong, without the document's text.
@@ -57,11 +70,25 @@ class Unreadable(NamedTuple):
           position on.
     """
 
-    location: str
+    source_file: str
+    source_position: str
     reason: str
     detail: str
     raw: bytes
     records: int = 1
+
+
+class EmptyArticle(NamedTuple):
+    """A document without a text to summarize.
+
+    Attributes:
+      document: the document. Without an id of its own its id is empty: all empty
+          articles have one content hash.
+      raw: the record's bytes, cut at 64 KiB, where the reader had them.
+    """
+
+    document: Document
+    raw: bytes
 
 
 class ReadRecord(NamedTuple):
@@ -72,10 +99,12 @@ class ReadRecord(NamedTuple):
       share: how much of its task is read with it, from 0 to 1: the share of the bytes
           on disk, compressed ones where the file is compressed, or of the records where
           the files are cut by record.
+      raw: the record's bytes, cut at 64 KiB, where they cost nothing.
     """
 
     content: Document | Unreadable
     share: float
+    raw: bytes = b""
 
 
 class Position(NamedTuple):

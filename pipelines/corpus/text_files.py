@@ -8,7 +8,7 @@ from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import fixed_root, group_tasks, list_files
-from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import Place, ReadRecord, Task, Unreadable
 
 
 def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
@@ -27,21 +27,29 @@ class TextFile(NamedTuple):
       path: the file.
       text: its content, or why there is none.
       share: how much of the task's bytes is read with it, from 0 to 1.
+      raw: its first 64 KiB.
     """
 
     path: str
     text: str | Unreadable
     share: float
+    raw: bytes
 
 
 def read(task: Task, pattern: str) -> Iterator[ReadRecord]:
     """The records of a task that was listed from `pattern`."""
-    for path, text, share in read_files(task):
+    for path, text, share, raw in read_files(task):
         if isinstance(text, Unreadable):
-            yield ReadRecord(text, share)
+            yield ReadRecord(text, share, raw)
         else:
-            document = Document(document_id(path, pattern), "", text, None, {})
-            yield ReadRecord(document, share)
+            name = document_id(path, pattern)
+            document = Document(name, "", text, None, {}, *whole_file(path))
+            yield ReadRecord(document, share, raw)
+
+
+def whole_file(path: str) -> Place:
+    """The place of a document that is a file."""
+    return Place(path, "file")
 
 
 def read_files(task: Task) -> Iterator[TextFile]:
@@ -52,13 +60,13 @@ def read_files(task: Task) -> Iterator[TextFile]:
             content = file.read(MAX_LINE_BYTES + 1)
         bytes_read += len(content)
         share = bytes_read / max(task.size_bytes, 1)
-        yield TextFile(path, _decode(path, content), share)
+        yield TextFile(path, _decode(path, content), share, content[:MAX_RAW_BYTES])
 
 
 def _decode(path: str, content: bytes) -> str | Unreadable:
     if len(content) > MAX_LINE_BYTES:
         return Unreadable(
-            f"{path}:byte 0",
+            *whole_file(path),
             "file_too_large",
             f"the file has more than {MAX_LINE_BYTES:,} bytes",
             content[:MAX_RAW_BYTES],
@@ -67,9 +75,9 @@ def _decode(path: str, content: bytes) -> str | Unreadable:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return Unreadable(
-            f"{path}:byte {error.start}",
+            *whole_file(path),
             "invalid_utf8",
-            error.reason,
+            f"byte {error.start}: {error.reason}",
             content[:MAX_RAW_BYTES],
         )
 

@@ -13,9 +13,16 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.tfrecord import read_frames
 from precis.model.text.document import Document
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
-from precis.pipelines.corpus.task import Fields, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    Fields,
+    Place,
+    ReadRecord,
+    Task,
+    Unreadable,
+)
 from precis.pipelines.corpus.tfds_prepare import prepared_builder
 
 
@@ -129,10 +136,10 @@ def read(task: Task) -> Iterator[ReadRecord]:
                 yield ReadRecord(_lost_records(path, index, task), 1.0)
                 return
             if index >= task.start:
-                location = f"{path}:record {index}"
-                content = _to_document(frame, features, task.fields, location=location)
+                place = Place(path, f"record {index}")
+                content = _to_document(frame, features, task.fields, place)
                 share = (index + 1 - task.start) / (task.stop - task.start)
-                yield ReadRecord(content, share)
+                yield ReadRecord(content, share, frame[:MAX_RAW_BYTES])
 
 
 def _lost_records(path: str, damaged: int, task: Task) -> Unreadable:
@@ -141,12 +148,12 @@ def _lost_records(path: str, damaged: int, task: Task) -> Unreadable:
         f"the shard is damaged or ends at record {damaged}; "
         f"records {first} to {task.stop - 1} are lost"
     )
-    location = f"{path}:record {first}"
-    return Unreadable(location, "broken_shard", detail, b"", task.stop - first)
+    place = Place(path, f"record {first}")
+    return Unreadable(*place, "broken_shard", detail, b"", task.stop - first)
 
 
 def _to_document(
-    frame: bytes, features: Any, fields: Fields, *, location: str
+    frame: bytes, features: Any, fields: Fields, place: Place
 ) -> Document | Unreadable:
     example = features.deserialize_example_np(frame)
     try:
@@ -154,8 +161,8 @@ def _to_document(
             name: _text(value) for name, value in example.items() if name in fields
         }
     except UnicodeDecodeError as error:
-        return invalid_utf8(error, "a feature", location=location, raw=frame)
-    return to_document(record, fields, location=location, raw=frame)
+        return invalid_utf8(error, "a feature", place=place, raw=frame)
+    return to_document(record, fields, place=place, raw=frame)
 
 
 def _text(value: Any) -> Any:

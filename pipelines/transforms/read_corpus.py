@@ -8,8 +8,12 @@ import apache_beam as beam
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import Task, Unreadable
-from precis.pipelines.dead_letters import DeadLetter, unreadable_letter
+from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.dead_letters import (
+    DeadLetter,
+    empty_article_letter,
+    unreadable_letter,
+)
 from precis.pipelines.flags import read_flags
 
 DOCUMENTS = "documents"
@@ -63,9 +67,10 @@ def read_documents(
     task: Task, options: CorpusOptions
 ) -> Iterator[Document | TaggedLetter]:
     """The documents of a task, and the dead letters between them."""
-    for article in read_task(task, options):
-        if isinstance(article, Unreadable):
-            letter = unreadable_letter(article)
-            yield TaggedLetter(DEAD_LETTERS, letter)
+    for record in read_task(task, options):
+        if isinstance(record, Unreadable):
+            yield TaggedLetter(DEAD_LETTERS, unreadable_letter(record))
+        elif isinstance(record, EmptyArticle):
+            yield TaggedLetter(DEAD_LETTERS, empty_article_letter(record))
         else:
-            yield article.document
+            yield record.document

@@ -10,6 +10,7 @@ from precis.model.errors import UsageError
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.pipelines.corpus.task import EmptyArticle
 from precis.pipelines.dead_letters import DeadLetter
 from precis.pipelines.job import current_time
 from precis.pipelines.summary_rows import run_columns
@@ -129,11 +130,13 @@ class _SummarizeBatch(beam.DoFn):
         self._summarizer.close()
 
     def process(self, documents: Sequence[Document]) -> Iterator[Any]:
-        articles = []
+        articles: list[Article | EmptyArticle] = []
         for document in documents:
             letter = invalid_document_letter(document)
             if letter is None:
-                articles.append(to_article(document, self._strip_boilerplate))
+                article = to_article(document, self._strip_boilerplate)
+                is_empty = not article.body
+                articles.append(EmptyArticle(document, b"") if is_empty else article)
             else:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
         windows = read_windows(articles, self._settings)

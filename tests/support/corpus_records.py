@@ -7,11 +7,11 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import Position, Task, Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, Position, Task, Unreadable
 
 
 def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
-    """`read_task`, with the document of each article.
+    """`read_task`, with the document of each article, empty articles included.
 
     Checks on the way that the reader's position only grows, to the end of the task.
     """
@@ -22,7 +22,8 @@ def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | Unre
         assert position.records > before.records
         assert before.share <= position.share <= 1
         before = position
-        yield record.document if isinstance(record, Article) else record
+        is_document = isinstance(record, Article | EmptyArticle)
+        yield record.document if is_document else record
 
 
 def read_corpus(

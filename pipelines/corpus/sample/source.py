@@ -10,13 +10,12 @@ DEFAULT_DOCUMENTS = 6000
 _BYTES_PER_DOCUMENT = 900
 
 
-def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Task]:
+def list_tasks(spec: str, *, task_documents: int = 1000) -> list[Task]:
     """Cuts the corpus into tasks of `task_documents` documents.
 
     Args:
       spec: the number of documents; empty for the default.
-      split: the split to keep, or "" for all.
-      task_documents: documents in a task, before those of other splits are left out.
+      task_documents: documents in a task.
 
     Raises:
       UsageError: the spec is no positive whole number.
@@ -38,7 +37,6 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
                 (),
                 start,
                 stop,
-                split=split,
                 version=generator.VERSION,
                 size_bytes=size_bytes,
             )
@@ -47,9 +45,10 @@ def list_tasks(spec: str, *, split: str, task_documents: int = 1000) -> list[Tas
 
 
 def read(task: Task) -> Iterator[ReadRecord]:
-    """The documents of a task, in order; only those of its split if it has a split."""
+    """The documents of a task, in order."""
     for index in range(task.start, task.stop):
-        document = generator.document(index)
-        if task.split in ("", document.split):
-            share = (index + 1 - task.start) / (task.stop - task.start)
-            yield ReadRecord(document, share)
+        document = generator.document(index)._replace(
+            source_file="sample:", source_position=f"record {index}"
+        )
+        share = (index + 1 - task.start) / (task.stop - task.start)
+        yield ReadRecord(document, share)
