@@ -146,14 +146,35 @@ _DOCUMENT = (
         "or the sha256 of the normalised article",
     ),
     _column(
+        "document_id_repeat",
+        pa.int32(),
+        "how many documents before it in the corpus have the same id; "
+        "with document_id it is a key",
+    ),
+    _column(
         "split",
         pa.string(),
         "train, validation, test, or another name that the source uses",
     ),
     _column(
+        "source_file", pa.string(), "the file of the corpus that holds the document"
+    ),
+    _column(
+        "source_position",
+        pa.string(),
+        "place in source_file: byte, record, or row of a row group, each from 0",
+    ),
+    _column(
         "content_sha256",
         pa.string(),
         "sha256 of the normalised article, in hexadecimal",
+    ),
+    _column(
+        "duplicate_of",
+        pa.string(),
+        "document_id of the first document of the corpus with the same content; "
+        "null for that document itself",
+        nullable=True,
     ),
     _column(
         "source_tokens",
@@ -275,9 +296,21 @@ _ORIGIN = (
         "fingerprint of the decoding settings; null without a network",
         nullable=True,
     ),
+    _column(
+        "settings_id",
+        pa.string(),
+        "fingerprint of all settings that a summary depends on, "
+        "those of models and search included",
+    ),
+    _column(
+        "reused_from",
+        pa.string(),
+        "run_id of the earlier run that computed the summaries; "
+        "null where this run did",
+        nullable=True,
+    ),
     _RUN_ID,
     _column("schema_version", pa.int32(), "version of this schema"),
-    _column("created_at", pa.timestamp("us", tz="UTC"), "when the run began"),
 )
 
 SUMMARY_COLUMNS = (*_DOCUMENT, *_SUMMARIES, *_KEYPHRASES_AND_REFERENCE, *_ORIGIN)
@@ -309,8 +342,10 @@ SCORES_COLUMNS = (
     ),
 )
 
+# Dead letters are JSON lines; these are the keys of each, with the types that a
+# warehouse gives them.
 DEAD_LETTER_COLUMNS = (
-    _column("task", pa.int32(), "position of the task among the tasks of the corpus"),
+    _column("task", pa.int32(), "number of the task that read the record"),
     _column("stage", pa.string(), "the stage that failed"),
     _column(
         "reason",
@@ -319,41 +354,41 @@ DEAD_LETTER_COLUMNS = (
     ),
     _column("detail", pa.string(), "what was wrong, without the document's text"),
     _column(
+        "error_class",
+        pa.string(),
+        "name of the exception, where there was one",
+        nullable=True,
+    ),
+    _column(
+        "retryable",
+        pa.bool_(),
+        "whether the machine failed and not the data, so that another try may succeed",
+    ),
+    _column(
         "document_id",
         pa.string(),
         "the document, where it had been read and has an id",
         nullable=True,
     ),
     _column("source_file", pa.string(), "the file of the corpus"),
+    _column("source_position", pa.string(), "place in source_file"),
     _column(
-        "source_position",
+        "content_sha256",
         pa.string(),
-        "where the record stands in its file: byte 1234 (of the uncompressed file), "
-        "row group 0 row 17, record 5, or file",
+        "as in the summaries, where a text had been read",
+        nullable=True,
     ),
-    _column("raw", pa.binary(), "the record's bytes, cut at 64 KiB", nullable=True),
+    _column(
+        "raw",
+        pa.binary(),
+        "the record's bytes, cut at 64 KiB, in base64",
+        nullable=True,
+    ),
     _column(
         "records",
         pa.int32(),
         "how many records are lost with it; "
         "more than one where a file is damaged from some place on",
-    ),
-    _column(
-        "error_class",
-        pa.string(),
-        "class of the error; null where a check refused the record",
-        nullable=True,
-    ),
-    _column(
-        "retryable",
-        pa.bool_(),
-        "whether another run may have another result, as after an error of the machine",
-    ),
-    _column(
-        "content_sha256",
-        pa.string(),
-        "sha256 of the normalised article; null where it had not been read",
-        nullable=True,
     ),
     _RUN_ID,
 )

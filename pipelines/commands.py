@@ -27,6 +27,7 @@ from precis.pipelines.options.train import (
     TRAIN_KEYPHRASES,
 )
 from precis.pipelines.progress_line import load_tensorflow
+from precis.pipelines.result_files import DATA_FOLDER
 
 
 class Command(NamedTuple):
@@ -159,7 +160,8 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
 
     manifest = summarize(beam_args=beam_args, **values)
     counts = manifest["counts"]
-    print(f"documents: {listed(counts)}")
+    shown = {name: count for name, count in counts.items() if count or name == "read"}
+    print(f"documents: {listed(shown)}")
     print(f"summaries: {listed(manifest['summary_methods'])}")
     if manifest["quality_flags"]:
         print(f"quality flags: {listed(manifest['quality_flags'])}")
@@ -169,7 +171,7 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
         print(format_search_cost(manifest["search"]))
     warn_of_cuts(
         "summarize",
-        share=counts.get("truncated", 0) / max(1, counts["written"]),
+        share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
         what="the articles are longer than the network reads; their ends were not read",
         way_out="the column `truncated` marks them; a network that reads more is "
         "trained on records with a larger --max_source_tokens",
@@ -187,7 +189,7 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     else:
         query = (
             "import pyarrow.parquet as p; "
-            f"print(p.read_table({json.dumps(files.join(str(output), 'summaries'))}, "
+            f"print(p.read_table({json.dumps(files.join(str(output), DATA_FOLDER))}, "
             'columns=["document_id", "summary"]).slice(0, 3).to_pylist())'
         )
         end_with(output, sys.executable, "-c", query)
@@ -220,19 +222,19 @@ def _attention(values: dict[str, Any], _: list[str]) -> int:
 
 def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     from precis.model import files
-    from precis.pipelines.evaluate import evaluate, headline
+    from precis.pipelines.evaluate import default_output, evaluate, headline
 
     result = evaluate(beam_args=beam_args, **values)
     print(headline(result))
     run = str(values["input"])
     manifest = files.join(run, "manifest.json")
     if files.exists(manifest):
-        print(f"summaries: {files.join(run, 'summaries')}/*.parquet")
+        print(f"summaries: {files.join(run, DATA_FOLDER)}/*.parquet")
     if files.exists(manifest):
         flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
         suggest_next("precis", "summarize", *flags, "--output", "summaries")
     else:
-        output = str(values.get("output") or files.join(run, "evaluation"))
+        output = str(values.get("output") or default_output(run))
         described = files.join(output, "rouge.json")
         flags = ("--config", described, "--output", output, "--show", "3")
         suggest_next("precis", "evaluate", *flags)

@@ -1,18 +1,27 @@
 """Dead letters: records that could not be processed, each with the reason.
 
 A record that ends before its result is never dropped in silence: it is published with
-the job's result and counted.
+the job's result and counted. The files are JSON lines, gzip, so that a glob for the
+Parquet files of a result does not match them.
 """
 
+import base64
+import contextlib
+import gzip
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
+import orjson
+
+from precis.model import files
 from precis.model.errors import DataError
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
+from precis.pipelines.options.failures import FailureOptions
 
 # A gzip stream that broke off does not say how many records it held.
 UNCOUNTED = "read/broken_gzip"
+EMPTY_ARTICLE = "empty_article"
 
 
 class DeadLetter(NamedTuple):
@@ -22,15 +31,15 @@ class DeadLetter(NamedTuple):
       stage: where it ended, as in `read`.
       reason: a short constant name; dead letters are counted by it.
       detail: one line that says what was wrong, without the document's text.
-      document_id: None where there was no document yet, or one without an id.
-      source_file, source_position: where the record stands in the corpus, as in
-          `Document`; empty if it came from none.
+      document_id: None where there was no document yet, or it has no id of its own.
+      source_file: the file it stands in; "" where there is none.
+      source_position: its place in that file, as in `byte 1234`.
       raw: the record's bytes, cut at 64 KiB, or None.
       records: how many records are lost with it.
-      error_class: the class of the error that ended it; None if there was none.
-      retryable: whether another run may have another result: so it is after an error
-          of the machine, and not of the data.
-      content_sha256: the hash of the normalised article; None where there was none yet.
+      error_class: the name of the exception, or None where there was none.
+      retryable: whether the same record may succeed another time: the machine failed,
+          not the data.
+      content_sha256: as in the summaries; None where no text was read.
     """
 
     stage: str
@@ -59,59 +68,122 @@ def unreadable_letter(record: Unreadable) -> DeadLetter:
     )
 
 
-def empty_article_letter(record: EmptyArticle) -> DeadLetter:
+def empty_article_letter(empty: EmptyArticle) -> DeadLetter:
     """The dead letter of a document that has no text to summarize."""
+    document = empty.document
     return DeadLetter(
         "read",
-        "empty_article",
+        EMPTY_ARTICLE,
         "the article has no text",
-        record.document.document_id or None,
-        record.document.source_file,
-        record.document.source_position,
-        record.raw or None,
+        document.document_id or None,
+        document.source_file,
+        document.source_position,
+        raw=empty.raw or None,
     )
 
 
-def count_reasons(letters: Sequence[DeadLetter]) -> dict[str, int]:
-    """How many records were lost for each `stage/reason`."""
-    counts: Counter[str] = Counter()
-    for letter in letters:
-        counts[f"{letter.stage}/{letter.reason}"] += letter.records
-    return dict(counts)
+class LetterFile(contextlib.AbstractContextManager["LetterFile"]):
+    """The dead letters of one task, written as they come.
+
+        with LetterFile(path, task=3, run_id=job.run_id) as letters:
+            letters.write(letter)
+
+    The file is published when the block ends. Without a letter there is no file.
+
+    Attributes:
+      path: the file; "" where letters are counted and not kept.
+      rows: how many letters it has.
+      reasons: the lost records by `stage/reason`; empty articles are none.
+      failed: how many records are lost, by source file.
+      empty: how many articles have no text, by source file.
+    """
+
+    def __init__(self, path: str, *, task: int, run_id: str) -> None:
+        self.path = path
+        self.rows = 0
+        self.reasons: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.empty: Counter[str] = Counter()
+        self._constants = {"task": task, "run_id": run_id}
+        self._block = contextlib.ExitStack()
+        self._file: gzip.GzipFile | None = None
+
+    def write(self, letter: DeadLetter) -> None:
+        """Writes a letter and counts it."""
+        if letter.reason == EMPTY_ARTICLE:
+            self.empty[letter.source_file] += letter.records
+        else:
+            self.failed[letter.source_file] += letter.records
+            self.reasons[f"{letter.stage}/{letter.reason}"] += letter.records
+        self.rows += 1
+        if not self.path:
+            return
+        if self._file is None:
+            aside = self._block.enter_context(files.write_aside(self.path))
+            # Without a name and a time, equal letters give equal bytes.
+            self._file = self._block.enter_context(
+                gzip.GzipFile("", "wb", fileobj=aside, mtime=0)
+            )
+        self._file.write(orjson.dumps({**_as_json(letter), **self._constants}) + b"\n")
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._block.__exit__(*error)
+
+
+def _as_json(letter: DeadLetter) -> dict[str, Any]:
+    raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
+    return {**letter._asdict(), "raw": raw}
+
+
+def read_letters(path: str) -> Iterator[dict[str, Any]]:
+    """The dead letters of a file, as JSON with `raw` in bytes."""
+    with files.open_read(path) as opened, gzip.open(opened) as lines:
+        for line in lines:
+            letter = orjson.loads(line)
+            raw = letter["raw"]
+            yield {**letter, "raw": None if raw is None else base64.b64decode(raw)}
 
 
 def check_failures(
     counts: Mapping[str, int],
     reasons: Mapping[str, int],
     *,
-    max_failed_share: float,
+    allowed: FailureOptions,
     dead_letters: str,
 ) -> None:
     """Fails a job that lost too many records.
 
     Args:
-      counts: documents by what became of them; `read` and `failed` are used.
+      counts: documents by what became of them; `read`, `failed` and `empty` are used.
       reasons: lost records by `stage/reason`.
-      max_failed_share: the share of read records that may fail.
+      allowed: the share of the records that may fail, and of empty articles.
       dead_letters: where the dead letters are, for the message.
 
     Raises:
       DataError: more than that failed, or it is unknown how many did.
     """
     broken_streams = reasons.get(UNCOUNTED)
-    if broken_streams and max_failed_share < 1:
+    if broken_streams and allowed.max_failed_share < 1:
         raise DataError(
             f"{broken_streams} gzip stream(s) broke off and an unknown number of "
             f"records is lost; see {dead_letters}, replace the files, or run the "
             "command again with --max_failed_share 1 to go without those records"
         )
-    read = counts["read"]
+    read = counts["read"] - counts.get("other_split", 0)
     failed = counts["failed"]
-    if failed > max_failed_share * read:
+    if failed > allowed.max_failed_share * read:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
         raise DataError(
             f"{failed} of {read} records failed ({listed}), more than "
-            f"--max_failed_share {max_failed_share:g} allows; see {dead_letters}, mend "
-            "the corpus, or allow more and run the command again to finish"
+            f"--max_failed_share {allowed.max_failed_share:g} allows; see "
+            f"{dead_letters}, mend the corpus, or allow more and run the command again "
+            "to finish"
+        )
+    empty = counts["empty"]
+    if empty > allowed.max_empty_share * read:
+        raise DataError(
+            f"{empty} of {read} articles have no text, more than --max_empty_share "
+            f"{allowed.max_empty_share:g} allows; check --article_field, or allow more "
+            "and run the command again to finish"
         )

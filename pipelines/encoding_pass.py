@@ -20,10 +20,15 @@ from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
+from precis.pipelines.accounts import source_counts
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import TaskReader, read_task
 from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
-from precis.pipelines.dead_letters import DeadLetter, unreadable_letter
+from precis.pipelines.dead_letters import (
+    LetterFile,
+    empty_article_letter,
+    unreadable_letter,
+)
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
@@ -104,25 +109,26 @@ class EncodeWorker:
     def close(self) -> None:
         """Nothing is to be given back."""
 
-    def run(self, task: Task, progress: TaskProgress) -> TaskResult[LengthCounts]:
+    def run(
+        self, task: Task, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[LengthCounts]:
         """Writes the shards of a task."""
-        counts: Counter[str] = Counter(read=0)
-        letters: list[DeadLetter] = []
+        counts: Counter[str] = Counter()
+        outcomes: dict[str, Counter[str]] = {
+            name: Counter() for name in ("written", "duplicates", "skipped")
+        }
         window: list[TrainingDocument] = []
         with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
             reader = read_task(task, self._corpus)
-            for outcome in self._outcomes(task, reader):
-                if isinstance(outcome, DeadLetter):
-                    counts["read"] += outcome.records
-                    letters.append(outcome)
-                    continue
-                counts["read"] += 1
+            for source_file, outcome in self._outcomes(task, reader, letters):
                 if isinstance(outcome, Skipped):
-                    counts.update(["skipped", outcome.reason])
+                    counts[outcome.reason] += 1
+                    outcomes["skipped"][source_file] += 1
                 elif isinstance(outcome, Duplicate):
-                    counts["duplicates"] += 1
+                    outcomes["duplicates"][source_file] += 1
                 else:
                     window.append(outcome)
+                    outcomes["written"][source_file] += 1
                 if len(window) == _WINDOW_DOCUMENTS:
                     shards.write(self._encode(window))
                     progress.advance_to(reader.position)
@@ -130,31 +136,34 @@ class EncodeWorker:
             shards.write(self._encode(window))
             progress.advance_to(reader.position)
         return TaskResult(
-            counts={**counts, "written": shards.records},
+            sources=source_counts(
+                read=reader.read, other_split=reader.other_split, **outcomes
+            ),
+            counts=counts,
             files=shards.published,
-            letters=letters,
             figures=shards.lengths,
         )
 
     def _outcomes(
-        self, task: Task, reader: TaskReader
-    ) -> Iterator[TrainingDocument | Skipped | Duplicate | DeadLetter]:
-        """What becomes of each record of a task, in order."""
+        self, task: Task, reader: TaskReader, letters: LetterFile
+    ) -> Iterator[tuple[str, TrainingDocument | Skipped | Duplicate]]:
+        """What becomes of each record that is no dead letter, with its source file."""
         duplicates = set(self._duplicates.get(str(task.number), ()))
         for position, article in enumerate(reader):
             if isinstance(article, Unreadable):
-                yield unreadable_letter(article)
+                letters.write(unreadable_letter(article))
                 continue
             if isinstance(article, EmptyArticle):
-                yield Skipped("without_text")
+                letters.write(empty_article_letter(article))
                 continue
+            source_file = article.document.source_file
             pair = read_pair(article, self._options)
             if isinstance(pair, Skipped):
-                yield pair
+                yield source_file, pair
             elif position in duplicates:
-                yield Duplicate(article.document.document_id)
+                yield source_file, Duplicate(article.document.document_id)
             else:
-                yield TrainingDocument(article, pair)
+                yield source_file, TrainingDocument(article, pair)
 
     def _encode(self, window: list[TrainingDocument]) -> Iterator[EncodedDocument]:
         """The records of some documents."""

@@ -145,7 +145,8 @@ def build(
     )
     _ = (
         pipeline
-        | "ScoreRows" >> RunTasks(ranges, worker)
+        | "ListRanges" >> beam.Create(ranges)
+        | "ScoreRows" >> RunTasks(worker)
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options)
     )
@@ -155,7 +156,12 @@ def output_folder(options: EvaluateOptions) -> str:
     """Where the result goes."""
     if not options.output and is_pattern(options.input):
         raise UsageError("--output is needed where --input is a pattern of files")
-    return options.output or files.join(options.input, "evaluation")
+    return options.output or default_output(options.input)
+
+
+def default_output(run: str) -> str:
+    """The folder beside a run, where no glob for the files of the run matches it."""
+    return run.rstrip("/") + "-evaluation"
 
 
 def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:

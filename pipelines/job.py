@@ -1,8 +1,9 @@
 """A job and its output folder: taking possession of it, and finishing it.
 
     _tasks/job.json     which job runs here; there from the start to the end
-    _tasks/00003.json   the receipt of a finished task (`precis.pipelines.tasks`)
-    _SUCCESS            the job's fingerprint, written when everything else is there
+    _tasks/infer/...    receipts of finished tasks (`precis.pipelines.tasks`)
+    _SUCCESS            the job's fingerprint, and the checksum of the file that
+                        describes the result; written when everything else is there
 
 `finish_job` removes `_tasks`, so a finished folder holds only the result.
 """
@@ -18,13 +19,16 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.task import Task
+from precis.pipelines.result_files import (
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    damaged_files,
+    listed_files,
+    read_success,
+)
 
 TASKS_FOLDER = "_tasks"
-DEAD_LETTERS_FOLDER = "dead_letters"
 JOB_FILE = "job.json"
-SUCCESS_FILE = "_SUCCESS"
-# The file that describes a finished result, by its kind.
-_DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
 # What the settings whose values are checksums stand for.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
@@ -41,24 +45,37 @@ class Job(NamedTuple):
 
     Attributes:
       output: its folder.
+      kind: `records` or `summaries`.
       fingerprint: sha256 of everything its result depends on.
       run_id: the first 16 digits of the fingerprint. The same job over the same data
           has the same run_id, so a result that was loaded twice is noticed.
       created_at: when it was first started, UTC; `SOURCE_DATE_EPOCH` sets it.
-      tasks: how many tasks it has.
+      tasks: how many tasks the corpus has.
+      damaged: files of its finished result that are missing or have another content,
+          where the job begins again to repair that.
     """
 
     output: str
+    kind: str
     fingerprint: str
     run_id: str
     created_at: datetime.datetime
     tasks: int
+    damaged: tuple[str, ...] = ()
 
 
 def open_job(
-    output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
+    output: str,
+    *,
+    kind: str,
+    inputs: Mapping[str, Any],
+    tasks: int,
+    may_replace: bool = False,
 ) -> Job | None:
     """Takes possession of an output folder, or resumes the same job in it.
+
+    A finished result that was damaged since then is made again: the job begins anew,
+    and its result is the same.
 
     Args:
       output: the folder.
@@ -66,6 +83,7 @@ def open_job(
       inputs: the settings that the result depends on, by name, as JSON. The
           `provenance` of a finished result holds the same settings.
       tasks: how many tasks the job has.
+      may_replace: whether the result of another job may be replaced.
 
     Returns:
       The job, or None where the folder holds its finished result already.
@@ -75,24 +93,54 @@ def open_job(
     """
     inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
     fingerprint = files.sha256_json({"kind": kind, **inputs})
-    if files.exists(files.join(output, SUCCESS_FILE)):
-        _check_finished(output, kind, fingerprint, inputs)
+    success = read_success(output)
+    damaged: list[str] = []
+    if success and success.fingerprint == fingerprint:
+        damaged = damaged_files(output, kind, success)
+        if not damaged:
+            _clear_up(output, kind)
+            return None
+        files.remove(files.join(output, SUCCESS_FILE))
         files.remove(files.join(output, TASKS_FOLDER))
-        return None
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(job_path):
         created_at = _resume(output, fingerprint, inputs, files.read_json(job_path))
-    else:
+        return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
+    created_at = current_time()
+    if damaged:
+        created_at = _first_created_at(output, kind, created_at)
+    elif success and not may_replace:
+        raise _other_result(output, kind, inputs)
+    elif not success:
         _check_empty(output)
-        created_at = current_time()
-        description = {
-            "fingerprint": fingerprint,
-            "kind": kind,
-            "created_at": created_at.isoformat(),
-            "inputs": inputs,
-        }
-        _write_description(output, job_path, description)
-    return Job(output, fingerprint, fingerprint[:16], created_at, tasks)
+    description = {
+        "fingerprint": fingerprint,
+        "kind": kind,
+        "created_at": created_at.isoformat(),
+        "inputs": inputs,
+        "replaces": _described_files(output, kind) if success else [],
+    }
+    _write_description(output, job_path, description)
+    return Job(
+        output,
+        kind,
+        fingerprint,
+        fingerprint[:16],
+        created_at,
+        tasks,
+        tuple(damaged),
+    )
+
+
+def _first_created_at(
+    output: str, kind: str, now: datetime.datetime
+) -> datetime.datetime:
+    """When a result was made, as far as its description still says so."""
+    try:
+        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
+        return datetime.datetime.fromisoformat(description["created_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return now
 
 
 def job_provenance(
@@ -117,24 +165,20 @@ def job_provenance(
     return {"command": command, "flags": dict(flags), "inputs": others}
 
 
-def _check_finished(
-    output: str, kind: str, fingerprint: str, inputs: Mapping[str, Any]
-) -> None:
-    """Refuses a folder with the finished result of another job."""
-    finished = files.read_bytes(files.join(output, SUCCESS_FILE)).decode().strip()
-    if finished == fingerprint:
-        return
+def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:
+    """The error for a folder with the finished result of another job."""
     differences = ""
-    path = files.join(output, _DESCRIPTION_FILES[kind])
+    path = files.join(output, DESCRIPTION_FILES[kind])
     if files.exists(path):
         provenance = files.read_json(path).get("provenance", {})
         earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
         if earlier:
             differences = describe_differences(earlier, inputs, labels=_LABELS)
-    raise UsageError(
+    replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
+    return UsageError(
         f"{output} holds the finished result of another job: "
         f"{differences or 'its settings are not recorded'}; "
-        "name another --output, or remove that folder"
+        f"name another --output, or remove that folder{replace}"
     )
 
 
@@ -219,6 +263,26 @@ def finish_job(job: Job) -> None:
 
     The description of the result, dataset.json or manifest.json, must be there already.
     """
-    success_path = files.join(job.output, SUCCESS_FILE)
-    files.write_bytes(success_path, f"{job.fingerprint}\n".encode())
-    files.remove(files.join(job.output, TASKS_FOLDER))
+    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
+    content = f"{job.fingerprint}\n{files.sha256_file(description)}\n"
+    files.write_bytes(files.join(job.output, SUCCESS_FILE), content.encode())
+    _clear_up(job.output, job.kind)
+
+
+def _clear_up(output: str, kind: str) -> None:
+    """Removes `_tasks`, and the files of a result that a finished job has replaced."""
+    path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    if files.exists(path):
+        replaced = set(files.read_json(path).get("replaces", ()))
+        for name in sorted(replaced - set(_described_files(output, kind))):
+            files.remove(files.join(output, name))
+    files.remove(files.join(output, TASKS_FOLDER))
+
+
+def _described_files(output: str, kind: str) -> list[str]:
+    """The files that the description of a result lists; none if it is damaged."""
+    try:
+        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
+        return [file["file"] for file in listed_files(description)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []

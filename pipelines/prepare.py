@@ -37,6 +37,7 @@ from precis.model.tokenization.folder import (
     load_tokenizer,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
+from precis.pipelines.accounts import sum_sources, total_counts
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
@@ -45,7 +46,6 @@ from precis.pipelines.dead_letters import check_failures
 from precis.pipelines.encoding_pass import EncodeWorker, LengthCounts
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import (
-    DEAD_LETTERS_FOLDER,
     Job,
     finish_job,
     hash_tasks,
@@ -55,7 +55,8 @@ from precis.pipelines.job import (
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.progress_line import load_tensorflow
-from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
+from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
+from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, scan_path
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
@@ -176,10 +177,11 @@ def build_encode(
 ) -> None:
     """Adds the second pass: shards, receipts and dataset.json."""
     worker = EncodeWorker(corpus, options, job)
+    step = Step(job, "encode", LengthCounts.from_json)
     _ = (
         pipeline
-        | "EncodeTasks"
-        >> RunTasks(tasks, worker, job=job, figures_from_json=LengthCounts.from_json)
+        | "ListTasks" >> beam.Create(tasks)
+        | "EncodeTasks" >> RunTasks(worker, step)
         | "GatherReports" >> beam.combiners.ToList()
         | "PublishDataset"
         >> beam.Map(publish_dataset, options, corpus, job, provenance)
@@ -195,6 +197,7 @@ def publish_dataset(
 ) -> None:
     """Writes dataset.json from the reports of all tasks."""
     reports = sorted(reports, key=lambda report: report.task)
+    sources = sum_sources(report.sources for report in reports)
     scan = files.read_json(scan_path(job))
     figures = [report.figures for report in reports]
     info = DatasetInfo(
@@ -206,7 +209,10 @@ def publish_dataset(
         target_lengths=_sum_lengths(
             (counts.target_lengths for counts in figures), options.max_target_tokens
         ),
-        counts=sum_counts(report.counts for report in reports),
+        counts={
+            **total_counts(sources),
+            **sum_counts(report.counts for report in reports),
+        },
         failures=sum_counts(report.failures for report in reports),
         max_source_tokens=options.max_source_tokens,
         max_target_tokens=options.max_target_tokens,
@@ -251,7 +257,7 @@ def _check(job: Job, failures: FailureOptions) -> None:
     check_failures(
         info.counts,
         info.failures,
-        max_failed_share=failures.max_failed_share,
+        allowed=failures,
         dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
     )
     if not info.counts["written"]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.job import TASKS_FOLDER
+from precis.pipelines.result_files import DATA_FOLDER, SUCCESS_FILE
 
 _ROWS_A_TASK = 1_024
 _TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
@@ -46,7 +47,7 @@ def parquet_files(source: str) -> list[str]:
     if is_pattern(source):
         pattern = source
     else:
-        pattern = files.join(source, "summaries", "*.parquet")
+        pattern = files.join(source, DATA_FOLDER, "**", "*.parquet")
         _check_finished_run(source, pattern)
     paths = files.glob(pattern)
     if not paths:
@@ -60,12 +61,12 @@ def _check_finished_run(folder: str, pattern: str) -> None:
             f"{folder} does not exist; give the --output of `precis summarize`"
         )
     is_begun = files.exists(files.join(folder, TASKS_FOLDER))
-    if not is_begun and not files.exists(files.join(folder, "summaries")):
+    if not is_begun and not files.exists(files.join(folder, DATA_FOLDER)):
         raise UsageError(
-            f"{folder} is no run: it has no folder `summaries`; "
+            f"{folder} is no run: it has no folder `{DATA_FOLDER}`; "
             "give the --output of `precis summarize`"
         )
-    if not files.exists(files.join(folder, "_SUCCESS")):
+    if not files.exists(files.join(folder, SUCCESS_FILE)):
         raise UsageError(
             f"the run {folder} has not finished: it has no _SUCCESS; run the same "
             "`precis summarize` again to finish it, or score what there is with "

@@ -22,7 +22,7 @@ from precis.pipelines.columns import (
     SUMMARY_COLUMNS,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,
@@ -38,28 +38,32 @@ SCORES_SCHEMA = pa.schema(
     },
 )
 
-DEAD_LETTER_SCHEMA = pa.schema(
-    DEAD_LETTER_COLUMNS,
-    metadata={
-        "precis.schema": "dead_letter",
-        "precis.schema_version": str(SCHEMA_VERSION),
-    },
-)
+DEAD_LETTER_SCHEMA = pa.schema(DEAD_LETTER_COLUMNS)
 
 
-def summary_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
+    """The schema of the summaries of a corpus.
+
+    Args:
+      kept: the columns that travel along from the source.
+    """
+    return pa.schema([*SUMMARY_SCHEMA, *kept], metadata=SUMMARY_SCHEMA.metadata)
+
+
+def summary_table(
+    rows: Sequence[Mapping[str, Any]], schema: pa.Schema = SUMMARY_SCHEMA
+) -> pa.Table:
     """Summary rows as an Arrow table.
+
+    Args:
+      rows: each has all columns of the schema.
+      schema: of the table.
 
     Raises:
       DataError: a key is unknown or missing, a value has the wrong type, or a column
           that is not nullable has a null. The message names the column.
     """
-    return _table(rows, SUMMARY_SCHEMA)
-
-
-def dead_letter_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Dead letters as an Arrow table, with the checks of `summary_table`."""
-    return _table(rows, DEAD_LETTER_SCHEMA)
+    return _table(rows, schema)
 
 
 def write_parquet(
@@ -180,11 +184,9 @@ def _nulls_within(structs: pa.StructArray, name: str) -> Iterator[str]:
 def as_markdown() -> str:
     """The text of docs/SCHEMA.md: every column of the tables."""
     tables = {
-        "Summaries: `summaries/part-*.parquet`": SUMMARY_SCHEMA,
-        "Scores of `precis evaluate`: `evaluation/scores/part-*.parquet`": (
-            SCORES_SCHEMA
-        ),
-        "Dead letters: `dead_letters/part-*.parquet`": DEAD_LETTER_SCHEMA,
+        "Summaries: `data/part-*.parquet`": SUMMARY_SCHEMA,
+        "Scores of `precis evaluate`: `scores/part-*.parquet`": SCORES_SCHEMA,
+        "Dead letters: `dead_letters/*.jsonl.gz`": DEAD_LETTER_SCHEMA,
     }
     lines = [
         "# The Parquet tables",

@@ -1,7 +1,9 @@
 """One task of `precis evaluate`: a range of rows -> its part of `scores/`."""
 
 from precis.model import files
+from precis.pipelines.accounts import source_counts
 from precis.pipelines.corpus.task import Position
+from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.job import part_name
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
@@ -42,8 +44,11 @@ class ScoreWorker:
     def close(self) -> None:
         """Nothing is to be given back."""
 
-    def run(self, task: RowRange, progress: TaskProgress) -> TaskResult[RangeScores]:
+    def run(
+        self, task: RowRange, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[RangeScores]:
         """Scores the rows that have a reference; without any there is no part."""
+        del letters
         rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
         table, scores = score_rows(
             rows, number=task.number, split_sentences=self._split_sentences
@@ -54,9 +59,9 @@ class ScoreWorker:
             write_parquet(files.join(self._folder, name), [table], SCORES_SCHEMA)
             published.append(describe_file(self._folder, name, rows=table.num_rows))
         progress.advance_to(Position(records=len(rows), share=1.0))
-        counts = {
-            "read": len(rows),
-            "written": scores.scored,
-            "skipped": sum(not has_reference(row) for row in rows),
-        }
-        return TaskResult(counts, published, [], scores)
+        sources = source_counts(
+            read={task.path: len(rows)},
+            written={task.path: scores.scored},
+            skipped={task.path: sum(not has_reference(row) for row in rows)},
+        )
+        return TaskResult(sources, published, scores)

@@ -1,10 +1,16 @@
 """`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
 abstractive summary of every document, and the text to show.
 
-    tasks -> summaries/part-*.parquet and receipts -> manifest.json, _SUCCESS
+    scan      tasks of the corpus, parts of earlier runs -> keys
+    join      keys of a bucket -> which document repeats which, or has a row already
+    infer     tasks of the corpus -> pieces: the rows of new documents, and the others
+    publish   pieces -> data/part-*.parquet -> manifest.json, _SUCCESS
+
+A step begins when all tasks of the one before it are done. Documents are never
+shuffled: between the steps, keys and rows lie in files of their task.
 """
 
-import importlib.metadata
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,45 +19,51 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
-from precis.model.errors import DataError
-from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.inference.worker_pool import refuse_within_import
-from precis.model.search.config import SearchConfig
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.options import CLEANING_FLAGS
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.dead_letters import check_failures
-from precis.pipelines.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.job import (
-    DEAD_LETTERS_FOLDER,
-    Job,
-    finish_job,
-    hash_tasks,
-    job_provenance,
-    open_job,
+from precis.pipelines.document_keys import (
+    KeyWorker,
+    NoFigures,
+    count_buckets,
+    key_tasks,
 )
-from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
+from precis.pipelines.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.job import Job, finish_job, hash_tasks, job_provenance, open_job
+from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
+from precis.pipelines.options.results import SUFFIX, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.progress_line import load_tensorflow
-from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.publish_parts import (
+    PartFigures,
+    PartSettings,
+    PartWorker,
+    plan_parts,
+)
+from precis.pipelines.repeated_ids import check_ids
+from precis.pipelines.run_manifest import (
+    MANIFEST_FILE,
+    RunDescription,
+    check_run,
+    publish_manifest,
+    run_footer,
+)
+from precis.pipelines.schema import SUMMARY_SCHEMA
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
+    WITHOUT_EFFECT,
     SummarySettings,
     limit_search_processes,
     summary_settings,
 )
-from precis.pipelines.tasks import RunTasks, TaskReport, sum_counts
+from precis.pipelines.task_rows import InferSettings
+from precis.pipelines.tasks import RunTasks, Step
 
-MANIFEST_FILE = "manifest.json"
-# Flags that change no summary: where models lie, how fast and how tolerant a run is.
-_WITHOUT_EFFECT = (
-    "bundle",
-    "extractive_bundle",
-    "keyphrase_bundle",
-    "search_processes",
-    "max_failed_share",
-)
+# Beside those of `WITHOUT_EFFECT`: a flag that says when a run fails.
+_TOLERANCE = ("max_failed_share", "max_empty_share")
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -70,141 +82,128 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     refuse_within_import()
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
-    corpus, *summary_options, failures = concerns
-    settings = summary_settings(*summary_options)
+    corpus, *summary_options, earlier_options, result, failures = concerns
+    recorded = recorded_flags(concerns)
+    settings = summary_settings(
+        *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
+    )
     options = settings.options
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     tasks = list_tasks(corpus)
-    recorded = recorded_flags(concerns)
     inputs = _inputs(recorded, settings, tasks)
-    job = open_job(options.output, kind="summaries", inputs=inputs, tasks=len(tasks))
-    manifest_path = files.join(options.output, MANIFEST_FILE)
+    folders = earlier_options.reused_folders
+    job = open_job(
+        options.output,
+        kind="summaries",
+        inputs=inputs,
+        tasks=len(tasks),
+        may_replace=options.output in folders,
+    )
     if job is not None:
+        for name in job.damaged:
+            print(f"precis summarize: {name} is damaged; repairing", file=sys.stderr)
+        earlier = find_earlier_runs(job, folders, settings)
         if options.bundle or options.extractive_bundle:
             load_tensorflow("summarize")
             options = limit_search_processes(options, beam_options)
             settings = settings._replace(options=options)
+        description = RunDescription(
+            corpus, settings, job_provenance("summarize", recorded, inputs)
+        )
         pipeline = beam.Pipeline(options=beam_options)
-        provenance = job_provenance("summarize", recorded, inputs)
-        build(pipeline, tasks, corpus, settings, job=job, provenance=provenance)
+        build(pipeline, tasks, job, description, result, earlier)
         size = sum(task.size_bytes for task in tasks)
         run_pipeline(pipeline, label="summarize", size=size)
-        _check(files.read_json(manifest_path), corpus, job, failures)
+        check_run(job, corpus, failures)
         finish_job(job)
-    return files.read_json(manifest_path)
+    return files.read_json(files.join(options.output, MANIFEST_FILE))
 
 
 def _inputs(
     flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
-    """Everything that the summaries depend on: the flags, without those that change
-    none of them, and the models behind the paths of bundles.
+    """Everything that the result depends on: the settings of the summaries, the other
+    flags, and the content of the corpus.
     """
-    options = settings.options
-    without_effect = set(_WITHOUT_EFFECT)
-    if not options.bundle:
-        without_effect |= {"precision", *option_names([SearchConfig])}
-    if not options.keyphrase_bundle:
-        without_effect.add("keyphrases")
-    model_ids = {
-        name: model_id
-        for name, model_id in settings.model_ids.items()
-        # The settings of the search stand among the flags, in words.
-        if name != "decode_id"
+    described = settings.described
+    of_summaries = set(recorded_flags(settings[:5]))
+    others = {
+        name: value
+        for name, value in flags.items()
+        if name not in of_summaries and name not in (*WITHOUT_EFFECT, *_TOLERANCE)
     }
-    return {
-        **{name: flags[name] for name in flags if name not in without_effect},
-        "extractive": ",".join(options.methods),
-        "fallback_flags": ",".join(sorted(settings.fallback.fallback_flag_names)),
-        "schema_version": SCHEMA_VERSION,
-        "tasks_sha256": hash_tasks(tasks),
-        **model_ids,
-    }
+    return {**others, **described, "tasks_sha256": hash_tasks(tasks)}
 
 
 def build(
     pipeline: beam.Pipeline,
     tasks: Sequence[Task],
-    corpus: CorpusOptions,
-    settings: SummarySettings,
-    *,
     job: Job,
-    provenance: Mapping[str, Any],
+    description: RunDescription,
+    result: ResultOptions,
+    earlier: EarlierRuns,
 ) -> None:
-    """Adds the job: tasks -> Parquet parts and receipts -> manifest.json."""
-    worker = SummarizeWorker(corpus, settings, job)
-    _ = (
-        pipeline
-        | "SummarizeTasks"
-        >> RunTasks(tasks, worker, job=job, figures_from_json=SummaryFigures.from_json)
-        | "GatherReports" >> beam.combiners.ToList()
-        | "PublishManifest"
-        >> beam.Map(publish_manifest, corpus, settings, job, provenance)
+    """Adds the four steps, and the manifest, to a pipeline."""
+    corpus, settings = description.corpus, description.settings
+    buckets = count_buckets(tasks)
+    schema = SUMMARY_SCHEMA
+    keys = KeyWorker(
+        corpus, job, buckets=buckets, uses_references=settings.uses_references
     )
-
-
-def publish_manifest(
-    reports: list[TaskReport[SummaryFigures]],
-    corpus: CorpusOptions,
-    settings: SummarySettings,
-    job: Job,
-    provenance: Mapping[str, Any],
-) -> None:
-    """Writes manifest.json from the reports of all tasks."""
-    reports = sorted(reports, key=lambda report: report.task)
-    options = settings.options
-    manifest = {
-        "kind": "summaries",
-        "schema_version": SCHEMA_VERSION,
-        "precis_version": importlib.metadata.version("precis"),
-        "run_id": job.run_id,
-        "fingerprint": job.fingerprint,
-        "created_at": job.created_at.isoformat(),
-        "corpus": corpus.corpus,
-        "split": corpus.split,
-        "bundle": options.bundle or None,
-        "task_prefix": options.task_prefix,
-        "extractive_bundle": options.extractive_bundle or None,
-        "keyphrase_bundle": options.keyphrase_bundle or None,
-        **settings.model_ids,
-        "extractive": list(options.methods),
-        "counts": sum_counts(report.counts for report in reports),
-        "failures": sum_counts(report.failures for report in reports),
-        "provenance": provenance,
-        **_sum_figures([report.figures for report in reports], bool(options.bundle)),
-        "files": [file for report in reports for file in report.files],
-        "dead_letters": [file for report in reports for file in report.dead_letters],
-    }
-    files.write_json(files.join(options.output, MANIFEST_FILE), manifest)
-
-
-def _sum_figures(
-    figures: Sequence[SummaryFigures], has_network: bool
-) -> dict[str, Any]:
-    """The figures of a whole run, by their names in manifest.json."""
-    search = sum_counts([SearchCost().sums, *(part.search for part in figures)])
-    return {
-        "summary_methods": sum_counts(part.summary_methods for part in figures),
-        "quality_flags": sum_counts(part.quality_flags for part in figures),
-        "fallbacks": sum_counts(part.fallbacks for part in figures),
-        "search": describe(search) if has_network else None,
-    }
-
-
-def _check(
-    manifest: dict[str, Any], corpus: CorpusOptions, job: Job, failures: FailureOptions
-) -> None:
-    """Raises DataError where there was nothing to read or too much failed."""
-    if not manifest["counts"]["read"]:
-        of_split = (
-            f" of the split {corpus.split!r}; check --split" if corpus.split else ""
+    join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
+    infer = InferSettings(
+        schema=schema,
+        kept=(),
+        buckets=buckets,
+        earlier=earlier.parts,
+        suffix_ids=result.on_duplicate_id == SUFFIX,
+    )
+    parts = PartSettings(
+        schema=schema,
+        row_group_bytes=result.row_group_mb << 20,
+        fallback=settings.fallback,
+        footer=run_footer(job, description),
+    )
+    scanned = (
+        pipeline
+        | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
+        | "ScanKeys" >> RunTasks(keys, Step(job, "scan", NoFigures.from_json))
+        | "GatherKeys" >> beam.combiners.ToList()
+    )
+    joined = (
+        scanned
+        | "ListBuckets"
+        >> beam.FlatMap(lambda _: [BucketTask(number) for number in range(buckets)])
+        | "SpreadBuckets" >> beam.Reshuffle()
+        | "JoinKeys" >> RunTasks(join, Step(job, "join", JoinFigures.from_json))
+        | "GatherJoined" >> beam.combiners.ToList()
+    )
+    inferred = (
+        joined
+        | "ListTasks" >> beam.FlatMap(check_ids, tasks, corpus, result.on_duplicate_id)
+        | "SpreadTasks" >> beam.Reshuffle()
+        | "Summarize"
+        >> RunTasks(
+            SummarizeWorker(corpus, settings, job, infer),
+            Step(job, "infer", SummaryFigures.from_json),
         )
-        raise DataError(f"{corpus.corpus} holds no document{of_split}")
-    check_failures(
-        manifest["counts"],
-        manifest["failures"],
-        max_failed_share=failures.max_failed_share,
-        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
+        | "GatherSummaries" >> beam.combiners.ToList()
+    )
+    published = (
+        inferred
+        | "ListParts"
+        >> beam.FlatMap(plan_parts, target_bytes=result.target_file_mb << 20)
+        | "SpreadParts" >> beam.Reshuffle()
+        | "PublishParts"
+        >> RunTasks(PartWorker(job, parts), Step(job, "publish", PartFigures.from_json))
+        | "GatherParts" >> beam.combiners.ToList()
+    )
+    _ = published | "PublishManifest" >> beam.Map(
+        publish_manifest,
+        beam.pvalue.AsSingleton(joined),
+        beam.pvalue.AsSingleton(inferred),
+        job,
+        description,
     )
 
 

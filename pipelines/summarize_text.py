@@ -7,9 +7,8 @@ from typing import Any
 
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
-from precis.pipelines.job import current_time
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
-from precis.pipelines.summary_rows import run_columns
+from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import SummarySettings, read_settings
 from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
 
@@ -49,16 +48,18 @@ def summarize_text(
         if name in flags:
             raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
     # A search process would take longer to start than one document to search.
-    settings = read_settings({"search_processes": 1, **flags})
+    settings = read_settings(
+        {"search_processes": 1, **flags},
+        cleaning={"strip_boilerplate": strip_boilerplate},
+    )
     article = Article.from_text(text, strip_boilerplate=strip_boilerplate)
     article = article.with_id_and_split(article.content_sha256, "")
+    if not article.body:
+        raise UsageError("the text cannot be summarized: the article has no text")
     (window,) = read_windows([article], settings)
-    for letter in window.letters:
-        raise UsageError(f"the text cannot be summarized: {letter.detail}")
     summarizer = _load(_HashableSettings(settings))
     ((_, (row,), _),) = summarizer.summarize([window])
-    columns = run_columns(settings, run_id="", created_at=current_time())
-    return {**row.columns, **columns}
+    return {**row.columns, **UNLINKED, **run_columns(settings, run_id="")}
 
 
 class _HashableSettings:
@@ -66,7 +67,11 @@ class _HashableSettings:
 
     def __init__(self, settings: SummarySettings) -> None:
         self.settings = settings
-        self._key = (settings[:-1], tuple(settings.model_ids.items()))
+        self._key = (
+            settings[:5],
+            tuple(settings.model_ids.items()),
+            tuple(settings.cleaning.items()),
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _HashableSettings) and self._key == other._key

@@ -6,7 +6,6 @@ SummaryRow       with the abstractive summary, its quality, and the text to show
 """
 
 import dataclasses
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +20,7 @@ from precis.model.quality.fallback import (
 )
 from precis.model.quality.measures import SourceIndex, measure, read_source
 from precis.model.text.article import Article
+from precis.model.text.document import Document
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.model.tokenization.source import EncodedSource
@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # They import TensorFlow.
 
 # Nearly always, so many characters hold a word.
 _WORD_CHARACTERS = 40
+# The columns of a row that no other row of a run or of an earlier one is linked with.
+UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
 _ABSTRACTIVE_COLUMNS = (
     "source_tokens",
     "seen_tokens",
@@ -98,15 +100,30 @@ def has_fewer_words(text: str, limit: int) -> bool:
     )
 
 
-def run_columns(
-    settings: SummarySettings, *, run_id: str, created_at: datetime.datetime
-) -> dict[str, Any]:
+def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
     """The columns that all rows of a run share."""
     return {
         **settings.model_ids,
+        "settings_id": settings.settings_id,
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
-        "created_at": created_at,
+    }
+
+
+def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, Any]:
+    """The columns that a document has before it is summarized.
+
+    Args:
+      document: the document.
+      kept: the names of the fields that travel along from the source.
+    """
+    return {
+        "document_id": document.document_id,
+        "split": document.split,
+        "source_file": document.source_file,
+        "source_position": document.source_position,
+        "reference_summary": document.highlights,
+        **{name: document.metadata.get(name) for name in kept},
     }
 
 
@@ -142,8 +159,7 @@ def _draft_row(
     text = _one_a_line(extract.sentence for extract in extracts[method])
     quality = measure(text, source, settings.quality)
     columns = {
-        "document_id": article.document.document_id,
-        "split": article.document.split,
+        **document_columns(article.document),
         "content_sha256": article.content_sha256,
         "article_words": len(source.words),
         "extractive_method": method,
@@ -151,7 +167,6 @@ def _draft_row(
         "extractive": _extract_items(extracts),
         "extractive_quality": quality._asdict(),
         **_keyphrase_columns(article, settings, models),
-        "reference_summary": article.document.highlights,
     }
     return PartialRow(
         columns,

@@ -13,6 +13,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
+from precis.model import files
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     KEYPHRASES,
@@ -30,8 +31,9 @@ from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
 from precis.pipelines.beam_runner import LOCAL_RUNNER
 from precis.pipelines.extractive_summaries import check_methods
-from precis.pipelines.flags import read_flags
+from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.summarize import SummarizeOptions, decode_id
+from precis.pipelines.schema import SCHEMA_VERSION
 
 # The options that `SummarySettings` are made from.
 SUMMARY_OPTIONS = (
@@ -41,6 +43,15 @@ SUMMARY_OPTIONS = (
     FallbackConfig,
     SearchConfig,
 )
+# Flags that change no summary: where models lie, and how fast a run is.
+WITHOUT_EFFECT = (
+    "bundle",
+    "extractive_bundle",
+    "keyphrase_bundle",
+    "search_processes",
+    "window_documents",
+)
+MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
 # Runners that work in this process unless --direct_running_mode multi_processing says
 # otherwise.
 LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
@@ -52,6 +63,7 @@ class SummarySettings(NamedTuple):
     Attributes:
       options, selection, quality, fallback, decoding: as the flags say.
       model_ids: the columns of a row that name the models and the search.
+      cleaning: the flags of the corpus that decide what text of a document is read.
     """
 
     options: SummarizeOptions
@@ -60,17 +72,59 @@ class SummarySettings(NamedTuple):
     fallback: FallbackConfig
     decoding: SearchConfig
     model_ids: dict[str, str | None]
+    cleaning: Mapping[str, Any]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Everything that the summaries of a text depend on, by name.
+
+        The flags, without those that change no summary, and the models in place of
+        the paths of bundles.
+        """
+        options = self.options
+        without_effect = set(WITHOUT_EFFECT)
+        if not options.bundle:
+            without_effect |= {"precision", *option_names([SearchConfig])}
+        if not options.keyphrase_bundle:
+            without_effect.add("keyphrases")
+        flags = recorded_flags(self[:5])
+        # The settings of the search stand among the flags, in words.
+        models = {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        return {
+            **{name: flags[name] for name in flags if name not in without_effect},
+            "extractive": ",".join(options.methods),
+            "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
+            **self.cleaning,
+            **models,
+            "schema_version": SCHEMA_VERSION,
+        }
+
+    @property
+    def settings_id(self) -> str:
+        """Names the settings in every row: 16 hexadecimal digits."""
+        return files.sha256_json(self.described)[:16]
+
+    @property
+    def uses_references(self) -> bool:
+        """Whether a row depends on the highlights of its document."""
+        return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
 
 
-def read_settings(flags: Mapping[str, Any]) -> SummarySettings:
+def read_settings(
+    flags: Mapping[str, Any], cleaning: Mapping[str, Any]
+) -> SummarySettings:
     """The settings that the flags of `precis summarize` give, without its output.
+
+    Args:
+      flags: of the summaries.
+      cleaning: as in `SummarySettings`.
 
     Raises:
       UsageError: a flag that there is not, or an invalid value or bundle.
     """
     # The command's folder, which must have a name. Nothing is written here.
     values = {**with_decoding_of_bundle(flags), "output": "."}
-    return summary_settings(*read_flags(SUMMARY_OPTIONS, values))
+    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), cleaning=cleaning)
 
 
 def summary_settings(
@@ -79,6 +133,8 @@ def summary_settings(
     quality: QualityConfig,
     fallback: FallbackConfig,
     decoding: SearchConfig,
+    *,
+    cleaning: Mapping[str, Any],
 ) -> SummarySettings:
     """The settings of these options, with the models that the bundles hold.
 
@@ -87,7 +143,9 @@ def summary_settings(
     """
     check_summary_options(options, decoding)
     model_ids = read_model_ids(options, decoding)
-    return SummarySettings(options, selection, quality, fallback, decoding, model_ids)
+    return SummarySettings(
+        options, selection, quality, fallback, decoding, model_ids, cleaning
+    )
 
 
 def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:

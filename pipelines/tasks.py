@@ -1,13 +1,15 @@
 """Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
-    worker.run(task) -> TaskResult      what the worker read, wrote and could not read
-    RunTasks         -> TaskReport      the same, checked and published
+    worker.run(task, progress, letters) -> TaskResult   what the worker read and wrote
+    RunTasks                            -> TaskReport   the same, checked and published
 
-The receipt `_tasks/00003.json` is a task's report as JSON. It is written when all the
-files that it describes are in place, so a task with a receipt need not run again.
+A job has one step or several, and each step its tasks. The receipt
+`_tasks/infer/00003.json` is a task's report as JSON. It is written when all the files
+that it describes are in place, so a task with a receipt need not run again.
 
     task            3
-    counts          read 900, written 897, failed 2, duplicates 1, skipped 0
+    sources         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
+    counts          further counts of the task, such as truncated
     files           [{file, rows, bytes, sha256}]
     dead_letters    the same, of the file of dead letters if there is one
     failures        read/invalid_json 2
@@ -30,18 +32,14 @@ from typing import (
 import apache_beam as beam
 
 from precis.model import files
-from precis.model.errors import JobError
-from precis.pipelines.dead_letters import DeadLetter, count_reasons
-from precis.pipelines.job import DEAD_LETTERS_FOLDER, TASKS_FOLDER, Job, part_name
+from precis.pipelines.accounts import SourceCounts, check_sources, with_letters
+from precis.pipelines.dead_letters import LetterFile
+from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.progress import TaskProgress, count_earlier_task
-from precis.pipelines.schema import (
-    DEAD_LETTER_SCHEMA,
-    dead_letter_table,
-    write_parquet,
-)
+from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, is_whole
 
 # The keys of a receipt that every kind of job has; the others are its figures.
-_COMMON_KEYS = ("task", "counts", "files", "dead_letters", "failures")
+_COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
 
 
 class PublishedFile(TypedDict):
@@ -70,18 +68,18 @@ class TaskResult(NamedTuple, Generic[FiguresT]):
     """What a worker returns of one task.
 
     Attributes:
-      counts: `read` counts every record of the task, and `written`, `duplicates` and
-          `skipped` count those that did not become dead letters. A job may count more
-          under other names.
+      sources: records by what became of them, for each source file; `read` is counted
+          by the reader, the others where the results are written. Those that became
+          dead letters are added by `RunTasks`.
+      counts: further counts, which need not add up to anything.
       files: the files that the worker has published.
-      letters: the dead letters, which are published by `RunTasks`.
       figures: what only this kind of job reports.
     """
 
-    counts: Mapping[str, int]
+    sources: SourceCounts
     files: Sequence[PublishedFile]
-    letters: Sequence[DeadLetter]
     figures: FiguresT
+    counts: Mapping[str, int] = {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,8 +88,9 @@ class TaskReport(Generic[FiguresT]):
 
     Attributes:
       task: its number.
-      counts: records by what became of them:
-          read = written + failed + duplicates + skipped.
+      sources: records by what became of them, for each source file; `accounts` has
+          the equation that they fulfil.
+      counts: further counts.
       files: what it published, without the dead letters.
       dead_letters: the file of its dead letters; empty where it has none.
       failures: lost records by `stage/reason`.
@@ -99,6 +98,7 @@ class TaskReport(Generic[FiguresT]):
     """
 
     task: int
+    sources: SourceCounts
     counts: Mapping[str, int]
     files: Sequence[PublishedFile]
     dead_letters: Sequence[PublishedFile]
@@ -131,63 +131,60 @@ class TaskWorker(Protocol):
     def load(self) -> None:
         """Loads what is heavy; the threads of a process share it."""
 
-    def run(self, task: Any, progress: TaskProgress) -> TaskResult[Any]:
-        """Does one task and publishes its files, except for the dead letters."""
+    def run(
+        self, task: Any, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[Any]:
+        """Does one task, publishes its files and writes its dead letters."""
 
     def close(self) -> None:
         """Gives back what `load` took."""
 
 
-class RunTasks(beam.PTransform, Generic[FiguresT]):
-    """Runs the tasks of a job and yields a `TaskReport` of each, in any order.
+class Step(NamedTuple, Generic[FiguresT]):
+    """A step of a job, whose tasks leave receipts.
 
-        reports = pipeline | RunTasks(tasks, worker, job=job, figures_from_json=...)
-
-    With a job, a task whose receipt stands with all its files is not run again. Without
-    a job, every task is run and there are no receipts.
+    Attributes:
+      job: the job.
+      name: of the step, as in `infer`.
+      figures_from_json: reads the figures of a receipt.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[Any],
-        worker: TaskWorker,
-        *,
-        job: Job | None = None,
-        figures_from_json: Callable[[Mapping[str, Any]], FiguresT] | None = None,
-    ) -> None:
+    job: Job
+    name: str
+    figures_from_json: Callable[[Mapping[str, Any]], FiguresT]
+
+
+class RunTasks(beam.PTransform, Generic[FiguresT]):
+    """Runs the tasks of a step and yields a `TaskReport` of each, in any order.
+
+        reports = pipeline | beam.Create(tasks) | RunTasks(worker, step)
+
+    The elements are named tuples with a `number`. A task whose receipt stands with all
+    its files is not run again. Without a step, every task is run and there are neither
+    receipts nor files of dead letters.
+    """
+
+    def __init__(self, worker: TaskWorker, step: Step[FiguresT] | None = None) -> None:
         """Stores its arguments.
 
         Args:
-          tasks: named tuples with a `number`.
           worker: does one task.
-          job: the job that the tasks belong to.
-          figures_from_json: reads the figures of a receipt; needed with a job.
+          step: the step that the tasks belong to.
         """
         super().__init__()
-        self._tasks = tasks
-        self._run_task = _RunTask(worker, job, figures_from_json)
+        self._run_task = _RunTask(worker, step)
 
-    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
-        """Adds the tasks and their runs."""
-        return (
-            root
-            | "ListTasks" >> beam.Create(self._tasks)
-            | "RunTask" >> beam.ParDo(self._run_task)
-        )
+    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
+        """Adds the runs of the tasks."""
+        return tasks | "RunTask" >> beam.ParDo(self._run_task)
 
 
 class _RunTask(beam.DoFn):
     """Runs one task, unless its receipt stands, and yields its report."""
 
-    def __init__(
-        self,
-        worker: TaskWorker,
-        job: Job | None,
-        figures_from_json: Callable[[Mapping[str, Any]], Any] | None,
-    ) -> None:
+    def __init__(self, worker: TaskWorker, step: Step[Any] | None) -> None:
         self._worker = worker
-        self._job = job
-        self._figures_from_json = figures_from_json
+        self._step = step
 
     def setup(self) -> None:
         self._worker.load()
@@ -197,97 +194,75 @@ class _RunTask(beam.DoFn):
 
     def process(self, task: Any) -> Iterator[Any]:
         size = self._worker.progress_size(task)
-        report = self._finished_before(task.number)
+        report = read_receipt(self._step, task.number) if self._step else None
         if report is None:
             progress = TaskProgress(size)
-            result = self._worker.run(task, progress)
-            report = publish_report(task.number, result, self._job)
+            with open_letters(self._step, task.number) as letters:
+                result = self._worker.run(task, progress, letters)
+            report = publish_report(task.number, result, letters, self._step)
             progress.finish()
         else:
-            count_earlier_task(report.counts["read"], size)
+            count_earlier_task(read_records(report), size)
         yield report
 
-    def _finished_before(self, number: int) -> TaskReport[Any] | None:
-        if self._job is None or self._figures_from_json is None:
-            return None
-        return read_receipt(self._job, number, self._figures_from_json)
+
+def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
+    """The dead letters of a task, which are only counted where there is no step."""
+    if step is None:
+        return LetterFile("", task=number, run_id="")
+    job = step.job
+    name = f"{step.name}-{job.run_id[:8]}-{number:05d}.jsonl.gz"
+    path = files.join(job.output, DEAD_LETTERS_FOLDER, name)
+    return LetterFile(path, task=number, run_id=job.run_id)
 
 
 def publish_report(
-    number: int, result: TaskResult[FiguresT], job: Job | None
+    number: int,
+    result: TaskResult[FiguresT],
+    letters: LetterFile,
+    step: Step[FiguresT] | None,
 ) -> TaskReport[FiguresT]:
-    """Publishes the dead letters of a task and then, with a job, its receipt.
+    """The report of a task whose dead letters are published; with a step, its receipt.
 
     Raises:
       JobError: a record of the task is not accounted for.
     """
-    counts = count_records(number, result)
+    sources = with_letters(result.sources, letters.failed, letters.empty)
+    check_sources(sources, what=f"task {number}")
+    dead_letters: list[PublishedFile] = []
+    if step is not None and letters.rows:
+        name = letters.path.removeprefix(files.join(step.job.output, ""))
+        dead_letters.append(describe_file(step.job.output, name, rows=letters.rows))
     report = TaskReport(
         task=number,
-        counts=counts,
+        sources=sources,
+        counts=result.counts,
         files=result.files,
-        dead_letters=publish_dead_letters(job, number, result.letters) if job else [],
-        failures=count_reasons(result.letters),
+        dead_letters=dead_letters,
+        failures=dict(letters.reasons),
         figures=result.figures,
     )
-    if job is not None:
-        files.write_json(receipt_path(job, number), report.to_json())
+    if step is not None:
+        files.write_json(receipt_path(step, number), report.to_json())
     return report
 
 
-def count_records(number: int, result: TaskResult[Any]) -> dict[str, int]:
-    """The counts of a report: those of the worker, and `failed` from its dead letters.
-
-    Raises:
-      JobError: read is not written + failed + duplicates + skipped.
-    """
-    failed = sum(letter.records for letter in result.letters)
-    counts = {"duplicates": 0, "skipped": 0, **result.counts, "failed": failed}
-    ends = ("written", "failed", "duplicates", "skipped")
-    if counts["read"] != sum(counts[name] for name in ends):
-        raise JobError(
-            f"task {number} read {counts['read']} records, which are not those it "
-            f"accounts for: {', '.join(f'{name} {counts[name]}' for name in ends)}; "
-            "this is a defect of precis, please report it"
-        )
-    return counts
-
-
-def receipt_path(job: Job, number: int) -> str:
+def receipt_path(step: Step[Any], number: int) -> str:
     """Where the receipt of a task lies while its job runs."""
-    return files.join(job.output, TASKS_FOLDER, f"{number:05d}.json")
+    return files.join(step.job.output, TASKS_FOLDER, step.name, f"{number:05d}.json")
 
 
-def read_receipt(
-    job: Job, number: int, figures_from_json: Callable[[Mapping[str, Any]], FiguresT]
-) -> TaskReport[FiguresT] | None:
-    """The report of a task that is done; None where it is to be done, or done again."""
-    path = receipt_path(job, number)
+def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | None:
+    """The report of a task that is done; None where it is to be done, or done again:
+    one of its files is missing or has another content.
+    """
+    path = receipt_path(step, number)
     if not files.exists(path):
         return None
-    report = TaskReport.from_json(files.read_json(path), figures_from_json)
+    report = TaskReport.from_json(files.read_json(path), step.figures_from_json)
     published = (*report.files, *report.dead_letters)
-    return report if all(_is_there(job.output, file) for file in published) else None
-
-
-def _is_there(output: str, file: PublishedFile) -> bool:
-    """Whether a file lies where a receipt says, in its full length."""
-    fs, path = files.filesystem(files.join(output, file["file"]))
-    return bool(fs.exists(path)) and fs.size(path) == file["bytes"]
-
-
-def publish_dead_letters(
-    job: Job, number: int, letters: Sequence[DeadLetter]
-) -> list[PublishedFile]:
-    """Writes the dead letters of a task; without any there is no file."""
-    if not letters:
-        return []
-    name = files.join(DEAD_LETTERS_FOLDER, part_name(number, job.tasks))
-    run = {"task": number, "run_id": job.run_id}
-    rows = [{**letter._asdict(), **run} for letter in letters]
-    path = files.join(job.output, name)
-    write_parquet(path, [dead_letter_table(rows)], DEAD_LETTER_SCHEMA)
-    return [describe_file(job.output, name, rows=len(rows))]
+    output = step.job.output
+    return report if all(is_whole(output, file) for file in published) else None
 
 
 def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
@@ -300,6 +275,11 @@ def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
         "bytes": int(fs.size(path_within)),
         "sha256": files.sha256_file(path),
     }
+
+
+def read_records(report: TaskReport[Any]) -> int:
+    """How many records a task read."""
+    return sum(counts.get("read", 0) for counts in report.sources.values())
 
 
 def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -112,7 +112,8 @@ def prepare(
     max_source_tokens: int = 512,
     max_target_tokens: int = 128,
     oracle_sentences: int = 0,
-    max_failed_share: float = 0.5,
+    max_failed_share: float = 0.01,
+    max_empty_share: float = 0.5,
 ) -> DatasetInfo:
     """Turns a corpus into a vocabulary and TFRecord shards."""
 
@@ -167,7 +168,13 @@ def summarize(
     unfinished: str = "last",
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
-    max_failed_share: float = 0.5,
+    reuse: str | Sequence[Any] = "",
+    retry_failures: str = "",
+    on_duplicate_id: str = "keep",
+    target_file_mb: int = 256,
+    row_group_mb: int = 64,
+    max_failed_share: float = 0.01,
+    max_empty_share: float = 0.5,
 ) -> dict[str, Any]:
     """Summarizes every document of a corpus."""
 
@@ -206,6 +213,11 @@ def summarize_text(
     unfinished: str = "last",
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
+    reuse: str | Sequence[Any] = "",
+    retry_failures: str = "",
+    on_duplicate_id: str = "keep",
+    target_file_mb: int = 256,
+    row_group_mb: int = 64,
 ) -> dict[str, Any]:
     """Summarizes one document."""
 

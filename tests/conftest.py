@@ -107,7 +107,12 @@ def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(scope="session")
 def flags(corpus: str, bundle: Path) -> dict[str, Any]:
     """The flags of the run `undisturbed`, in which no document counts as too short."""
-    sizes = {"task_bytes": 4_000, "window_documents": 5, "min_source_words": 0}
+    sizes = {
+        "task_bytes": 4_000,
+        "window_documents": 5,
+        "min_source_words": 0,
+        "max_failed_share": 0.5,
+    }
     return {"corpus": corpus, "bundle": bundle, "beam_width": 3, "n_best": 2, **sizes}
 
 
@@ -126,6 +131,7 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("extractive") / "run",
         corpus=corpus,
         task_bytes=4_000,
+        max_failed_share=0.5,
         min_source_words=0,
     )
 
@@ -148,7 +154,7 @@ def prepare_flags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("prepare_corpus") / "news.jsonl"
     corpus = write_jsonl(path, [line for line, _ in LINES])
     shares = {"validation_share": 0.2, "test_share": 0.2}
-    cut = {"task_bytes": 12_000, "oracle_sentences": 2}
+    cut = {"task_bytes": 12_000, "oracle_sentences": 2, "max_failed_share": 0.5}
     return {"corpus": corpus, **cut, **shares, **SMALL}
 
 

@@ -128,8 +128,8 @@ def test_output_and_printed_table(run, result, tmp_path, capsys):
     )
 
 
-def test_the_result_goes_into_the_run_unless_told_otherwise():
-    assert output_folder(EvaluateOptions(input="run")) == "run/evaluation"
+def test_the_result_goes_beside_the_run_unless_told_otherwise():
+    assert output_folder(EvaluateOptions(input="run")) == "run-evaluation"
     assert output_folder(EvaluateOptions(input="run", output="out")) == "out"
     with pytest.raises(
         UsageError, match="--output is needed where --input is a pattern"
@@ -139,7 +139,7 @@ def test_the_result_goes_into_the_run_unless_told_otherwise():
 
 def test_another_confidence_and_baseline_and_a_pattern_of_files(run, result, tmp_path):
     flags = {"confidence": 0.5, "baseline": "frequency", "resamples": 200}
-    pattern = f"{run}/summaries/part-*.parquet"
+    pattern = f"{run}/data/part-*.parquet"
     other = evaluate(input=pattern, output=str(tmp_path / "out"), **flags)
     narrow, wide = (each["systems"][0]["rouge1"] for each in (other, result))
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
@@ -191,7 +191,7 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
         f"reads low: {counts}"
     )
     assert warning in capsys.readouterr().out.splitlines()
-    assert warning in (tmp_path / "run" / "evaluation" / "rouge.md").read_text()
+    assert warning in (tmp_path / "run-evaluation" / "rouge.md").read_text()
     assert (plain["unsplit"], plain["unsplit_rows"]) == (
         {"reference": 2, "abstractive": 2, "summary": 0},
         3,

@@ -54,7 +54,7 @@ def test_inputs_that_are_no_finished_run(tmp_path):
         match="nothing does not exist; give the --output of `precis summarize`",
     ):
         evaluate(input=str(tmp_path / "nothing"))
-    with pytest.raises(UsageError, match="is no run: it has no folder `summaries`"):
+    with pytest.raises(UsageError, match="is no run: it has no folder `data`"):
         evaluate(input=str(tmp_path))
     with pytest.raises(UsageError, match=r"no file matches .*no-\*.parquet"):
         evaluate(input=f"{run}/no-*.parquet", output=str(tmp_path / "out"))

@@ -4,14 +4,19 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.model.text.document import Document
+from precis.pipelines.columns import DEAD_LETTER_COLUMNS
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
+    LetterFile,
     check_failures,
-    count_reasons,
     empty_article_letter,
+    read_letters,
     unreadable_letter,
 )
+from precis.pipelines.options.failures import FailureOptions
+
+COLUMNS = {column.name for column in DEAD_LETTER_COLUMNS}
 
 
 def test_an_unreadable_record_becomes_a_letter_with_all_it_said():
@@ -43,15 +48,42 @@ def test_the_letter_of_an_empty_article_has_its_place_and_its_bytes():
     assert (nothing.document_id, nothing.raw) == (None, None)
 
 
-def test_letters_are_counted_by_stage_and_reason():
-    letters = [
-        DeadLetter("read", "b", "1"),
-        DeadLetter("read", "a", "2"),
-        DeadLetter("read", "b", "3"),
-        DeadLetter("write", "b", "4"),
+def letter_file(path="", **settings):
+    return LetterFile(str(path), **{"task": 7, "run_id": "r1", **settings})
+
+
+def test_letters_are_written_as_they_come_and_counted(tmp_path):
+    path = tmp_path / "dead_letters" / "7.jsonl.gz"
+    written = [
+        DeadLetter("read", "b", "1", source_file="a", raw=b"\xff"),
+        DeadLetter("read", "broken_parquet", "2", source_file="b", records=40),
+        DeadLetter("read", "empty_article", "3", "d1", "a", "byte 9"),
+        DeadLetter("search", "b", "4", error_class="OSError", retryable=True),
     ]
-    assert count_reasons(letters) == {"read/a": 1, "read/b": 2, "write/b": 1}
-    assert count_reasons([]) == {}
+    with letter_file(path) as letters:
+        for letter in written:
+            letters.write(letter)
+        assert not path.exists()
+    assert letters.rows == 4
+    assert letters.reasons == {"read/b": 1, "read/broken_parquet": 40, "search/b": 1}
+    assert letters.failed == {"a": 1, "b": 40, "": 1} and letters.empty == {"a": 1}
+    run = {"task": 7, "run_id": "r1"}
+    rows = list(read_letters(str(path)))
+    assert rows == [{**letter._asdict(), **run} for letter in written]
+    assert set(rows[0]) == COLUMNS
+    with letter_file(tmp_path / "again") as letters:
+        for letter in written:
+            letters.write(letter)
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
+    with letter_file(tmp_path / "none"):
+        pass
+    with pytest.raises(KeyError), letter_file(tmp_path / "none") as letters:
+        letters.write(DeadLetter("read", "b", "1"))
+        raise KeyError
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -68,9 +100,9 @@ def test_letters_are_counted_by_stage_and_reason():
 def test_a_job_bears_a_share_of_failures(read, failed, share, is_borne):
     def check():
         check_failures(
-            {"read": read, "failed": failed},
+            {"read": read + 3, "failed": failed, "empty": 0, "other_split": 3},
             {"read/x": failed},
-            max_failed_share=share,
+            allowed=FailureOptions(max_failed_share=share),
             dead_letters="out/dead_letters",
         )
 
@@ -92,27 +124,34 @@ def test_the_message_names_the_reasons_the_place_and_the_way_out():
         "see gs://b/dead_letters, mend the corpus, or ",
     ):
         check_failures(
-            {"read": 9, "failed": 9},
+            {"read": 9, "failed": 9, "empty": 0},
             {"read/a": 2, "read/b": 7},
-            max_failed_share=0.1,
+            allowed=FailureOptions(max_failed_share=0.1),
             dead_letters="gs://b/dead_letters",
         )
 
 
 def test_a_stream_that_broke_off_fails_the_job_whatever_its_share():
-    counts, reasons = {"read": 1000, "failed": 1}, {"read/broken_gzip": 1}
+    counts = {"read": 1000, "failed": 1, "empty": 0}
+    reasons = {"read/broken_gzip": 1}
+    half = FailureOptions(max_failed_share=0.5)
     with pytest.raises(
         DataError,
         match="1 gzip stream.* broke off and an unknown number of records is lost; "
         "see dead, replace the files",
     ):
-        check_failures(counts, reasons, max_failed_share=0.5, dead_letters="dead")
-    check_failures(counts, reasons, max_failed_share=1.0, dead_letters="dead")
+        check_failures(counts, reasons, allowed=half, dead_letters="dead")
+    every = FailureOptions(max_failed_share=1.0)
+    check_failures(counts, reasons, allowed=every, dead_letters="dead")
 
 
-def test_lost_records_count_and_not_their_letters():
-    letters = [
-        unreadable_letter(Unreadable("a", "row 3", "broken_parquet", "gone", b"", 40)),
-        DeadLetter("read", "broken_parquet", "gone"),
-    ]
-    assert count_reasons(letters) == {"read/broken_parquet": 41}
+def test_a_corpus_of_empty_articles_fails():
+    counts = {"read": 10, "failed": 0, "empty": 6}
+    with pytest.raises(
+        DataError,
+        match="6 of 10 articles have no text, more than --max_empty_share 0.5 allows; "
+        "check --article_field",
+    ):
+        check_failures(counts, {}, allowed=FailureOptions(), dead_letters="dead")
+    borne = FailureOptions(max_empty_share=0.6)
+    check_failures(counts, {}, allowed=borne, dead_letters="dead")

@@ -37,6 +37,7 @@ def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
         "fingerprint": job.fingerprint,
         "inputs": {"precis_version": version, "seed": 1},
         "kind": "records",
+        "replaces": [],
     }
 
 
@@ -90,7 +91,8 @@ def test_a_finished_job_has_nothing_to_do(tmp_path):
         "_SUCCESS",
         "dataset.json",
     ]
-    assert (tmp_path / "_SUCCESS").read_text() == job.fingerprint + "\n"
+    described = hashlib.sha256(b"{}").hexdigest()
+    assert (tmp_path / "_SUCCESS").read_text() == f"{job.fingerprint}\n{described}\n"
     files.write_bytes(
         str(tmp_path / "_tasks" / "00000.json"), b"{}"
     )  # killed while it removed its receipts
@@ -107,6 +109,7 @@ def test_the_folder_of_another_job_is_refused(tmp_path, other):
         "finish that one, ",
     ):
         begin(tmp_path, **other)
+    files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
     finish_job(job)
     with pytest.raises(
         UsageError,

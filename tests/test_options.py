@@ -18,6 +18,7 @@ from precis.pipelines.flags import flag_info, read_flags, value_type
 from precis.pipelines.options.evaluate import EvaluateOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.options.train import (
     LabelledRecordsOptions,
@@ -231,5 +232,5 @@ def test_the_commands_take_the_options_of_their_jobs():
             QualityConfig,
             FallbackConfig,
         ),
-        *(SearchConfig, FailureOptions),
+        *(SearchConfig, EarlierRunOptions, ResultOptions, FailureOptions),
     )

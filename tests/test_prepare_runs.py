@@ -4,6 +4,7 @@ undisturbed one.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,6 @@ import time
 from pathlib import Path
 
 import fsspec
-import pyarrow.parquet as pq
 import pytest
 from support.command_line import contents, error_lines, precis, write_jsonl
 from support.prepared import FATES, LINES, SMALL, all_examples, fail_at, info, story
@@ -93,16 +93,16 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
     out = tmp_path / "out"
     message = rf"5 of {len(LINES)} records failed \(read/.*see {out}/dead_letters"
     with pytest.raises(DataError, match=message):
-        prepare(output=out, max_failed_share=0.0, **prepare_flags)
+        prepare(output=out, **{**prepare_flags, "max_failed_share": 0.0})
     assert not (out / "_SUCCESS").exists()
-    assert pq.read_table(out / "dead_letters").num_rows == 5
+    assert len(list((out / "dead_letters").iterdir())) == 1
 
     def fail(*_):
         raise AssertionError("this was done before")
 
     monkeypatch.setattr(EncodeWorker, "run", fail)
     monkeypatch.setattr(prepare_module, "build_scan", fail)
-    prepare(output=out, max_failed_share=0.5, **prepare_flags)
+    prepare(output=out, **prepare_flags)
     assert contents(out) == contents(prepared_records)
 
 
@@ -125,7 +125,7 @@ def test_a_job_that_broke_off_does_only_what_is_left_and_with_the_same_settings(
     stderr = capsys.readouterr().err
     (line,) = error_lines(stderr, "prepare")
     assert "No space left on device" in line and "Traceback" not in stderr
-    finished = [int(path.stem) for path in (out / "_tasks").glob("0*.json")]
+    finished = [int(path.stem) for path in (out / "_tasks" / "encode").glob("0*.json")]
     assert 2 in started and finished and 2 not in finished
     assert not [
         name for name in contents(out) if "00002-of-" in name or "_SUCCESS" in name
@@ -225,7 +225,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    receipts = list((tmp_path / "_tasks").glob("0*.json"))
+    receipts = list((tmp_path / "_tasks" / "encode").glob("0*.json"))
     assert (tmp_path / "_tasks" / "scan.json").exists() is (moment == "encoding")
     assert len(receipts) < 40 and bool(receipts) is (moment == "encoding")
     prepare(**flags)
@@ -245,10 +245,14 @@ def test_an_object_store_gets_the_same_files(prepared_records, prepare_flags):
         }
     finally:
         fs.rm("/", recursive=True)
-    expected = contents(prepared_records)
-    assert set(written) == set(expected)
-    differing = {name for name in written if written[name] != expected[name]}
+
     # The paths of the corpus are part of what the job depends on.
+    def named(names):
+        return {re.sub("encode-[0-9a-f]{8}", "encode", name) for name in names}
+
+    expected = contents(prepared_records)
+    assert named(written) == named(expected)
+    differing = {name for name in written if written[name] != expected.get(name)}
     assert {name.partition("/")[0] for name in differing} == {
         "dataset.json",
         "_SUCCESS",

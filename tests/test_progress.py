@@ -27,6 +27,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Position
+from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.job import Job
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.progress import (
@@ -43,8 +44,10 @@ from precis.pipelines.progress_line import (
     show_progress,
     show_step,
 )
+from precis.pipelines.schema import SUMMARY_SCHEMA
 from precis.pipelines.summarize_task import SummarizeWorker
 from precis.pipelines.summary_settings import SummarySettings
+from precis.pipelines.task_rows import InferSettings
 
 DOCUMENTS = 400
 
@@ -251,10 +254,18 @@ def test_summaries_count_when_they_are_written_and_not_when_they_are_read(
         FallbackConfig(),
         SearchConfig(),
         dict.fromkeys(ids),
+        {},
     )
     (task,) = list_tasks(corpus)
-    job = Job(str(tmp_path), "f", "r", datetime.datetime.now(datetime.UTC), 1)
-    SummarizeWorker(corpus, settings, job).run(task, Watched(task.size_bytes))
+    job = Job(
+        str(tmp_path), "records", "f", "r", datetime.datetime.now(datetime.UTC), 1
+    )
+    infer = InferSettings(
+        schema=SUMMARY_SCHEMA, kept=(), buckets=0, earlier=(), suffix_ids=False
+    )
+    worker = SummarizeWorker(corpus, settings, job, infer)
+    letters = LetterFile("", task=0, run_id="")
+    worker.run(task, Watched(task.size_bytes), letters)
     # One window is read ahead.
     assert counted == [
         (Position(10, 0.4), 20),

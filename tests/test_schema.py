@@ -75,26 +75,12 @@ def summary_row(**changes):
         "decode_id": "k",
         "run_id": "r",
         "schema_version": 2,
-        "created_at": NOW,
-    }
-    return row | changes
-
-
-def dead_letter(**changes):
-    row = {
-        "task": 3,
-        "stage": "read",
-        "reason": "invalid_json",
-        "detail": "byte 7",
-        "document_id": None,
-        "source_file": "a.jsonl",
-        "source_position": "byte 7",
-        "raw": b"\xff{",
-        "records": 1,
-        "error_class": "ValueError",
-        "retryable": False,
-        "content_sha256": "0" * 64,
-        "run_id": "r",
+        "document_id_repeat": 0,
+        "source_file": "news.jsonl",
+        "source_position": "byte 12",
+        "duplicate_of": None,
+        "settings_id": "5" * 16,
+        "reused_from": None,
     }
     return row | changes
 
@@ -131,24 +117,14 @@ def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
 
 
-def test_dead_letters_are_the_same_after_writing_and_reading(tmp_path):
-    path = str(tmp_path / "a.parquet")
-    nulls = dict.fromkeys(["raw", "error_class", "content_sha256"])
-    rows = [dead_letter(), dead_letter(document_id="d", **nulls)]
-    schema.write_parquet(
-        path, [schema.dead_letter_table(rows)], schema.DEAD_LETTER_SCHEMA
-    )
-    assert pq.read_table(path).to_pylist() == rows
-
-
 def test_every_column_is_described_in_the_file(tmp_path):
     path = str(tmp_path / "a.parquet")
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
-    assert stored.names[:2] == ["document_id", "split"]
-    assert len(stored) == 27
+    assert stored.names[:2] == ["document_id", "document_id_repeat"]
+    assert len(stored) == 32
     assert all(field.metadata[b"description"] for field in stored)
-    assert stored.metadata[b"precis.schema_version"] == b"2"
+    assert stored.metadata[b"precis.schema_version"] == b"3"
 
 
 def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
@@ -215,7 +191,8 @@ del NO_START["start"]
     [
         (
             {"colour": 1},
-            r"row 1: column 'colour' is not in the schema; known: document_id, split",
+            "row 1: column 'colour' is not in the schema; known: document_id, "
+            "document_id_repeat",
         ),
         ({"document_id": None}, "column 'document_id' is null"),
         ({"extractive": None}, "column 'extractive' is null"),
@@ -272,10 +249,10 @@ def test_a_wrong_row_is_refused(changes, message):
 
 
 def test_a_missing_column_is_refused():
-    row = dead_letter()
-    del row["raw"]
-    with pytest.raises(DataError, match="row 0: column 'raw' is missing"):
-        schema.dead_letter_table([row])
+    row = summary_row()
+    del row["split"]
+    with pytest.raises(DataError, match="row 0: column 'split' is missing"):
+        schema.summary_table([row])
 
 
 def test_a_batch_of_another_schema_leaves_no_file(tmp_path):

@@ -27,6 +27,7 @@ from support.summarize_runs import (
     LINES,
     WRITTEN,
     manifest_of,
+    place_of,
     rows_of,
     settings_of,
     story,
@@ -55,7 +56,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     assert precis("summarize", output=undisturbed, **flags) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
     said, manifest = capsys.readouterr().out, manifest_of(undisturbed)
-    assert f"written {len(WRITTEN)}" in said
+    assert f"written {len(WRITTEN) - 1}" in said
     for start, name in (
         ("summaries: ", "summary_methods"),
         ("quality flags: ", "quality_flags"),
@@ -72,7 +73,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
 
 
 def test_the_manifest_states_the_cost_of_the_search(undisturbed):
-    rows = rows_of(undisturbed)
+    rows = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
     search = manifest_of(undisturbed)["search"]
     source_tokens = sum(row["seen_tokens"] for row in rows)
     assert search["documents"] == len(rows)
@@ -91,7 +92,8 @@ def test_every_setting_of_the_rows_makes_another_run(corpus):
     def inputs(strip_boilerplate=True, **flags):
         read = CorpusOptions(corpus=corpus, strip_boilerplate=strip_boilerplate)
         settings = settings_of(**flags)
-        recorded = recorded_flags([read, *settings[:-1]])
+        settings = settings._replace(cleaning={"strip_boilerplate": strip_boilerplate})
+        recorded = recorded_flags([read, *settings[:5]])
         found = _inputs(recorded, settings, list_tasks(read))
         return json.dumps(found, sort_keys=True)
 
@@ -104,12 +106,11 @@ def test_every_setting_of_the_rows_makes_another_run(corpus):
         {"fallback": "extractive"},
         {"fallback_flags": "empty"},
         {"max_repetition_rate": 0.5},
-        {"window_documents": 5},
     ]
     others = [inputs(**change) for change in changes]
     assert len({inputs(), *others}) == len(changes) + 1
-    # Neither how many processes search nor where the rows go changes a row.
-    assert inputs(search_processes=3) == inputs()
+    # Neither how documents are searched nor where the rows go changes a row.
+    assert inputs(search_processes=3) == inputs(window_documents=5) == inputs()
     assert "output" not in json.loads(inputs())
 
 
@@ -124,7 +125,7 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
     extractive, extractive_flags, tmp_path, monkeypatch
 ):
     out = tmp_path / "out"
-    message = rf"4 of {len(LINES)} records failed \(read/empty_article 2, "
+    message = rf"2 of {len(LINES)} records failed \(read/invalid_json 1, "
     with pytest.raises(DataError, match=message):
         summarize(output=out, max_failed_share=0.0, **extractive_flags)
     assert not (out / "_SUCCESS").exists()
@@ -133,7 +134,7 @@ def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
         raise AssertionError("this was done before")
 
     monkeypatch.setattr(SummarizeWorker, "run", fail)
-    summarize(output=out, **extractive_flags)
+    summarize(output=out, max_failed_share=0.5, **extractive_flags)
     assert contents(out) == contents(extractive)
 
 
@@ -158,20 +159,21 @@ def test_a_full_disk_leaves_no_half_part(
 
     def fail(number):
         calls.append(number)
-        # job.json, the first part, its dead letters and its receipt were written.
-        if len(calls) == 5:
+        # Keys, joined keys and the first pieces were written, with their receipts.
+        if len(calls) == 24:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(number)
 
+    flags = {**extractive_flags, "max_failed_share": 0.5}
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
         with pytest.raises(JobError, match="No space left on device"):
-            summarize(output=out, **extractive_flags)
-    kinds = ("dead_letters", "files")
-    first = [manifest_of(extractive)[kind][0]["file"] for kind in kinds]
-    assert [name for name in contents(out) if not name.startswith("_tasks/")] == first
-    (out / first[1]).unlink()
-    summarize(output=out, **extractive_flags)
+            summarize(output=out, **flags)
+    assert len(calls) == 24 and not (out / "manifest.json").exists()
+    receipts = sorted((out / "_tasks" / "infer").iterdir())
+    piece = json.loads(receipts[0].read_bytes())["files"][0]["file"]
+    (out / piece).unlink()
+    summarize(output=out, **flags)
     assert contents(out) == contents(extractive)
 
 
@@ -203,13 +205,13 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
         start_new_session=True,
     )
     try:
-        wait_for((killed / "_tasks" / "00002.json").exists, process)
+        wait_for((killed / "_tasks" / "infer" / "00002.json").exists, process)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    receipts = list((killed / "_tasks").glob("0*.json"))
+    receipts = list((killed / "_tasks" / "infer").glob("0*.json"))
     assert 3 <= len(receipts) < 20 and not (killed / "manifest.json").exists()
-    half = killed / "summaries" / "part-00019-of-00020.parquet.0a1b2c3d.aside"
+    half = killed / "_tasks" / "pieces" / "00019-written.parquet.0a1b2c3d.aside"
     half.write_bytes(b"half a file")
     summarize(output=killed, **flags)
     summarize(output=whole, **flags)
@@ -274,6 +276,7 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
         "output": "memory://run/summaries",
         "task_bytes": 4_000,
         "min_source_words": 0,
+        "max_failed_share": 0.5,
     }
     try:
         manifest = summarize(**flags)
@@ -281,29 +284,30 @@ def test_an_object_store_gets_the_same_rows(extractive, corpus):
         names = {
             path.removeprefix("/run/summaries/") for path in fs.find("/run/summaries")
         }
-        rows = (
-            ds.dataset("/run/summaries/summaries", filesystem=fs).to_table().to_pylist()
-        )
+        rows = ds.dataset("/run/summaries/data", filesystem=fs).to_table().to_pylist()
     finally:
         fs.rm("/", recursive=True)
-    assert names == set(contents(extractive))
-    of_run = dict.fromkeys(("run_id", "created_at"))
+    run_ids = [manifest["run_id"][:8], manifest_of(extractive)["run_id"][:8]]
+    assert {name.replace(*run_ids) for name in names} == set(contents(extractive))
+    of_run = dict.fromkeys(("run_id", "source_file"))
     expected = [{**row, **of_run} for row in rows_of(extractive)]
-    assert [{**row, **of_run} for row in rows] == expected
+    rows = [{**row, **of_run} for row in sorted(rows, key=place_of)]
+    assert rows == expected
 
 
 def test_the_manifest_describes_the_run(undisturbed, corpus, bundle):
     manifest = manifest_of(undisturbed)
-    for kind, folder in (("files", "summaries"), ("dead_letters", "dead_letters")):
-        parts = sorted((undisturbed / folder).glob("*.parquet"))
+    for kind, folder in (("files", "data"), ("dead_letters", "dead_letters")):
+        parts = sorted((undisturbed / folder).iterdir())
         names = [f"{folder}/{part.name}" for part in parts]
         assert [file["file"] for file in manifest[kind]] == names
         for file, part in zip(manifest[kind], parts, strict=True):
             content = part.read_bytes()
             assert file["bytes"] == len(content)
             assert file["sha256"] == hashlib.sha256(content).hexdigest()
-            assert file["rows"] == pq.ParquetFile(part).metadata.num_rows
     assert sum(file["rows"] for file in manifest["files"]) == len(WRITTEN)
+    (part,) = manifest["files"]
+    assert pq.read_metadata(undisturbed / part["file"]).num_rows == len(WRITTEN)
     model_id = json.loads((bundle / "manifest.json").read_bytes())["model_id"]
     assert manifest["model_id"] == model_id
     assert (manifest["corpus"], manifest["bundle"]) == (corpus, str(bundle))
@@ -311,9 +315,11 @@ def test_the_manifest_describes_the_run(undisturbed, corpus, bundle):
     assert manifest["created_at"] == "2023-11-14T22:13:20+00:00"
     assert manifest["run_id"] == manifest["fingerprint"][:16]
     for row in rows_of(undisturbed):
-        for name in ("model_id", "decode_id", "run_id"):
+        for name in ("model_id", "decode_id", "settings_id", "run_id"):
             assert row[name] == manifest[name]
-        assert row["created_at"].timestamp() == 1700000000
-    finished = (undisturbed / "_SUCCESS").read_text()
-    assert finished.strip() == manifest["fingerprint"]
+    described = (undisturbed / "manifest.json").read_bytes()
+    assert (undisturbed / "_SUCCESS").read_text().split() == [
+        manifest["fingerprint"],
+        hashlib.sha256(described).hexdigest(),
+    ]
     assert not (undisturbed / "_tasks").exists()

@@ -132,7 +132,7 @@ def choose_summary(
         return DisplayedSummary(source, [])
     reasons: list[str] = []
     if abstractive:
-        reasons = [name for name in abstractive.flags if _rejects(name, config)]
+        reasons = [name for name in abstractive.flags if rejects(name, config)]
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
         if not reasons or (EMPTY in extractive.flags and is_usable):
             return DisplayedSummary(abstractive, [])
@@ -141,7 +141,7 @@ def choose_summary(
     )
 
 
-def _rejects(name: str, config: FallbackConfig) -> bool:
+def rejects(name: str, config: FallbackConfig) -> bool:
     """Whether an abstractive summary with this flag is not shown."""
     if name == LONGER:
         return True

@@ -11,6 +11,9 @@ SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _HASH_SPLITS = ("train", "validation", "test")
 _SCHEMES_WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
 
+# The flags that decide what text of a document is read.
+CLEANING_FLAGS = ("strip_boilerplate",)
+
 
 class Address(NamedTuple):
     """The value of `--corpus`: `jsonl:news/*.jsonl` has the scheme `jsonl`."""

@@ -1,5 +1,6 @@
 """Lists a corpus as tasks, and reads a task as articles."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from precis.model.errors import UsageError
@@ -93,12 +94,15 @@ class TaskReader:
 
     Attributes:
       position: how far the task is read, after the record that was returned last.
-      other_split: how many documents were left out, as they are not in `options.split`.
+      read: the records read so far, by source file, those left out included.
+      other_split: the documents that were left out, as they are not in
+          `options.split`, by source file.
     """
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
         self.position = Position()
-        self.other_split = 0
+        self.read: Counter[str] = Counter()
+        self.other_split: Counter[str] = Counter()
         self._task = task
         self._options = options
 
@@ -108,10 +112,13 @@ class TaskReader:
             record = _to_article(content, raw, self._task, self._options)
             if isinstance(record, Unreadable):
                 records += record.records
+                self.read[content.source_file] += record.records
             elif self._options.split in ("", record.document.split):
                 records += 1
+                self.read[content.source_file] += 1
             else:
-                self.other_split += 1
+                self.read[content.source_file] += 1
+                self.other_split[content.source_file] += 1
                 continue
             self.position = Position(records, share)
             if isinstance(record, Unreadable) or record.body:

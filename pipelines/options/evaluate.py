@@ -17,11 +17,11 @@ class EvaluateOptions:
     )
     output: str = flag(
         "",
-        "folder for rouge.json, rouge.md and scores/; if empty, `evaluation` in the "
-        "run folder",
+        "folder for rouge.json, rouge.md and scores/; if empty, the folder of the run "
+        "with -evaluation behind its name",
         metavar="DIR",
         is_common=True,
-        default_text="INPUT/evaluation",
+        default_text="INPUT-evaluation",
     )
     baseline: str = flag(
         "",

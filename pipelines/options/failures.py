@@ -11,16 +11,20 @@ class FailureOptions:
     """Failures"""
 
     max_failed_share: float = flag(
-        0.5,
+        0.01,
         "share of the records that may become dead letters before the job fails with "
         "exit code 1",
         metavar="SHARE",
         is_common=True,
     )
+    max_empty_share: float = flag(
+        0.5,
+        "share of the records whose article may have no text before the job fails",
+        metavar="SHARE",
+    )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_failed_share <= 1:
-            raise UsageError(
-                "--max_failed_share is a share from 0 to 1, not "
-                f"{self.max_failed_share}"
-            )
+        for name in ("max_failed_share", "max_empty_share"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise UsageError(f"--{name} is a share from 0 to 1, not {share}")

@@ -12,6 +12,7 @@ from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
+from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 
 
 def decode_id(decoding: SearchConfig, precision: str) -> str:
@@ -67,7 +68,6 @@ class SummarizeOptions:
         "classifier of phrases, the --output of `precis train-keyphrases`; "
         "without it there are none",
         metavar="DIR",
-        is_common=True,
     )
     keyphrases: int = flag(10, "keyphrases of a document, at most", metavar="PHRASES")
     window_documents: int = flag(
@@ -121,5 +121,7 @@ SUMMARIZE = (
     QualityConfig,
     FallbackConfig,
     SearchConfig,
+    EarlierRunOptions,
+    ResultOptions,
     FailureOptions,
 )

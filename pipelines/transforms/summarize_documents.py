@@ -1,6 +1,5 @@
 """`SummarizeDocuments`: documents -> summary rows, in any Beam pipeline."""
 
-import datetime
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,8 +11,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import EmptyArticle
 from precis.pipelines.dead_letters import DeadLetter
-from precis.pipelines.job import current_time
-from precis.pipelines.summary_rows import run_columns
+from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import (
     SummarySettings,
     limit_search_processes,
@@ -59,7 +57,6 @@ class SummarizeDocuments(beam.PTransform):
         *,
         strip_boilerplate: bool = True,
         run_id: str = "",
-        created_at: datetime.datetime | None = None,
         **options: Any,
     ) -> None:
         """Stores its arguments.
@@ -67,8 +64,6 @@ class SummarizeDocuments(beam.PTransform):
         Args:
           strip_boilerplate: as `--strip_boilerplate` of `precis summarize`.
           run_id: the column `run_id`; there is no job that could name it.
-          created_at: the column `created_at`, with a time zone; without it the time
-              when the pipeline is built.
           **options: the flags of `precis summarize` that concern summaries, such as
               `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a
               bundle there are extractive summaries only, and TensorFlow is not needed.
@@ -76,7 +71,6 @@ class SummarizeDocuments(beam.PTransform):
         super().__init__()
         self._strip_boilerplate = strip_boilerplate
         self._run_id = run_id
-        self._created_at = created_at
         self._summary_options = options
 
     def expand(self, documents: beam.PCollection) -> Any:
@@ -90,14 +84,13 @@ class SummarizeDocuments(beam.PTransform):
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
-        settings = read_settings(self._summary_options)
+        settings = read_settings(
+            self._summary_options,
+            cleaning={"strip_boilerplate": self._strip_boilerplate},
+        )
         options = limit_search_processes(settings.options, documents.pipeline.options)
         settings = settings._replace(options=options)
-        columns = run_columns(
-            settings,
-            run_id=self._run_id,
-            created_at=self._created_at or current_time(),
-        )
+        columns = {**UNLINKED, **run_columns(settings, run_id=self._run_id)}
         size = options.window_documents
         return (
             documents

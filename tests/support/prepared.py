@@ -16,9 +16,11 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.accounts import total_counts, with_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
@@ -134,14 +136,16 @@ def encode(
     corpus_options, task = one_task(folder, lines, **(corpus or {}))
     output = str(folder)
     now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-    job = Job(output, "f" * 64, "f" * 16, now, 1)
+    job = Job(output, "records", "f" * 64, "f" * 16, now, 1)
     save_tokenizers(output, tokenizers)
     publish_scan([], job, {})
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()
-    result = worker.run(task, TaskProgress(task.size_bytes))
-    return dict(result.counts)
+    letters = LetterFile("", task=0, run_id="")
+    result = worker.run(task, TaskProgress(task.size_bytes), letters)
+    sources = with_letters(result.sources, letters.failed, letters.empty)
+    return {**result.counts, **total_counts(sources)}
 
 
 def learn_vocabulary(
@@ -202,10 +206,10 @@ REAL_RUN = EncodeWorker.run
 def fail_at(monkeypatch, number, started):
     """Makes one task fail; the numbers of the tasks that start go into `started`."""
 
-    def run(self, task, progress):
+    def run(self, task, progress, letters):
         started.append(task.number)
         if task.number == number:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return REAL_RUN(self, task, progress)
+        return REAL_RUN(self, task, progress, letters)
 
     monkeypatch.setattr(EncodeWorker, "run", run)

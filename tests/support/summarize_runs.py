@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
@@ -58,7 +58,7 @@ LINES = [
     (
         story(0),
         True,
-    ),  # summaries are not made once for equal documents: rows in are rows out
+    ),  # it is summarized once and has a row of its own
 ]
 WRITTEN = [line for line, is_written in LINES if is_written]
 
@@ -68,8 +68,13 @@ def id_of(line):
 
 
 def rows_of(folder):
-    parts = sorted((Path(folder) / "summaries").glob("*.parquet"))
-    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+    """The rows of a run, in the order of the corpus."""
+    rows = ds.dataset(Path(folder) / "data").to_table().to_pylist()
+    return sorted(rows, key=place_of)
+
+
+def place_of(row):
+    return row["source_file"], int(row["source_position"].split()[-1])
 
 
 def manifest_of(folder):
@@ -78,7 +83,9 @@ def manifest_of(folder):
 
 def settings_of(**flags: Any) -> SummarySettings:
     """The settings that flags give; no document counts as too short."""
-    return read_settings({"min_source_words": 0, **flags})
+    return read_settings(
+        {"min_source_words": 0, **flags}, cleaning={"strip_boilerplate": True}
+    )
 
 
 def window_of(lines, settings: SummarySettings) -> list[DocumentWindow]:

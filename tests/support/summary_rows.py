@@ -88,7 +88,6 @@ def make_row(
         "decode_id": "k" if network else None,
         "run_id": "r",
         "schema_version": 1,
-        "created_at": NOW,
     }
     return {**row, **columns}
 
@@ -110,14 +109,14 @@ def write_run(
     Returns:
       The folder.
     """
-    (folder / "summaries").mkdir(parents=True)
+    (folder / "data").mkdir(parents=True)
     total = len(files_of_row_groups)
     for number, groups in enumerate(files_of_row_groups):
         file_schema = schema_of(next((rows[0] for rows in groups if rows), make_row(0)))
         tables = (
             pa.Table.from_pylist(list(rows), schema=file_schema) for rows in groups
         )
-        path = folder / "summaries" / f"part-{number:05d}-of-{total:05d}.parquet"
+        path = folder / "data" / f"part-{number:05d}-of-{total:05d}.parquet"
         schema.write_parquet(str(path), tables, file_schema)
     (folder / "manifest.json").write_text("{}")
     (folder / "_SUCCESS").write_text("")

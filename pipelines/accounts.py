@@ -1,0 +1,87 @@
+"""What became of the records of a corpus: every one is accounted for, by source file.
+
+    read = written + reused + duplicates + empty + failed + other_split + skipped
+
+    written       documents with a result of their own
+    reused        documents whose result an earlier run has written
+    duplicates    documents whose text stands earlier in the corpus
+    empty         articles without a text; each is a dead letter
+    failed        records that could not be processed; each is in a dead letter
+    other_split   documents of another split than --split
+    skipped       documents that the job does not need, such as those without highlights
+
+`read` is counted where records are read, and the others where their results are
+written, so that the equation can fail.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from precis.model.errors import JobError
+
+OUTCOMES = (
+    "written",
+    "reused",
+    "duplicates",
+    "empty",
+    "failed",
+    "other_split",
+    "skipped",
+)
+# Counts of records by outcome, and `read`, for each source file.
+SourceCounts = Mapping[str, Mapping[str, int]]
+
+
+def source_counts(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Joins counts by source file: `source_counts(read={"a": 2}, written={"a": 2})`."""
+    sources: dict[str, dict[str, int]] = {}
+    for name, by_source in counts.items():
+        for source, number in by_source.items():
+            if number:
+                sources.setdefault(source, {})[name] = number
+    return sources
+
+
+def with_letters(
+    sources: SourceCounts, failed: Mapping[str, int], empty: Mapping[str, int]
+) -> SourceCounts:
+    """The counts with those of the dead letters."""
+    return sum_sources([sources, source_counts(failed=failed, empty=empty)])
+
+
+def sum_sources(parts: Iterable[SourceCounts]) -> dict[str, dict[str, int]]:
+    """The sums by source file, sorted by file."""
+    total: dict[str, Counter[str]] = {}
+    for part in parts:
+        for source, counts in part.items():
+            total.setdefault(source, Counter()).update(counts)
+    return {source: dict(total[source]) for source in sorted(total)}
+
+
+def total_counts(sources: SourceCounts) -> dict[str, int]:
+    """The sums over all source files: `read` and every outcome."""
+    total: Counter[str] = Counter()
+    for counts in sources.values():
+        total.update(counts)
+    return {name: total[name] for name in ("read", *OUTCOMES)}
+
+
+def check_sources(sources: SourceCounts, *, what: str) -> None:
+    """Checks the equation for every source file.
+
+    Args:
+      sources: the counts.
+      what: whose they are, for the message.
+
+    Raises:
+      JobError: a record is not accounted for.
+    """
+    for source, counts in sources.items():
+        ends = {name: counts[name] for name in OUTCOMES if counts.get(name)}
+        if counts.get("read", 0) != sum(ends.values()):
+            listed = ", ".join(f"{name} {count}" for name, count in ends.items())
+            raise JobError(
+                f"{what} read {counts.get('read', 0)} records of {source or 'a corpus'}"
+                f", which are not those it accounts for: {listed or 'none'}; this is a "
+                "defect of precis, please report it"
+            )

@@ -1,0 +1,273 @@
+"""Rows of earlier runs, which a job takes over instead of computing them again.
+
+A row is taken over where its run had the same settings, and its content is the same;
+`settings_id` and `content_sha256` say so.
+"""
+
+import posixpath
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.model import files
+from precis.model.config import describe_differences
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.job import TASKS_FOLDER, Job
+from precis.pipelines.result_files import DESCRIPTION_FILES, SUCCESS_FILE
+from precis.pipelines.summary_settings import SummarySettings
+
+EARLIER_FILE = "earlier.json"
+_OPEN_GROUPS = 4  # row groups that are held in memory
+_KEY_COLUMNS = ("content_sha256", "duplicate_of", "reference_summary")
+
+
+class EarlierPart(NamedTuple):
+    """A Parquet part of an earlier run.
+
+    Attributes:
+      path: the file.
+      sha256: of its content, by the manifest.
+      run_id: the run.
+      partition: the columns that its folder names, with their values.
+    """
+
+    path: str
+    sha256: str
+    run_id: str
+    partition: Mapping[str, Any]
+
+
+class EarlierRuns(NamedTuple):
+    """What a job may take over.
+
+    Attributes:
+      parts: of runs with the same settings, those of the run that is preferred first.
+    """
+
+    parts: tuple[EarlierPart, ...]
+
+
+class EarlierKey(NamedTuple):
+    """What a row of an earlier run is found by.
+
+    Attributes:
+      row: its place in the part.
+      content_sha256: of the article.
+      reference: the highlights where a summary depends on them, else None.
+    """
+
+    row: int
+    content_sha256: str
+    reference: str | None
+
+
+def find_earlier_runs(
+    job: Job, folders: Sequence[str], settings: SummarySettings
+) -> EarlierRuns:
+    """The runs that a job may take rows from.
+
+    They are looked for when the job begins and written down, so that the job goes on
+    with the same ones after an interruption. A job that repairs its own result takes
+    over what is whole of it.
+
+    Args:
+      job: the job.
+      folders: the flag --reuse.
+      settings: how documents are summarized.
+
+    Raises:
+      UsageError: a folder is no finished run and holds none.
+    """
+    path = files.join(job.output, TASKS_FOLDER, EARLIER_FILE)
+    if not files.exists(path):
+        parts = [
+            *_own_parts(job),
+            *(
+                part
+                for folder in find_runs(
+                    [name for name in folders if name != job.output or not job.damaged]
+                )
+                for part in _usable_parts(folder, settings)
+            ),
+        ]
+        files.write_json(path, [part._asdict() for part in parts])
+    return EarlierRuns(tuple(EarlierPart(**part) for part in files.read_json(path)))
+
+
+def _own_parts(job: Job) -> list[EarlierPart]:
+    """The parts of a damaged result that are whole."""
+    if not job.damaged or DESCRIPTION_FILES["summaries"] in job.damaged:
+        return []
+    manifest = read_run(job.output)
+    return [
+        part
+        for file, part in zip(
+            manifest["files"], run_parts(job.output, manifest), strict=True
+        )
+        if file["file"] not in job.damaged
+    ]
+
+
+def _usable_parts(folder: str, settings: SummarySettings) -> list[EarlierPart]:
+    """The parts of a run; none where its settings differ, which is said."""
+    manifest = read_run(folder)
+    described = manifest.get("settings", {})
+    if manifest.get("settings_id") == settings.settings_id:
+        return run_parts(folder, manifest)
+    differences = describe_differences(described, settings.described)
+    print(
+        f"precis summarize: nothing of {folder} is reused: "
+        f"{differences or 'an older version of precis wrote it'}",
+        file=sys.stderr,
+    )
+    return []
+
+
+def find_runs(folders: Sequence[str]) -> list[str]:
+    """The finished runs among folders.
+
+    A folder that holds finished runs stands for them, the latest first.
+
+    Raises:
+      UsageError: a folder is no finished run and holds none.
+    """
+    runs = []
+    for folder in folders:
+        if _is_finished(folder):
+            runs.append(folder)
+            continue
+        within = [path for path in _subfolders(folder) if _is_finished(path)]
+        if not within:
+            raise UsageError(
+                f"--reuse {folder}: it is no finished run and holds none; name the "
+                "--output of an earlier `precis summarize`"
+            )
+        runs += sorted(within, key=_created_at, reverse=True)
+    return runs
+
+
+def _is_finished(folder: str) -> bool:
+    return all(
+        files.exists(files.join(folder, name))
+        for name in (SUCCESS_FILE, DESCRIPTION_FILES["summaries"])
+    )
+
+
+def _subfolders(folder: str) -> list[str]:
+    fs, name = files.filesystem(folder)
+    if not fs.isdir(name):
+        return []
+    entries = [entry for entry in fs.ls(name) if entry["type"] == "directory"]
+    return sorted(
+        files.join(folder, posixpath.basename(entry["name"].rstrip("/")))
+        for entry in entries
+    )
+
+
+def _created_at(folder: str) -> str:
+    return str(read_run(folder)["created_at"])
+
+
+def read_run(folder: str) -> dict[str, Any]:
+    """The manifest of a run."""
+    return files.read_json(files.join(folder, DESCRIPTION_FILES["summaries"]))
+
+
+def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
+    """The parts of a run."""
+    return [
+        EarlierPart(
+            files.join(folder, file["file"]),
+            file["sha256"],
+            manifest["run_id"],
+            file.get("partition", {}),
+        )
+        for file in manifest["files"]
+    ]
+
+
+def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[EarlierKey]:
+    """The keys of the rows of a part, without those of duplicates.
+
+    Raises:
+      DataError: the file is not what its run has written.
+    """
+    if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
+        raise DataError(
+            f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
+            "its manifest; repair that run by its own command, or reuse another"
+        )
+    with files.open_read(part.path) as opened:
+        parquet = pq.ParquetFile(opened, pre_buffer=False)
+        row = 0
+        for batch in parquet.iter_batches(
+            columns=list(_KEY_COLUMNS), use_threads=False
+        ):
+            columns = [batch.column(name).to_pylist() for name in _KEY_COLUMNS]
+            for content, duplicate_of, reference in zip(*columns, strict=True):
+                if duplicate_of is None:
+                    used = (reference or "") if uses_references else None
+                    yield EarlierKey(row, content, used)
+                row += 1
+
+
+class EarlierRows:
+    """Reads rows of the parts of earlier runs, mostly in the order of the parts."""
+
+    def __init__(self, parts: Sequence[EarlierPart]) -> None:
+        self._parts = parts
+        self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()
+        self._ends: dict[int, list[int]] = {}
+
+    def read(self, part: int, row: int) -> dict[str, Any]:
+        """A row as a dict, with the columns that the folder of its part names.
+
+        Args:
+          part: the number of the part.
+          row: its place in the part.
+        """
+        ends = self._row_group_ends(part)
+        group = next(number for number, end in enumerate(ends) if row < end)
+        first = ends[group - 1] if group else 0
+        (values,) = self._group(part, group).slice(row - first, 1).to_pylist()
+        return {**values, **self._parts[part].partition}
+
+    def run_id(self, part: int) -> str:
+        """The run that wrote a part."""
+        return self._parts[part].run_id
+
+    def _row_group_ends(self, part: int) -> list[int]:
+        if part not in self._ends:
+            with files.open_read(self._parts[part].path) as opened:
+                metadata = pq.read_metadata(opened)
+            end = 0
+            self._ends[part] = []
+            for group in range(metadata.num_row_groups):
+                end += metadata.row_group(group).num_rows
+                self._ends[part].append(end)
+        return self._ends[part]
+
+    def _group(self, part: int, group: int) -> pa.Table:
+        key = (part, group)
+        if key not in self._groups:
+            with files.open_read(self._parts[part].path) as opened:
+                parquet = pq.ParquetFile(opened, pre_buffer=False)
+                self._groups[key] = parquet.read_row_group(group, use_threads=False)
+            if len(self._groups) > _OPEN_GROUPS:
+                self._groups.popitem(last=False)
+        self._groups.move_to_end(key)
+        return self._groups[key]
+
+
+def holds_for(row: Mapping[str, Any], article: str) -> bool:
+    """Whether the offsets of a row hold for a text of the same content, which may have
+    other white space.
+    """
+    return all(
+        article[item["start"] : item["end"]] == item["text"]
+        for item in row["extractive"]
+    )

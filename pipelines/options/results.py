@@ -1,0 +1,62 @@
+"""The options of `precis summarize` about earlier runs and the files of the result."""
+
+import dataclasses
+
+from precis.model.config import check_choices, flag
+from precis.model.errors import UsageError
+
+KEEP = "keep"
+SUFFIX = "suffix"
+FAIL = "fail"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EarlierRunOptions:
+    """Earlier runs"""
+
+    reuse: str = flag(
+        "",
+        "earlier runs, or folders of them, whose summaries are taken over where text "
+        "and settings are the same; --output itself may be one: its result is then "
+        "replaced when the new one is complete",
+        metavar="RUN,...",
+        is_common=True,
+        takes_list=True,
+    )
+    retry_failures: str = flag(
+        "",
+        "earlier run whose dead letters are tried again, and nothing else",
+        metavar="RUN",
+    )
+
+    @property
+    def reused_folders(self) -> tuple[str, ...]:
+        """The folders in `reuse`, in order."""
+        return tuple(name.strip() for name in self.reuse.split(",") if name.strip())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResultOptions:
+    """Result"""
+
+    on_duplicate_id: str = flag(
+        KEEP,
+        "what to do where several documents have one id: keep it and count them in "
+        "document_id_repeat, add a suffix such as #2 to the id of the later ones, or "
+        "fail",
+        choices=(KEEP, SUFFIX, FAIL),
+    )
+    target_file_mb: int = flag(
+        256, "about how large a Parquet file becomes, in MB", metavar="MB"
+    )
+    row_group_mb: int = flag(
+        64, "about how large a row group becomes in memory, in MB", metavar="MB"
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        for name in ("target_file_mb", "row_group_mb"):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"--{name} must be at least 1, not {getattr(self, name)}"
+                )

@@ -1,0 +1,90 @@
+"""A finished result on disk: which files it has, and whether they are as it left them.
+
+manifest.json or dataset.json   describes the result and lists its files
+_SUCCESS                        the job's fingerprint, and the checksum of the
+                                description; written last
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from precis.model import files
+
+SUCCESS_FILE = "_SUCCESS"
+DATA_FOLDER = "data"
+DEAD_LETTERS_FOLDER = "dead_letters"
+# The file that describes a finished result, by its kind.
+DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
+
+
+class Success(NamedTuple):
+    """What the file _SUCCESS says.
+
+    Attributes:
+      fingerprint: of the job.
+      description_sha256: the checksum of the file that describes the result; "" where
+          an older version of precis wrote none.
+    """
+
+    fingerprint: str
+    description_sha256: str
+
+
+def read_success(output: str) -> Success | None:
+    """The content of _SUCCESS; None where the result is not finished."""
+    path = files.join(output, SUCCESS_FILE)
+    if not files.exists(path):
+        return None
+    lines = files.read_bytes(path).decode(errors="replace").split()
+    return Success(*(*lines, "", "")[:2])
+
+
+def damaged_files(output: str, kind: str, success: Success) -> list[str]:
+    """The files of a finished result that are missing or have another content.
+
+    Args:
+      output: its folder.
+      kind: `records` or `summaries`.
+      success: what its _SUCCESS says.
+    """
+    name = DESCRIPTION_FILES[kind]
+    path = files.join(output, name)
+    if not files.exists(path) or success.description_sha256 not in (
+        "",
+        files.sha256_file(path),
+    ):
+        return [name]
+    listed = listed_files(files.read_json(path))
+    return [file["file"] for file in listed if not is_whole(output, file)]
+
+
+def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The files that the description of a result lists.
+
+    Args:
+      description: the content of manifest.json or dataset.json.
+    """
+    shards = [
+        shard
+        for split in description.get("splits", {}).values()
+        for shard in split["shards"]
+    ]
+    return [
+        *description.get("files", ()),
+        *shards,
+        *description.get("dead_letters", ()),
+    ]
+
+
+def is_whole(output: str, file: Mapping[str, Any]) -> bool:
+    """Whether a file lies where its description says, with the content that it had.
+
+    Args:
+      output: the folder of the result.
+      file: has its name in the folder, and `bytes` and `sha256`.
+    """
+    path = files.join(output, file["file"])
+    fs, name = files.filesystem(path)
+    if not fs.exists(name) or fs.size(name) != file["bytes"]:
+        return False
+    return files.sha256_file(path) == file["sha256"]
