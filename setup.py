@@ -53,7 +53,7 @@ EXTRAS = {
 }
 DEVELOPMENT = [
     *("build", "mypy>=2.4", "ruff>=0.16"),
-    *("pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8"),
+    *("hypothesis>=6.140", "pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8"),
     # What results are compared with.
     *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
 ]
