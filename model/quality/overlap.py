@@ -6,7 +6,7 @@ repetition.
     fragments   `rain fell on` and `monday`
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,10 +28,13 @@ def word_positions(article: Sequence[str]) -> dict[str, list[int]]:
 
     They are computed once for all summaries of a document.
     """
-    positions: defaultdict[str, list[int]] = defaultdict(list)
+    positions: dict[str, list[int]] = {}
     for position, word in enumerate(article):
-        positions[word].append(position)
-    return dict(positions)
+        if word in positions:
+            positions[word].append(position)
+        else:
+            positions[word] = [position]
+    return positions
 
 
 def extractive_fragments(
