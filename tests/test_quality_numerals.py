@@ -29,6 +29,18 @@ def stated(text):
         ("007", [(7,)]),
         ("2012,300", [(2012,), (300,)]),
         ("mh370", [(370,)]),
+        ("1,50,000", [(150_000,)]),
+        ("6:40am", [(Decimal("6.4"),)]),
+        ("½", [(Decimal("0.5"),)]),
+        ("2½", [(Decimal("2.5"),)]),
+        ("a million two hundred", [(1_000_200,)]),
+        ("two thousand million", [(2 * 10**9,)]),
+        ("half a million", [(500_000,)]),
+        ("half the million", [(1_000_000,)]),
+        ("half million two hundred", [(500_200,)]),
+        ("three quarters of a million", [(750_000,)]),
+        ("two and a half million", [(2_500_000,)]),
+        ("a million and a quarter", [(1_250_000,)]),
         ("35 year old", [(35,)]),
         ("twenty five", [(25,)]),
         ("twenty fifth", [(25,)]),
@@ -62,6 +74,11 @@ def test_a_source_holds_every_reading():
     assert all_values("$ 4.5m".split()) == {Decimal("4.5"), 4_500_000}
     assert all_values("1.5 million".split()) == {Decimal("1.5"), 1_500_000, 1_000_000}
     assert all_values("the 21st".split()) == {21}
+    assert all_values("6:40 am".split()) == {6, 40, Decimal("6.40")}
+    assert all_values("half a million".split()) == {500_000}
+    assert all_values("two and a half million".split()) == {
+        *(2, Decimal("2.5"), 2_500_000)
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,3 +113,5 @@ def test_numbers_of_many_digits_and_of_many_words():
     # Without a limit on the words of a number, these would take hours.
     assert 10**6 in all_values(["million"] * 800)
     assert 105 in all_values(["hundred", "five"] * 400)
+    # So would numbers with commas.
+    assert all_values(["11," * 10_000]) == {11}

@@ -1,6 +1,7 @@
 """How far a summary can be trusted, measured against its source.
 
 overlap    what the summary shares with the source: fragments, novel n-grams
+tokens     the words of a source and its summaries, in the form that is compared
 numerals   numbers in a text by their value
 openings   words that begin sentences and are no names
 facts      numbers, dates and names that the source does not hold

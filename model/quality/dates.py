@@ -1,6 +1,6 @@
 """Weekdays, months and days of a month in a source and in its summaries.
 
-Texts are lower-case words (`model.text.words`), cut at hyphens.
+Texts are the words of `tokens`.
 """
 
 import re
@@ -22,6 +22,7 @@ _MONTH_FORMS = {
     "november": ("november", "nov"),
     "december": ("december", "dec"),
 }
+MONTH_NAMES = tuple(_MONTH_FORMS)
 _WEEKDAY_FORMS = {
     "monday": ("monday", "mon"),
     "tuesday": ("tuesday", "tue", "tues"),

@@ -3,28 +3,34 @@
 Words are compared one by one. So a summary that joins `John` and `Kerry` of two people
 has no unsupported name; a word, a number or a day of a month that the source does not
 have is unsupported. English only: other languages capitalise other words.
+
+A line that is quoted word for word holds no unsupported fact. A quotation may begin or
+end within a number, which is no invention: `a million people came` of a source's `half
+a million people came`. Elsewhere `half a million` does not support `a million`.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, unsupported_dates
-from precis.model.quality.names import unsupported_names
+from precis.model.quality.names import unsupported_names, vocabulary_of
 from precis.model.quality.numerals import Value, all_values, stated_numbers
+from precis.model.quality.tokens import is_quoted, plain, readable, token_words
+from precis.model.text.normalization import normalise
 
 
 class SourceFacts(NamedTuple):
     """What a source supports, computed once for all summaries of a document.
 
     Attributes:
-      vocabulary: its words in lower case, also without points and possessives, and cut
-          at hyphens.
+      text: its plain text, to recognise quotations.
+      vocabulary: `names.vocabulary_of` its words.
       values: its numbers.
       days: its dates, as pairs of a month and a day.
     """
 
-    vocabulary: frozenset[str]
+    text: str
+    vocabulary: set[str]
     values: set[Value]
     days: set[tuple[str, int]]
 
@@ -45,55 +51,38 @@ class UnsupportedFacts(NamedTuple):
     names: list[str] | None
 
 
-def source_facts(words: Sequence[str]) -> SourceFacts:
-    """What a source with these words (`model.text.words`) supports."""
-    parts = _cut_at_hyphens(words)
-    vocabulary = {*words, *parts}
-    vocabulary.update(
-        form
-        for word in [word for word in vocabulary if not word.isalpha()]
-        for form in _forms(word)
-    )
-    days = days_of_months(parts, vocabulary)
-    return SourceFacts(frozenset(vocabulary), all_values(parts), days)
+def source_facts(text: str) -> SourceFacts:
+    """What a source with this normalised text supports."""
+    text = plain(readable(text))
+    words = token_words(text)
+    vocabulary = vocabulary_of(words)
+    days = days_of_months(words, vocabulary)
+    return SourceFacts(text, vocabulary, all_values(words), days)
 
 
-def unsupported_facts(
-    sentences: Sequence[str],
-    words_by_sentence: Sequence[Sequence[str]],
-    facts: SourceFacts,
-) -> UnsupportedFacts:
+def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> UnsupportedFacts:
     """What a summary states beyond the facts of its source.
 
     Args:
       sentences: of the summary.
-      words_by_sentence: the words of each sentence.
       facts: of the source.
     """
+    lines = [readable(normalise(sentence)) for sentence in sentences]
+    plain_lines = [plain(line) for line in lines]
+    words_by_line = [token_words(line) for line in plain_lines]
     numbers: list[str] = []
     dates: list[str] = []
-    for words in words_by_sentence:
-        parts = _cut_at_hyphens(words)
-        numbers += [
-            " ".join(parts[start:end])
-            for start, end, values in stated_numbers(parts)
+    for line, words in zip(plain_lines, words_by_line, strict=True):
+        unsupported_numbers = [
+            " ".join(words[start:end])
+            for start, end, values in stated_numbers(words)
             if facts.values.isdisjoint(values)
         ]
-        dates += unsupported_dates(parts, facts.vocabulary, facts.days)
-    has_capitals = any(sentence != sentence.lower() for sentence in sentences)
-    if sentences and not has_capitals:
+        if unsupported_numbers and not is_quoted(line, facts.text):
+            numbers += unsupported_numbers
+        dates += unsupported_dates(words, facts.vocabulary, facts.days)
+    has_capitals = any(line != line.lower() for line in lines)
+    if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)
-    names = unsupported_names(sentences, facts.vocabulary)
+    names = unsupported_names(lines, words_by_line, facts.vocabulary)
     return UnsupportedFacts(numbers, dates, names)
-
-
-def _cut_at_hyphens(words: Sequence[str]) -> list[str]:
-    text = " ".join(words)
-    return text.replace("-", " ").split() if "-" in text else list(words)
-
-
-def _forms(word: str) -> list[str]:
-    """`u.s` -> us, u, s; `obama's` -> obama, s; `o'brien` -> o, brien."""
-    if "." not in word and "'" not in word:
-        return []
-    return [word.replace(".", ""), *re.split("[.']", word)]

@@ -45,7 +45,7 @@ class SourceIndex(NamedTuple):
 class Quality(NamedTuple):
     """The measures of a summary, extractive or abstractive.
 
-    Words are those of `model.text.words`.
+    Words are those of `model.text.words`; facts are compared by `tokens`.
 
     Attributes:
       words: the length of the summary.
@@ -80,13 +80,11 @@ class Quality(NamedTuple):
 
 def read_source(article: Article) -> SourceIndex:
     """Prepares an article for the comparison with its summaries, once for all."""
-    fact_words = article.words
+    text = article.normalised
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
-        fact_words = [*fact_words, *words(article.document.article)]
-    return SourceIndex(
-        article.words, word_positions(article.words), source_facts(fact_words)
-    )
+        text = "\n".join([text, *article.sentence_lines])
+    return SourceIndex(article.words, word_positions(article.words), source_facts(text))
 
 
 def measure(
@@ -116,7 +114,7 @@ def measure(
     fragments = extractive_fragments(summary_words, source.words, source.positions)
     novel = novel_ngrams(words_by_sentence, fragments, source.words, source.positions)
     repetition = repetition_rate(summary_words)
-    unsupported = unsupported_facts(sentences, words_by_sentence, source.facts)
+    unsupported = unsupported_facts(sentences, source.facts)
     return Quality(
         words=count,
         novel_1grams_percent=novel[0],

@@ -5,27 +5,34 @@ import re
 from collections.abc import Iterable, Sequence, Set
 
 from precis.model.quality.dates import MONTHS, WEEKDAYS
-from precis.model.quality.numerals import SCALES, SMALL, TENS
+from precis.model.quality.numerals import FIRST_OF_SHARES, SCALES, SMALL, TENS
 from precis.model.quality.openings import OPENINGS
+from precis.model.quality.tokens import plain, tokens
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS
-from precis.model.text.words import words
 
 _stem = functools.lru_cache(maxsize=200_000)(stem)
 
-# A word that begins with a letter other than a to z, with the points of `U.S` and the
-# apostrophe of `O'Brien`, cut at hyphens.
-_CAPITALISED = re.compile(
-    r"(?<![^\W_])[^\W\d_a-z][^\W_]*(?:['’][^\W_]+)*(?:(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
-)
 # The text before the first word of a sentence or a quotation.
 _SENTENCE_START = re.compile(
     r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$"
 )
 _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
+# Units are not compared: `Rs8,000` may be `8,000 rupees` in the source.
+_UNITS = "am pm rs inr usd eur gbp jpy cny rmb aud cad nzd chf hkd sgd krw".split()
 # Capitalised words that are no names, or are checked as numbers or dates.
 _NO_NAMES = frozenset(
-    [*STOP_WORDS, *_TITLES, *SMALL, *TENS, *SCALES, *MONTHS, *WEEKDAYS]
+    [
+        *STOP_WORDS,
+        *_TITLES,
+        *_UNITS,
+        *SMALL,
+        *TENS,
+        *SCALES,
+        *FIRST_OF_SHARES,
+        *MONTHS,
+        *WEEKDAYS,
+    ]
 )
 # Endings that distinguish a name from its people or things: America, American; Russian,
 # Russians.
@@ -40,40 +47,65 @@ _ABBREVIATIONS = {
 }
 
 
-def unsupported_names(sentences: Sequence[str], vocabulary: Set[str]) -> list[str]:
+def vocabulary_of(words: Iterable[str]) -> set[str]:
+    """The words of a source in all forms in which a summary may name them.
+
+    obama's   also obama, s
+    o'brien   also o, brien, obrien
+    u.s       also us, u, s
+    """
+    vocabulary = set(words)
+    for word in [word for word in vocabulary if not word.isalpha()]:
+        if ("." in word or "'" in word) and not word[0].isdigit():
+            key = _key(word)
+            vocabulary.update((key, key.replace("'", ""), *re.split("[.']", word)))
+    return vocabulary
+
+
+def unsupported_names(
+    lines: Sequence[str],
+    words_by_line: Sequence[Sequence[str]],
+    vocabulary: Set[str],
+) -> list[str]:
     """The sequences of capitalised words that the source does not hold, as the summary
     writes them: `Angela Merkel`.
 
     Args:
-      sentences: of the summary.
-      vocabulary: the words of the source in all forms.
+      lines: of the summary, readable.
+      words_by_line: the words of each line.
+      vocabulary: `vocabulary_of` the source.
     """
     names: list[str] = []
-    for sentence in sentences:
+    for line, words in zip(lines, words_by_line, strict=True):
+        if vocabulary >= set(words):  # as in every extract
+            continue
         name_end = -1  # where the last unsupported word ends
-        for match in _CAPITALISED.finditer(sentence):
-            key = _key(match[0])
-            if not key or _is_known(key, vocabulary):
+        for token in tokens(plain(line)):
+            start, end = token.span()
+            if line[start].islower() or not line[start].isalpha():
                 continue
-            starts_sentence = _SENTENCE_START.search(sentence, 0, match.start())
-            if starts_sentence and _is_ordinary(match[0], key, sentences, vocabulary):
+            key = _key(token[0].casefold())
+            if _is_no_name(key) or _is_known(key, vocabulary):
                 continue
-            if name_end >= 0 and not sentence[name_end : match.start()].strip(" -"):
-                names[-1] += sentence[name_end : match.end()]
+            if _SENTENCE_START.search(line, 0, start) and _is_ordinary(
+                token[0], key, lines, vocabulary
+            ):
+                continue
+            if name_end >= 0 and not line[name_end:start].strip(" -"):
+                names[-1] += line[name_end:end]
             else:
-                names.append(match[0])
-            name_end = match.end()
+                names.append(line[start:end])
+            name_end = end
     return names
 
 
 def _key(word: str) -> str:
-    """The form in which a name is looked up: lower case, without points and possessive;
-    empty for a word that is no name.
-    """
-    if word[0].islower():  # a lower-case letter other than a to z
-        return ""
-    key = "".join(words(word)).replace(".", "").removesuffix("'s")
-    return "" if key in _NO_NAMES or key.split("'")[0] in STOP_WORDS else key
+    """The form in which a name is looked up: without points and possessive."""
+    return word.replace(".", "").removesuffix("'s")
+
+
+def _is_no_name(key: str) -> bool:
+    return key in _NO_NAMES or key.split("'")[0] in STOP_WORDS
 
 
 def _is_known(key: str, vocabulary: Set[str]) -> bool:
@@ -93,7 +125,7 @@ def _is_known(key: str, vocabulary: Set[str]) -> bool:
 
 
 def _is_ordinary(
-    word: str, key: str, sentences: Iterable[str], vocabulary: Set[str]
+    word: str, key: str, lines: Iterable[str], vocabulary: Set[str]
 ) -> bool:
     """Whether the first word of a sentence is capitalised only because it is the first.
 
@@ -103,7 +135,7 @@ def _is_ordinary(
     if word[1:] != word[1:].lower():
         return False
     if key in OPENINGS or any(
-        re.search(rf"\b{re.escape(key)}\b", sentence) for sentence in sentences
+        key == token[0] for line in lines for token in tokens(plain(line))
     ):
         return True
     key_stem = _stem(key)

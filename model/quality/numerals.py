@@ -1,11 +1,12 @@
 """Numbers in a text by their value: `1,200` is `1200`, `$4.5m` is `4.5 million`, `3rd`
 is `third` and `three` is `3`.
 
-Texts are lower-case words (`model.text.words`), cut at hyphens: `35-year-old` is 35,
-year, old. Units are not compared: any 5 in the source supports `5 %` in a summary.
+Texts are the words of `tokens`. Units are not compared: any 5 in the source supports
+`5 %` in a summary.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -40,7 +41,26 @@ SCALES = {
     "billion": 10**9,
     "trillion": 10**12,
 }
+# Words before a scale that divide it: `half a million`.
+_SHARES: dict[tuple[str, ...], Decimal] = {
+    ("half",): Decimal("0.5"),
+    ("half", "a"): Decimal("0.5"),
+    ("half", "of", "a"): Decimal("0.5"),
+    ("quarter", "of", "a"): Decimal("0.25"),
+    ("three", "quarters", "of", "a"): Decimal("0.75"),
+}
+FIRST_OF_SHARES = frozenset(words[0] for words in _SHARES)
+# Words after a number that add to it: `two and a half`.
+_ADDED_SHARES: dict[tuple[str, ...], Decimal] = {
+    ("and", "a", "half"): Decimal("0.5"),
+    ("and", "a", "quarter"): Decimal("0.25"),
+}
+_VULGAR_FRACTIONS = {
+    character: Decimal(str(unicodedata.numeric(character))) for character in "½¼¾⅛⅜⅝⅞"
+}
 _WORDS = {**SMALL, **TENS, **SCALES}
+_FIRST_WORDS = frozenset([*_WORDS, *FIRST_OF_SHARES])
+_NEXT_WORDS = frozenset([*_WORDS, "and"])
 # Letters after digits, in the same word, that multiply them.
 _SCALE_LETTERS = {
     "mn": 10**6,
@@ -52,7 +72,12 @@ _SCALE_LETTERS = {
 }
 # Letters that may multiply the digits or be a unit: `5m` may be metres.
 _AMBIGUOUS_LETTERS = {"k": 10**3, "m": 10**6, "b": 10**9}
-_DIGITS = re.compile(r"(\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?)([^\W\d_]*)")
+# The digits and the letters after them: `1,200.50`, `1,50,000` as in India, `6:40am`.
+# The number of commas is limited so that the time for a list of numbers is linear.
+_DIGITS = re.compile(
+    r"(\d{1,3}(?:,\d{2,3}){0,9},\d{3}(?!\d)(?:\.\d+)?|\d{1,2}:\d\d|\d+(?:\.\d+)?)"
+    r"([^\W\d_]*)"
+)
 # Longer numbers are compared by their first digits, because decimals of any length
 # cannot be multiplied.
 MAX_DIGITS = 100
@@ -80,7 +105,9 @@ class Number(NamedTuple):
 
 def is_number_word(word: str) -> bool:
     """Whether a word holds a digit or is the name of a number."""
-    return word in _WORDS if word.isalpha() else _DIGITS.search(word) is not None
+    if word.isalpha():
+        return word in _WORDS
+    return word in _VULGAR_FRACTIONS or _DIGITS.search(word) is not None
 
 
 def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
@@ -91,10 +118,12 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
     position = 0
     while position < len(words):
         word = words[position]
-        if not is_number_word(word):
+        readings: list[Number] = []
+        if word in FIRST_OF_SHARES or is_number_word(word):
+            readings = list(_readings(words, position))
+        if not readings:
             position += 1
             continue
-        readings = list(_readings(words, position))
         end = readings[-1].end
         is_unit = (
             word == "second" and position > 0 and is_number_word(words[position - 1])
@@ -108,20 +137,34 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
 def all_values(words: Sequence[str]) -> set[Value]:
     """Every value that a source may state, read from every word and to every length.
 
-    The result contains the values of every part of the source, wherever it is cut:
+    The result contains the values of every part of the source, but a scale that a share
+    divides is no number:
 
-        two hundred        2, 100, 200
-        $4.5m              4.5, 4500000
-        4 to 5 million     4, 5, 4000000, 5000000, 1000000
+        two hundred             2, 100, 200
+        $4.5m                   4.5, 4500000
+        6:40                    6, 40, 6.40
+        4 to 5 million          4, 5, 4000000, 5000000, 1000000
+        half a million          500000
+        two and a half million  2, 2.5, 2500000
     """
     values: set[Value] = set()
-    distinct = set(words)
-    in_digits = {
-        word for word in distinct if not word.isalpha() and _DIGITS.search(word)
-    }
-    number_words = in_digits | (distinct & _WORDS.keys())
-    positions = [index for index, word in enumerate(words) if word in number_words]
+    positions = [
+        index
+        for index, word in enumerate(words)
+        if word in _FIRST_WORDS or not word.isalpha()
+    ]
+    divided = -1  # the scale of the last share
     for position in positions:
+        if words[position] in FIRST_OF_SHARES:
+            if share := _share(words, position):
+                divided = share.end - 1
+            if _is_added_share(words, position):
+                continue
+        if position == divided:
+            continue
+        if ":" in words[position]:
+            for _, parts in _values_of_digits(words[position].replace(":", " ")):
+                values.update(parts)
         for number in _readings(words, position):
             values.update(number.values)
             if number.end == position + 1:
@@ -149,43 +192,56 @@ def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
     """The numbers that begin with the word `start`, each longer than the one before:
     `two`, `two hundred`, `two hundred five`.
     """
-    value: Value | None
-    if words[start].isalpha():
-        value = _WORDS.get(words[start])
-        if value is None:
-            return
-        yield Number(start, start + 1, (value,))
+    word = words[start]
+    value: Value | None = None
+    if word.isalpha():
+        value = _WORDS.get(word)
+        if value is not None:
+            yield Number(start, start + 1, (value,))
     else:
-        numbers = list(_values_of_digits(words[start]))
-        if not numbers:
-            return
-        yield from (Number(start, start + 1, values) for _, values in numbers)
-        value = numbers[-1][0]
-    yield from _longer_readings(words, start, value)
+        for digits, values in _values_of_digits(word):
+            yield Number(start, start + 1, values)
+            value = digits
+    if value is not None and _NEXT_WORDS.issuperset(words[start + 1 : start + 2]):
+        yield from _longer_readings(words, start, start + 1, value)
+    if word in FIRST_OF_SHARES and (share := _share(words, start)):
+        yield share
+        yield from _longer_readings(words, start, share.end, share.values[0])
 
 
 def _longer_readings(
-    words: Sequence[str], start: int, value: Value
+    words: Sequence[str], start: int, position: int, value: Value
 ) -> Iterator[Number]:
-    """The numbers of two and more words that begin with the word `start`.
+    """The numbers that continue a number.
 
     Args:
       words: of the text.
-      start: the index of the first word.
-      value: of the first word.
+      start, position: the words of the number are those from `start` to before
+        `position`.
+      value: of the number.
     """
-    total = 0 * value  # of the groups before: `two thousand` in `two thousand five`
+    # `total` is that of the groups before: `two thousand` in `two thousand five`.
+    total = 0 * value
     group = value
-    last = words[start]
-    position = start + 1
+    last = words[position - 1]
+    if SCALES.get(last, 0) > 100:
+        total, group = value, total
     while position < min(len(words), start + _MAX_NUMBER_WORDS):
         is_joined = (
             words[position] == "and" and last in SCALES and position + 1 < len(words)
         )
         word = words[position + is_joined]
-        if word in SCALES and not is_joined:
+        share = _ADDED_SHARES.get(tuple(words[position : position + 3]))
+        if share:
+            group += share * SCALES.get(last, 1)
+            word = words[position + 2]
+            position += 2
+            is_joined = False
+        elif word in SCALES and not is_joined:
             group *= SCALES[word]
-            if SCALES[word] > 100:
+            if not group:  # `two thousand million`
+                total *= SCALES[word]
+            elif SCALES[word] > 100:
                 total += group
                 group = 0 * value
         elif last in TENS and 0 < SMALL.get(word, 0) < 10 and not is_joined:
@@ -199,13 +255,40 @@ def _longer_readings(
         yield Number(start, position, (total + group,))
 
 
+def _share(words: Sequence[str], start: int) -> Number | None:
+    """The share of a scale that begins with the word `start`: `half a million`."""
+    for share, value in _SHARES.items():
+        scale = start + len(share)
+        if (
+            scale < len(words)
+            and words[scale] in SCALES
+            and tuple(words[start:scale]) == share
+        ):
+            return Number(start, scale + 1, (value * SCALES[words[scale]],))
+    return None
+
+
+def _is_added_share(words: Sequence[str], position: int) -> bool:
+    """Whether the word is added to a number before it: `half` in `two and a half`."""
+    return (
+        position >= 3
+        and tuple(words[position - 2 : position + 1]) in _ADDED_SHARES
+        and is_number_word(words[position - 3])
+    )
+
+
 def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
     """The numbers in a word with digits: the value of the digits, and the values that
     they may have with the letters after them. `4.5m` is 4.5 or 4500000.
     """
+    if word in _VULGAR_FRACTIONS:
+        yield _VULGAR_FRACTIONS[word], (_VULGAR_FRACTIONS[word],)
     for digits, letters in _DIGITS.findall(word):
         value = _value(digits)
-        if letters in _SCALE_LETTERS:
+        if letters in _VULGAR_FRACTIONS:
+            value += _VULGAR_FRACTIONS[letters]
+            yield value, (value,)
+        elif letters in _SCALE_LETTERS:
             yield value, (value * _SCALE_LETTERS[letters],)
         elif letters in _AMBIGUOUS_LETTERS:
             yield value, (value, value * _AMBIGUOUS_LETTERS[letters])
@@ -216,8 +299,8 @@ def _values_of_digits(word: str) -> Iterator[tuple[Value, tuple[Value, ...]]]:
 
 
 def _value(digits: str) -> Value:
-    """1,200.50 -> 1200.5; equal values are equal and hash alike, whether they are int
-    or Decimal.
+    """1,200.50 -> 1200.5 and 6:40 -> 6.40; equal values are equal and hash alike,
+    whether they are int or Decimal.
     """
-    digits = digits.replace(",", "")[:MAX_DIGITS]
+    digits = digits.replace(",", "").replace(":", ".")[:MAX_DIGITS]
     return int(digits) if len(digits) < 19 and "." not in digits else Decimal(digits)

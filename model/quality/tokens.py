@@ -1,0 +1,120 @@
+"""The words, numbers and names of a text, in the form in which they are compared.
+
+A source and its summaries are read by the same functions, so that a quotation consists
+of the tokens of its source:
+
+    He paid Rs8,000 at 6:40am.    he  paid  rs  8,000  at  6:40am
+    Römer’s (2024-05-03)          romer's  3  may  2024
+    Anglo-American, the U.S.      anglo  american  the  u.s
+"""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from precis.model.quality.dates import MONTH_NAMES
+
+# Letters with the apostrophes of `O'Brien` and the points of `U.S`; or digits with the
+# letters after them: `6:40am`, `1,200.50`, `4.5m`, `3rd`. A currency before the digits
+# is a token of its own.
+_TOKEN = re.compile(
+    r"[^\W\d_]+(?:'[^\W\d_]+)*(?:(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
+    r"|(?:(?<!:)\d{1,2}:[0-5]\d(?![\d:])|\d+(?:[.,]\d+)*)[^\W\d_]*"
+)
+_ISO_DATE = re.compile(
+    r"(?<!\d)(?<!\d-)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?!-?\d)"
+)
+# Longer texts without a space are rare, and a cache of them could be large.
+_MAX_CACHED = 50  # characters
+_MONTH_AND_DAY = re.compile(r"-[01]\d-[0-3]\d")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_NOT_PLAIN = re.compile(
+    "[\u00c0-\u024f\u1e00-\u1eff\u2018\u2019\u02bc\u2032\uff07\xb4\u2010\u2011]"
+)
+# Letters whose stroke or missing dot Unicode does not decompose, and the typographic
+# forms of apostrophe and hyphen.
+_PLAIN = {
+    **dict(zip("ØøŁłĐđĦħŦŧı", "OoLlDdHhTti", strict=True)),
+    **dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07\xb4", "'"),
+    **dict.fromkeys("\u2010\u2011", "-"),
+}
+
+
+def readable(text: str) -> str:
+    """A normalised text on one line, with its ISO dates in words. Unsupported names are
+    shown as they stand in it.
+    """
+    text = text.replace("\n", " ")
+    if not text.isascii():
+        # NFC leaves an accent where no letter with it exists.
+        text = _ACCENTS.sub("", text)
+    # Most texts have no date, which this literal beginning shows at once.
+    return _ISO_DATE.sub(_date_in_words, text) if _MONTH_AND_DAY.search(text) else text
+
+
+def plain(line: str) -> str:
+    """A readable line without accents, with plain apostrophes and hyphens. It has as
+    many characters as before.
+    """
+    line = line.replace("`", "'")
+    return line if line.isascii() else _NOT_PLAIN.sub(_plain_character, line)
+
+
+def tokens(line: str) -> Iterator[re.Match[str]]:
+    """The tokens of a plain line, with their case."""
+    return _TOKEN.finditer(line)
+
+
+def token_words(line: str) -> list[str]:
+    """The tokens of a plain line, without case."""
+    words: list[str] = []
+    for word in line.split(" "):
+        if word.isalpha():  # most are, so a long text is cut in half the time
+            words.append(word.casefold())
+        elif len(word) <= _MAX_CACHED:
+            words += _cut(word)
+        else:
+            words += _cut.__wrapped__(word)
+    return words
+
+
+@functools.lru_cache(maxsize=100_000)
+def _cut(text: str) -> tuple[str, ...]:
+    # Without case only after the cut, because some letters become longer.
+    return tuple(token.casefold() for token in _TOKEN.findall(text))
+
+
+def _plain_character(match: re.Match[str]) -> str:
+    return _without_accents(match[0])
+
+
+@functools.cache
+def _without_accents(character: str) -> str:
+    """The base letter of a letter, if it is a single one."""
+    if character in _PLAIN:
+        return _PLAIN[character]
+    base = _ACCENTS.sub("", unicodedata.normalize("NFD", character))
+    return _PLAIN.get(base, base) if len(base) == 1 else character
+
+
+def is_quoted(line: str, text: str) -> bool:
+    """Whether a text holds a line, from the start of a word to the end of a word.
+
+    Both are plain, and the line is not empty. The case must be equal unless the line
+    has no capital letter.
+    """
+    if line == line.lower():
+        text = text.lower()
+    if line not in text:
+        return False
+    # Within a number there is no word border: `8` is no quotation of `8,000`.
+    before = r"(?<!\w)" * line[0].isalnum() + r"(?<!\d[.,])" * line[0].isdigit()
+    after = r"(?!\w)" * line[-1].isalnum() + r"(?![.,]\d)" * line[-1].isdigit()
+    return re.search(before + re.escape(line) + after, text) is not None
+
+
+def _date_in_words(match: re.Match[str]) -> str:
+    """2024-05-03 -> 3 may 2024."""
+    year, month, day = match.groups()
+    return f"{int(day)} {MONTH_NAMES[int(month) - 1]} {year}"
