@@ -195,3 +195,15 @@ def test_a_remote_file_is_read():
         assert [d.document_id for d in records] == [f"d{index}" for index in range(60)]
     finally:
         memory.rm("/corpus", recursive=True)
+
+
+def test_a_column_that_comes_twice_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("id,article,,\n1,a,,\n")
+    assert read_corpus(f"csv:{tmp_path}/*.csv")[1][0].article == "a"
+    (tmp_path / "b.csv").write_text("id,article,article,note,note\n1,a,b,c,d\n")
+    message = r"b.csv has 2 columns named 'article', of which only one could be read"
+    with pytest.raises(UsageError, match=message):
+        read_corpus(f"csv:{tmp_path}/*.csv")
+    (tmp_path / "b.csv").write_text("id,article,note,note\n1,a,b,c\n")
+    with pytest.raises(UsageError, match=r"b.csv has 2 columns named 'note'"):
+        read_corpus(f"csv:{tmp_path}/*.csv")

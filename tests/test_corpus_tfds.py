@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
@@ -16,6 +18,7 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus import tfds_prepare
 from precis.pipelines.corpus.task import Unreadable
 from precis.pipelines.corpus.tfds_prepare import prepare_from_stories
+from precis.pipelines.corpus.tfds_sets import feature_kind
 
 # Each story ends lines, marks highlights or breaks lines in another way.
 _STORIES = [
@@ -215,6 +218,33 @@ def test_the_missing_records_of_a_short_shard_are_unreadable(data_dir, tmp_path)
         ("broken_shard", 2)
     ]
     assert sum(isinstance(d, Document) for d in records) == len(frames) - 2
+
+
+def test_features_are_kept_with_their_types(data_dir):
+    flags = {"data_dir": str(data_dir), "keep_fields": "publisher,id:json"}
+    _, records = read_corpus("tfds:cnn_dailymail:test", **flags)
+    assert len(records) > 0
+    for document in records:
+        assert document.metadata["id"] == f'"{document.document_id}"'
+        assert document.metadata["publisher"] in ("cnn", "dm")
+    flags["keep_fields"] = "publishers"
+    with pytest.raises(UsageError, match="has no field 'publishers', it has "):
+        read_corpus("tfds:cnn_dailymail:test", **flags)
+
+
+def test_the_types_of_features():
+    features = {
+        "int64": tfds.features.Scalar(dtype=np.uint8),
+        "double": tfds.features.Scalar(dtype=np.float32),
+        "bool": tfds.features.Scalar(dtype=np.bool_),
+        "string": tfds.features.Text(),
+    }
+    for kind, feature in features.items():
+        assert feature_kind("x", feature) == kind
+    pair = tfds.features.Tensor(shape=(2,), dtype=np.float32)
+    message = "--keep_fields x: the feature is a Tensor and no single value; write x:js"
+    with pytest.raises(UsageError, match=message):
+        feature_kind("x", pair)
 
 
 def test_reading_does_not_import_tensorflow(data_dir):

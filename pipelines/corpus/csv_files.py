@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.kept_values import KeptField
 from precis.pipelines.corpus.lines import (
     MAX_LINE_BYTES,
     MAX_RAW_BYTES,
@@ -66,12 +67,14 @@ def list_tasks(
     Such large files are read once from end to end, to find where rows begin.
 
     Raises:
-      UsageError: no file matches, or the first header lacks a field of `needed`.
+      UsageError: no file matches, the first header lacks a field of `needed`, or a
+          file has no header or one that names a column twice.
     """
     source_files = [file for file in list_files(pattern) if file.size_bytes]
+    headers = [_header(file.path) for file in source_files]
     if source_files:
-        first_path = source_files[0].path
-        check_fields(_header(first_path), needed=needed, path=first_path)
+        check_fields(headers[0], needed=needed, path=source_files[0].path)
+    fields = fields._replace(kept=_with_text_kinds(fields.kept))
     tasks = []
     for file in source_files:
         if is_gzip(file.path) or file.size_bytes <= task_bytes:
@@ -86,6 +89,12 @@ def list_tasks(
                 )
             )
     return tasks
+
+
+def _with_text_kinds(kept: tuple[KeptField, ...]) -> tuple[KeptField, ...]:
+    """The kept fields with the types of cells: a cell of type json is JSON already."""
+    kinds = {"": "string", "json": "json_text"}
+    return tuple(KeptField(name, kinds.get(kind, kind)) for name, kind in kept)
 
 
 def _row_starts(file: SourceFile, task_bytes: int) -> list[int]:
@@ -113,37 +122,48 @@ def _header(path: str) -> list[str]:
         raise UsageError(
             f"{path} has no header row ({problem}); its first row must name the columns"
         )
+    for name in names:
+        # Columns without a name cannot be chosen, so none of them is chosen wrongly.
+        if name and names.count(name) > 1:
+            raise UsageError(
+                f"{path} has {names.count(name)} columns named {name!r}, of which only "
+                "one could be read; give each column its own name"
+            )
     return names
 
 
 def read(task: Task) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no rows."""
     (path,) = task.paths
-    names = _header(path)
+    header = _header(path)
+    wanted = task.fields.names
+    columns = [(index, name) for index, name in enumerate(header) if name in wanted]
     is_before_header = task.start == 0
     for row in _rows(path, task.start, task.stop):
         if not row.problem and row.cells and is_before_header:
             is_before_header = False
         elif row.problem or row.cells:
             place = Place(path, f"byte {row.start}")
-            content = _to_document(row, names, task.fields, place)
+            problem = row.problem
+            detail = row.detail
+            if not problem and len(row.cells) != len(header):
+                problem = "wrong_columns"
+                detail = (
+                    f"the row has {len(row.cells)} columns, the header {len(header)}"
+                )
+            content: Document | Unreadable
+            if problem:
+                content = Unreadable(*place, problem, detail, row.raw[:MAX_RAW_BYTES])
+            else:
+                content = _to_document(row, columns, task.fields, place)
             yield ReadRecord(content, row.share, row.raw[:MAX_RAW_BYTES])
 
 
 def _to_document(
-    row: CsvRow, names: list[str], fields: Fields, place: Place
+    row: CsvRow, columns: list[tuple[int, str]], fields: Fields, place: Place
 ) -> Document | Unreadable:
-    if row.problem:
-        return Unreadable(*place, row.problem, row.detail, row.raw[:MAX_RAW_BYTES])
-    if len(row.cells) != len(names):
-        detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
-        return Unreadable(*place, "wrong_columns", detail, row.raw[:MAX_RAW_BYTES])
     try:
-        record = {
-            name: _decode(cell)
-            for name, cell in zip(names, row.cells, strict=True)
-            if name in fields
-        }
+        record = {name: _decode(row.cells[index]) for index, name in columns}
     except UnicodeDecodeError as error:
         return invalid_utf8(error, "a cell", place=place, raw=row.raw)
     return to_document(record, fields, place=place, raw=row.raw)

@@ -12,6 +12,7 @@ import orjson
 
 from precis.model import files
 from precis.model.text.document import Document
+from precis.pipelines.corpus.kept_values import infer_kind, with_kinds
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES, Line, is_gzip, read_lines
 from precis.pipelines.corpus.listing import (
     SourceFile,
@@ -44,7 +45,12 @@ def list_tasks(
       UsageError: no file matches, or the first records lack a field of `needed`.
     """
     source_files = [file for file in list_files(pattern) if file.size_bytes]
-    _check_first_records(source_files, needed)
+    first_records = _first_records(source_files, needed)
+    kinds = {
+        field.name: infer_kind(record.get(field.name) for record in first_records)
+        for field in fields.kept
+    }
+    fields = fields._replace(kept=with_kinds(fields.kept, kinds))
     tasks = []
     for file in source_files:
         if is_gzip(file.path):
@@ -76,12 +82,12 @@ def _gzip_edges(file: SourceFile, task_bytes: int) -> list[int]:
     return cut_range(size, min(_MAX_GZIP_TASKS, -(-size // task_bytes)))
 
 
-def _check_first_records(
+def _first_records(
     source_files: list[SourceFile], needed: tuple[str, ...]
-) -> None:
-    """Checks the fields of the first records; any of these records may have a field.
+) -> list[dict[str, Any]]:
+    """The first records, with their fields checked; any of them may have a field.
 
-    A file that begins with broken lines is not checked: they become dead letters.
+    A file that begins with broken lines is not looked at: they become dead letters.
     """
     for file in source_files:
         lines = (line for line in read_lines(file.path) if not line.text.isspace())
@@ -94,7 +100,8 @@ def _check_first_records(
         if records:
             present = dict.fromkeys(name for record in records for name in record)
             check_fields(present, needed=needed, path=file.path)
-            return
+            return records
+    return []
 
 
 def read(task: Task) -> Iterator[ReadRecord]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.task import Fields
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
@@ -56,6 +57,15 @@ class CorpusOptions:
         "",
         "field that holds the split's name; without it the hash of the id decides",
         metavar="FIELD",
+        is_common=True,
+    )
+    keep_fields: str = flag(
+        "",
+        "fields that travel along with each document as columns of the result, with "
+        "commas between them and, where the source's own type will not do, a type, as "
+        "in date:timestamp,section; types: " + ", ".join(KINDS),
+        metavar="FIELD[:TYPE],...",
+        takes_list=True,
         is_common=True,
     )
     # Which documents to take.
@@ -128,7 +138,13 @@ class CorpusOptions:
             self.highlights_field or "highlights",
             self.id_field or "id",
             self.split_field,
+            self.kept_fields,
         )
+
+    @property
+    def kept_fields(self) -> tuple[KeptField, ...]:
+        """The fields of `keep_fields`."""
+        return parse_kept_fields(self.keep_fields)
 
     @property
     def required_fields(self) -> tuple[str, ...]:
@@ -138,6 +154,7 @@ class CorpusOptions:
             self.highlights_field,
             self.id_field,
             self.split_field,
+            *(field.name for field in self.kept_fields),
         )
         return tuple(name for name in names if name)
 
@@ -185,6 +202,7 @@ def _check_fields(options: CorpusOptions, scheme: str) -> None:
         or options.highlights_field
         or options.id_field
         or options.split_field
+        or options.kept_fields
     )
     if any_named and scheme not in _SCHEMES_WITH_FIELDS:
         raise UsageError(

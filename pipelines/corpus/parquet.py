@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.arrow_types import plain_type
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
@@ -37,11 +38,14 @@ def list_tasks(
       UsageError: no file matches, one is not Parquet, or one lacks a field of `needed`.
     """
     tasks = []
+    first_types: dict[str, pa.DataType] = {}
     for file in list_files(pattern):
         metadata = _metadata(file)
-        check_fields(
-            metadata.schema.to_arrow_schema().names, needed=needed, path=file.path
-        )
+        schema = metadata.schema.to_arrow_schema()
+        check_fields(schema.names, needed=needed, path=file.path)
+        types = kept_types(schema, fields)
+        first_types = first_types or types
+        _check_same_types(types, first_types, file.path)
         groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
         sizes = [group.total_byte_size for group in groups]
         for start, stop in _runs(sizes, task_bytes):
@@ -64,6 +68,36 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
         raise UsageError(
             f"{file.path} is not a Parquet file ({error}); name the Parquet files alone"
         ) from error
+
+
+def kept_types(schema: pa.Schema, fields: Fields) -> dict[str, pa.DataType]:
+    """The types of the kept fields that no type was named for.
+
+    Raises:
+      UsageError: a type that has no plain form.
+    """
+    types = {}
+    for name, kind in fields.kept:
+        if not kind:
+            source_type = schema.field(name).type
+            types[name] = plain_type(source_type)
+            if types[name] is None:
+                raise UsageError(
+                    f"--keep_fields {name}: a column of type {source_type} cannot be "
+                    f"kept as it is; write {name}:json to keep it as JSON"
+                )
+    return types
+
+
+def _check_same_types(
+    types: dict[str, pa.DataType], first: dict[str, pa.DataType], path: str
+) -> None:
+    for name, kind in types.items():
+        if kind != first[name]:
+            raise UsageError(
+                f"--keep_fields {name}: it is {kind} in {path} and {first[name]} in "
+                f"the first file; name a type, as in {name}:string"
+            )
 
 
 def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
@@ -107,7 +141,13 @@ def _read_group(
     parquet: pq.ParquetFile, group: int, fields: Fields, path: str
 ) -> Iterator[tuple[Document | Unreadable, bytes]]:
     """The records of a row group, those with a blank article with their bytes."""
-    columns = [name for name in parquet.schema_arrow.names if name in fields]
+    wanted = fields.names
+    columns = [name for name in parquet.schema_arrow.names if name in wanted]
+    types = kept_types(parquet.schema_arrow, fields)
+    for name, kind in fields.kept:
+        if kind:
+            source_type = parquet.schema_arrow.field(name).type
+            types[name] = plain_type(source_type) or source_type
     row = 0
     stop = parquet.metadata.row_group(group).num_rows
     try:
@@ -115,7 +155,7 @@ def _read_group(
             _BATCH_ROWS, row_groups=[group], columns=columns
         ):
             places = (_place(path, group, row + index) for index in itertools.count())
-            yield from _documents(batch, fields, places)
+            yield from _documents(_with_types(batch, types), fields, places)
             row += batch.num_rows
     except OSError as error:
         # A damaged page raises an OSError without a number; the error of a disk or
@@ -142,23 +182,52 @@ def _lost_rows(place: Place, row: int, stop: int, error: Exception) -> Unreadabl
     )
 
 
+def _with_types(batch: pa.RecordBatch, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+    """A batch with the kept columns in their plain types."""
+    for name, kind in types.items():
+        index = batch.schema.get_field_index(name)
+        if batch.schema.field(index).type != kind:
+            # Nanoseconds are cut to microseconds.
+            column = batch.column(index).cast(kind, safe=False)
+            batch = batch.set_column(index, pa.field(name, kind), column)
+    return batch
+
+
 def _documents(
     batch: pa.RecordBatch, fields: Fields, places: Iterator[Place]
 ) -> Iterator[tuple[Document | Unreadable, bytes]]:
     try:
-        records: list[dict[str, Any] | UnicodeDecodeError] = list(batch.to_pylist())
-    except UnicodeDecodeError:
-        records = [_one_record(batch, index) for index in range(batch.num_rows)]
-    for record, place in zip(records, places, strict=False):
-        if isinstance(record, UnicodeDecodeError):
-            yield invalid_utf8(record, "a value", place=place, raw=record.object), b""
+        records = batch.to_pylist()
+    except (ValueError, OverflowError):
+        records = [None] * batch.num_rows
+    for index, (record, place) in enumerate(zip(records, places, strict=False)):
+        content = record or _one_record(batch, index, place)
+        if isinstance(content, Unreadable):
+            yield content, b""
             continue
-        document = to_document(record, fields, place=place, raw=b"")
+        document = to_document(content, fields, place=place, raw=b"")
         if isinstance(document, Unreadable):
-            yield document._replace(raw=_raw(record)), b""
+            yield document._replace(raw=_raw(content)), b""
         else:
             is_blank = not document.article or document.article.isspace()
-            yield document, _raw(record) if is_blank else b""
+            yield document, _raw(content) if is_blank else b""
+
+
+def _one_record(
+    batch: pa.RecordBatch, index: int, place: Place
+) -> dict[str, Any] | Unreadable:
+    """The row of a batch in which at least one value is none of Python's."""
+    record = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            record[name] = column[index].as_py()
+        except UnicodeDecodeError as error:
+            return invalid_utf8(error, "a value", place=place, raw=error.object)
+        except (ValueError, OverflowError):
+            # Such as a year beyond 9999.
+            detail = f"{name!r} holds a value that is no valid {column.type}"
+            return Unreadable(*place, "wrong_type", detail, b"")
+    return record
 
 
 def _raw(record: dict[str, Any]) -> bytes:
@@ -166,12 +235,3 @@ def _raw(record: dict[str, Any]) -> bytes:
     text = json.dumps(record, ensure_ascii=False, default=repr)
     # A half of a surrogate pair cannot be encoded.
     return text.encode(errors="backslashreplace")[:MAX_RAW_BYTES]
-
-
-def _one_record(
-    batch: pa.RecordBatch, index: int
-) -> dict[str, Any] | UnicodeDecodeError:
-    try:
-        return batch.slice(index, 1).to_pylist()[0]
-    except UnicodeDecodeError as error:
-        return error

@@ -9,6 +9,7 @@ from typing import Any
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.kept_values import kept_values
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.task import Fields, Place, Unreadable
 
@@ -32,8 +33,8 @@ def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) ->
             raise UsageError(
                 f"{path} has no field {name!r}, "
                 f"it has {', '.join(map(repr, names)) or 'none'}{guess} "
-                "(--article_field, --highlights_field, --id_field and --split_field "
-                "name the fields)"
+                "(--article_field, --highlights_field, --id_field, --split_field and "
+                "--keep_fields name the fields)"
             )
 
 
@@ -43,7 +44,7 @@ def to_document(
     """The document of a record; its id and split are empty if the record has none.
 
     The article must be a string. Highlights may be absent or null; an id may be a
-    string or an integer.
+    string or an integer; a kept field has the type that was named or found for it.
 
     Args:
       record: values by field name.
@@ -72,12 +73,16 @@ def to_document(
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
             return Unreadable(*place, "wrong_type", detail, raw[:MAX_RAW_BYTES])
+    try:
+        metadata = kept_values(record, fields.kept)
+    except ValueError as error:
+        return Unreadable(*place, "wrong_type", str(error), raw[:MAX_RAW_BYTES])
     return Document(
         "" if document_id is None else str(document_id),
         split or "",
         article,
         highlights,
-        {},
+        metadata,
         *place,
     )
 

@@ -3,15 +3,28 @@
 from typing import NamedTuple
 
 from precis.model.text.document import Document
+from precis.pipelines.corpus.kept_values import KeptField
 
 
 class Fields(NamedTuple):
-    """Names of the fields of a record in the user's files; empty if there is none."""
+    """Names of the fields of a record in the user's files; empty if there is none.
+
+    Attributes:
+      article, highlights, document_id, split: names.
+      kept: the fields that travel along with the document.
+    """
 
     article: str = "article"
     highlights: str = "highlights"
     document_id: str = "id"
     split: str = ""
+    kept: tuple[KeptField, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all fields to read."""
+        kept = (field.name for field in self.kept)
+        return frozenset(filter(None, (*self[:4], *kept)))
 
 
 class Task(NamedTuple):

@@ -7,12 +7,14 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow_datasets as tfds
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.tfrecord import read_frames
 from precis.model.text.document import Document
+from precis.pipelines.corpus.kept_values import with_kinds
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files, range_task
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
@@ -24,6 +26,14 @@ from precis.pipelines.corpus.task import (
     Unreadable,
 )
 from precis.pipelines.corpus.tfds_prepare import prepared_builder
+
+# The types of kept fields, by the kind of the features' NumPy types.
+_KINDS = {
+    **dict.fromkeys("iu", "int64"),
+    **dict.fromkeys("OSU", "string"),
+    "f": "double",
+    "b": "bool",
+}
 
 
 def list_tasks(
@@ -58,9 +68,14 @@ def list_tasks(
             "give one of the two"
         )
     builder = prepared_builder(name, data_dir)
-    check_fields(
-        sorted(builder.info.features), needed=needed, path=str(builder.data_dir)
-    )
+    features = builder.info.features
+    check_fields(sorted(features), needed=needed, path=str(builder.data_dir))
+    kinds = {
+        field.name: feature_kind(field.name, features[field.name])
+        for field in fields.kept
+        if not field.kind
+    }
+    fields = fields._replace(kept=with_kinds(fields.kept, kinds))
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(
             f"{builder.data_dir} is kept as {builder.info.file_format.value}; "
@@ -81,6 +96,22 @@ def list_tasks(
                 )
             )
     return tasks
+
+
+def feature_kind(name: str, feature: Any) -> str:
+    """The type of a kept field.
+
+    Raises:
+      UsageError: the feature is no text and no single number.
+    """
+    dtype = getattr(feature, "np_dtype", None)
+    code = getattr(np.dtype(dtype), "kind", "") if dtype is not None else ""
+    if getattr(feature, "shape", None) == () and code in _KINDS:
+        return _KINDS[code]
+    raise UsageError(
+        f"--keep_fields {name}: the feature is a {type(feature).__name__} and no "
+        f"single value; write {name}:json to keep it as JSON"
+    )
 
 
 def _split_names(builder: Any, name: str, only_split: str) -> list[str]:
@@ -156,9 +187,10 @@ def _to_document(
     frame: bytes, features: Any, fields: Fields, place: Place
 ) -> Document | Unreadable:
     example = features.deserialize_example_np(frame)
+    wanted = fields.names
     try:
         record = {
-            name: _text(value) for name, value in example.items() if name in fields
+            name: _text(value) for name, value in example.items() if name in wanted
         }
     except UnicodeDecodeError as error:
         return invalid_utf8(error, "a feature", place=place, raw=frame)
