@@ -15,7 +15,7 @@ from setuptools import find_packages, setup
 
 EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
-    "beam": ["apache-beam>=2.77,<3", "pyarrow>=25"],
+    "beam": ["apache-beam>=2.77,<3", "pyarrow>=25", "regex>=2024.5"],
     # Everything that runs a network: train, and prepare and summarize with one.
     "network": [
         "tensorflow>=2.21,<2.22",

@@ -23,8 +23,10 @@ class FlagInfo(NamedTuple):
       default_text: what the default means, where its value does not say it, such as
           "the records' limit" for 0.
       is_common: whether `--help` shows the flag; `--help all` shows every flag.
-      takes_list: the value is a list with commas; functions and configuration files
-          take it as a list too.
+      takes_list: the value is a list; functions and configuration files take it as a
+          list too.
+      separator: what stands between the parts of a list. With a line break the flag is
+          given once for each part.
       is_positional: it is an argument without a flag.
     """
 
@@ -34,6 +36,7 @@ class FlagInfo(NamedTuple):
     default_text: str = ""
     is_common: bool = False
     takes_list: bool = False
+    separator: str = ","
     is_positional: bool = False
 
 

@@ -86,6 +86,21 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_action_invocation(action)
 
 
+class _LinesAction(argparse.Action):
+    """Joins the values of a flag that is given several times, one a line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        earlier = getattr(namespace, self.dest, None)
+        lines = values if earlier is None else f"{earlier}\n{values}"
+        setattr(namespace, self.dest, lines)
+
+
 class _HelpAction(argparse.Action):
     """Prints the help: the common flags, or with `all` every flag."""
 
@@ -159,6 +174,8 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
         settings["action"] = argparse.BooleanOptionalAction
     else:
         settings["type"] = kind
+        if info.takes_list and info.separator == "\n":
+            settings["action"] = _LinesAction
         if info.choices:
             settings["metavar"] = "|".join(info.choices)
         else:

@@ -90,8 +90,8 @@ def _build(concern: type, values: dict[str, Any]) -> Any:
 def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     """The value as the command line would give it.
 
-    A `pathlib` path becomes a string, a list becomes a text with commas where the flag
-    takes one, and an integer may stand for a float.
+    A `pathlib` path becomes a string, a list becomes a text with separators where the
+    flag takes one, and an integer may stand for a float.
 
     Raises:
       UsageError: a value of another type.
@@ -99,7 +99,7 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if info.takes_list and isinstance(value, list | tuple):
-        value = ",".join(str(part) for part in value)
+        value = info.separator.join(str(part) for part in value)
     kind = value_type(hint)
     if value is None and isinstance(hint, types.UnionType):
         return value

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
+from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.task import Fields
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
@@ -66,7 +67,6 @@ class CorpusOptions:
         "in date:timestamp,section; types: " + ", ".join(KINDS),
         metavar="FIELD[:TYPE],...",
         takes_list=True,
-        is_common=True,
     )
     # Which documents to take.
     split: str = flag(
@@ -103,6 +103,16 @@ class CorpusOptions:
     strip_boilerplate: bool = flag(
         True, "leave out agency lines such as (CNN) and By ... PUBLISHED: ..."
     )
+    redact: str = flag(
+        "",
+        "personal data to replace before anything else sees the text, by [email], "
+        "[phone] or [redacted]; the flag may be given once for each rule. Offsets in "
+        "the result are then offsets into the redacted text, and dead letters keep no "
+        "bytes",
+        metavar="emails|phones|REGEX",
+        takes_list=True,
+        separator="\n",
+    )
     # Splits by hash.
     seed: int = flag(
         17,
@@ -129,6 +139,7 @@ class CorpusOptions:
         _check_fields(self, address.scheme)
         _check_tfds_folders(self, address)
         _check_split(self, address.scheme)
+        Redactor(self.redact)
 
     @property
     def fields(self) -> Fields:

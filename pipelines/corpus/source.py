@@ -8,6 +8,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
+from precis.pipelines.corpus.redaction import RedactionTimeout, Redactor
 from precis.pipelines.corpus.sample import source as sample
 from precis.pipelines.corpus.splits import is_split_name, split_of
 from precis.pipelines.corpus.task import (
@@ -97,18 +98,25 @@ class TaskReader:
       read: the records read so far, by source file, those left out included.
       other_split: the documents that were left out, as they are not in
           `options.split`, by source file.
+      redactions: how often each rule of `options.redact` matched.
     """
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
         self.position = Position()
         self.read: Counter[str] = Counter()
         self.other_split: Counter[str] = Counter()
+        self._redactor = Redactor(options.redact)
+        self.redactions = dict.fromkeys(self._redactor.names, 0)
         self._task = task
         self._options = options
 
     def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
         records = 0
         for content, share, raw in _read_scheme(self._task, self._options):
+            counts: Counter[str] = Counter()
+            if self._redactor.names:
+                content, counts = self._redact(content)
+                raw = b""
             record = _to_article(content, raw, self._task, self._options)
             if isinstance(record, Unreadable):
                 records += record.records
@@ -120,11 +128,29 @@ class TaskReader:
                 self.read[content.source_file] += 1
                 self.other_split[content.source_file] += 1
                 continue
+            for rule, count in counts.items():
+                self.redactions[rule] += count
             self.position = Position(records, share)
             if isinstance(record, Unreadable) or record.body:
                 yield record
             else:
                 yield _empty_article(record, raw)
+
+    def _redact(
+        self, content: Document | Unreadable
+    ) -> tuple[Document | Unreadable, Counter[str]]:
+        """A record without personal data.
+
+        Its bytes are not kept: what a rule matches may be escaped or cut in them.
+        """
+        if isinstance(content, Unreadable):
+            return content._replace(raw=b""), Counter()
+        try:
+            return self._redactor.redact(content, self._task.fields.kept)
+        except RedactionTimeout as error:
+            place = (content.source_file, content.source_position)
+            timeout = Unreadable(*place, "redaction_timeout", str(error), b"")
+            return timeout, Counter()
 
 
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:
@@ -151,9 +177,11 @@ def _to_article(
     split = task.split or content.split or split_of(document_id, options)
     if is_split_name(split):
         return article.with_id_and_split(document_id, split)
+    # A field that holds text may have been named for the split.
+    shown = Redactor(options.redact).text(split, Counter())[:80]
     detail = (
-        f"the split is {split[:80]!r}; it names files, so it must be of at "
-        "most 40 letters, digits and underscores"
+        f"the split is {shown!r}; it names files, so it must be of at most 40 letters, "
+        "digits and underscores"
     )
     return Unreadable(
         content.source_file, content.source_position, "bad_split", detail, raw
