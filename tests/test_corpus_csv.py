@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import random
 
 import fsspec
 import pytest
@@ -10,7 +11,7 @@ from support.corpus_records import read_corpus, read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus import csv_files
+from precis.pipelines.corpus.lines import read_lines
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Unreadable
@@ -129,15 +130,55 @@ def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
         csv.field_size_limit(before)
 
 
-def test_a_cell_beyond_the_limit_is_unreadable(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "MAX_LINE_BYTES", 100)
-    (tmp_path / "a.csv").write_text(f"article\n{'x' * 101}\nshort\n")
-    _, records = read_corpus(f"csv:{tmp_path}/a.csv")
-    assert [records[0].reason, records[0].detail, records[1].article] == [
-        "invalid_csv",
-        "field larger than field limit (100)",
-        "short",
-    ]
+def test_a_row_beyond_the_limit_is_unreadable(tmp_path):
+    mebibyte = 1 << 20
+    (tmp_path / "a.csv").write_text(
+        f"article\n{'x' * (mebibyte - 1)}\n{'x' * mebibyte}\nshort\n"
+        f'"{"y," * (mebibyte // 2 - 1)}\nin the cell"\nlast\n'
+    )
+    flags = {"max_record_mb": 1}
+    corpus = f"csv:{tmp_path}/a.csv"
+    _, records = read_corpus(corpus, **flags)
+    longest, long_line, short, long_row, last = records
+    assert [longest.article[-1], short.article, last.article] == ["x", "short", "last"]
+    assert long_line.reason == long_row.reason == "record_too_large"
+    assert long_line.detail == (
+        "the line has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)"
+    )
+    assert long_row.raw == b'"' + b"y," * 32767 + b"y"
+    assert read_corpus(corpus, task_bytes=100_000, **flags)[1] == records
+
+
+@pytest.mark.parametrize("line", ['x"y,"z\n', "\n", "many,cells\n"])
+def test_a_quote_that_is_never_closed_is_bounded(tmp_path, line):
+    content = 'article\n"' + line * (1_100_000 // len(line)) + "\nlast\n"
+    (tmp_path / "a.csv").write_text(content)
+    _, records = read_corpus(f"csv:{tmp_path}/a.csv", max_record_mb=1)
+    found = [r for r in records if r[2] in ("record_too_large", "invalid_csv")]
+    assert found and found[0].source_position == "byte 8"
+    assert all(len(record.raw) <= 65536 for record in found)
+
+
+def test_blank_lines_are_kept_in_cells_and_skipped_between_rows(tmp_path):
+    draw = random.Random(3)
+    parts = ["\n", "\n\n\n", "\r\n\r\n", '1,"a\n\n\n\nb"\n', "2,c\n", '3,"\n\n"\n']
+    content = "id,article\n" + "".join(draw.choices(parts, k=200))
+    (tmp_path / "a.csv").write_text(content, newline="")
+    with open(tmp_path / "a.csv", newline="") as file:
+        expected = [(row["id"], row["article"]) for row in csv.DictReader(file)]
+    for task_bytes in range(1, 200, 7):
+        _, records = read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=task_bytes)
+        assert [(d.document_id, d.article) for d in records] == expected
+
+
+def test_millions_of_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path):
+    content = b"article\nA.\n" + b"\n" * 5_000_000 + b'"B.\n\n"\n'
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+    lines = list(read_lines(f"{tmp_path}/a.csv.gz", max_bytes=1 << 20))
+    assert len(lines) < 50
+    _, records = read_corpus(f"csv:{tmp_path}/a.csv.gz")
+    assert [d.article for d in records] == ["A.", "B.\n\n"]
+    assert records[1].source_position == "byte 5000011"
 
 
 def test_a_damaged_compressed_file_is_read_up_to_the_damage(tmp_path):

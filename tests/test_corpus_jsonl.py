@@ -62,21 +62,16 @@ def test_two_ranges_share_no_line_and_lose_none(
     path = tmp_path / name
     content = b"abc\n\nde\n\n\nfgh"
     path.write_bytes(gzip.compress(content) if name == "a.gz" else content)
-    whole = [(line.start, line.text) for line in lines.read_lines(str(path))]
-    assert whole == [
-        (0, b"abc\n"),
-        (4, b"\n"),
-        (5, b"de\n"),
-        (8, b"\n"),
-        (9, b"\n"),
-        (10, b"fgh"),
-    ]
+    whole = list(lines.read_lines(str(path), max_bytes=99))
+    assert b"".join(line.text for line in whole) == content
+    expected = [(0, b"abc\n"), (5, b"de\n"), (10, b"fgh")]
     for edge in range(14):
         parts = [
-            *lines.read_lines(str(path), 0, edge),
-            *lines.read_lines(str(path), edge),
+            *lines.read_lines(str(path), 0, edge, max_bytes=99),
+            *lines.read_lines(str(path), edge, max_bytes=99),
         ]
-        assert [(line.start, line.text) for line in parts] == whole
+        found = [(part.start, part.text) for part in parts if not part.text.isspace()]
+        assert found == expected
 
 
 def test_a_file_whose_gzip_trailer_is_wrong_is_read_completely(tmp_path):
@@ -141,17 +136,19 @@ def test_ids_highlights_and_byte_order_mark(tmp_path):
     assert [d.highlights for d in documents] == [None, None, ""]
 
 
-def test_a_line_of_50_mb_is_a_record(tmp_path):
-    (tmp_path / "a.jsonl").write_bytes(
-        b'{"id": "x", "article": "'
-        + b"a" * 50_000_000
-        + b'"}\n{"id": "y", "article": "b"}'
-    )
-    _, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl", task_bytes=1_000_000)
+def test_a_line_as_long_as_the_limit_is_a_record(tmp_path):
+    line = b'{"id": "x", "article": "' + b"a" * ((2 << 20) - 27) + b'"}\n'
+    assert len(line) == 2 << 20
+    (tmp_path / "a.jsonl").write_bytes(line + b'{"id": "y", "article": "b"}')
+    flags = {"task_bytes": 1_000_000, "max_record_mb": 2}
+    _, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl", **flags)
     assert [(d.document_id, len(d.article)) for d in documents] == [
-        ("x", 50_000_000),
+        ("x", (2 << 20) - 27),
         ("y", 1),
     ]
+    flags["max_record_mb"] = 1
+    _, (long, _) = read_corpus(f"jsonl:{tmp_path}/a.jsonl", **flags)
+    assert (long.reason, long.raw) == ("record_too_large", line[:65536])
 
 
 def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
@@ -168,13 +165,15 @@ def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
     tracemalloc.stop()
     assert (first.document_id, long.reason, last.document_id) == (
         "x",
-        "line_too_long",
+        "record_too_large",
         "y",
     )
     assert long.source_position == "byte 28"
-    assert long.detail == "the line has 200,000,001 bytes, more than 67,108,864"
+    assert long.detail == (
+        "the line has 200,000,001 bytes, more than 8,388,608 (--max_record_mb)"
+    )
     assert len(long.raw) == 65536
-    assert peak < 150_000_000
+    assert peak < 30_000_000
 
 
 def test_a_damaged_compressed_file_is_reported_once_whatever_the_tasks(tmp_path):
@@ -244,3 +243,30 @@ def test_remote_files_and_versions():
         assert tasks[0].version != read_corpus("jsonl:memory://corpus/*")[0][0].version
     finally:
         memory.rm("/corpus", recursive=True)
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \r\n"])
+def test_millions_of_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path, blank):
+    record = b'{"article": "A."}'
+    content = b"\n" + blank * 5_000_000 + record + b"\n" + blank * 3 + record
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(content))
+    read = lines.read_lines(str(path), max_bytes=1 << 20, spaces_are_blank=True)
+    sizes = [len(line.text) for line in read]
+    assert len(sizes) < 50 and sum(sizes) == len(content)
+    tasks, documents = read_corpus(f"jsonl:{path}", task_bytes=1_000_000)
+    assert len(tasks) == 1
+    first = 1 + len(blank) * 5_000_000
+    second = first + len(record) + 1 + 3 * len(blank)
+    assert [d.source_position for d in documents] == [f"byte {first}", f"byte {second}"]
+
+
+def test_any_range_of_blank_lines_and_records_gives_the_same_records(tmp_path):
+    record = b'{"article": "A."}\n'
+    content = b"\n\n" + record + b"\n \n\r\n" + record * 2 + b"\n\n\n" + record
+    (tmp_path / "a.jsonl").write_bytes(content)
+    expected = read_corpus(f"jsonl:{tmp_path}/a.jsonl")[1]
+    assert len(expected) == 4
+    for task_bytes in range(1, len(content)):
+        _, documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl", task_bytes=task_bytes)
+        assert documents == expected

@@ -121,6 +121,31 @@ def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path):
     ]
 
 
+def test_a_row_beyond_the_limit_is_unreadable(tmp_path):
+    long = "ä" * (1 << 19)
+    texts = [long, long[1:] + "a", None, "short"]
+    table = pa.table({"article": texts, "highlights": ["", "b", "c", None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    corpus = f"parquet:{tmp_path}/a.parquet"
+    first, second, third, last = read_corpus(corpus, max_record_mb=1)[1]
+    assert (first.article, last.article) == (long, "short")
+    assert second.article == texts[1]
+    assert third.reason == "missing_field"
+    first = read_corpus(corpus, highlights_field="highlights", max_record_mb=1)[1][0]
+    assert first.article == long
+    table = pa.table({"article": [long, "short"], "highlights": ["x", None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    lost, last = read_corpus(corpus, max_record_mb=1)[1]
+    assert lost[1:] == (
+        "row group 0 row 0",
+        "record_too_large",
+        "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)",
+        b"",
+        1,
+    )
+    assert last.article == "short"
+
+
 def test_fields_and_files_are_checked(tmp_path):
     pq.write_table(
         pa.table({"body": ["B"], "abstract": ["A"], "key": ["k"], "part": ["dev"]}),

@@ -52,6 +52,10 @@ def _read(options):
             r"--task_bytes must be at least 1, not 0",
         ),
         (
+            {"corpus": "jsonl:a", "max_record_mb": 0},
+            r"--max_record_mb must be at least 1, not 0",
+        ),
+        (
             {"corpus": "jsonl:a", "validation_share": 1.5},
             r"--validation_share must lie between 0 and 1, not 1.5",
         ),

@@ -4,7 +4,6 @@ import pytest
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import text_files
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.stories import parse_story
@@ -58,13 +57,14 @@ def test_ids_are_unique(folder):
     ]
 
 
-def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 100)
+def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"good \xff bad")
-    (tmp_path / "b.txt").write_bytes(b"x" * 101)
-    (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * 97)
+    (tmp_path / "b.txt").write_bytes(b"x" * ((1 << 20) + 1))
+    (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * ((1 << 20) - 3))
     (tmp_path / "d[1].txt").write_bytes(b"")
-    broken, large, whole, empty = read_corpus(f"text:{tmp_path}/*.txt")[1]
+    broken, large, whole, empty = read_corpus(
+        f"text:{tmp_path}/*.txt", max_record_mb=1
+    )[1]
     assert broken == (
         f"{tmp_path}/a.txt",
         "file",
@@ -74,10 +74,10 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path, monkeypat
         1,
     )
     assert (large.reason, large.detail) == (
-        "file_too_large",
-        "the file has more than 100 bytes",
+        "record_too_large",
+        "the file has more than 1,048,576 bytes (--max_record_mb)",
     )
-    assert whole.article == "y" * 97
+    assert whole.article == "y" * ((1 << 20) - 3)
     assert (whole.source_file, whole.source_position) == (f"{tmp_path}/c.txt", "file")
     assert (empty.article, empty.document_id) == ("", "d[1]")
     assert (empty.source_file, empty.source_position) == (

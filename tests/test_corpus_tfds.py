@@ -15,7 +15,9 @@ from support.corpus_records import read_corpus
 from precis.model.errors import UsageError
 from precis.model.records.tfrecord import frame, read_frames
 from precis.model.text.document import Document
-from precis.pipelines.corpus import tfds_prepare
+from precis.pipelines.corpus import tfds_prepare, tfds_sets
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Unreadable
 from precis.pipelines.corpus.tfds_prepare import prepare_from_stories
 from precis.pipelines.corpus.tfds_sets import feature_kind
@@ -218,6 +220,22 @@ def test_the_missing_records_of_a_short_shard_are_unreadable(data_dir, tmp_path)
         ("broken_shard", 2)
     ]
     assert sum(isinstance(d, Document) for d in records) == len(frames) - 2
+
+
+def test_a_record_beyond_the_limit_is_unreadable(data_dir):
+    corpus = "tfds:cnn_dailymail:train"
+    tasks = list_tasks(CorpusOptions(corpus=corpus, data_dir=str(data_dir)))
+    sizes = [len(record.raw) for task in tasks for record in tfds_sets.read(task, 9999)]
+    limit = sorted(sizes)[-2]
+    records = [record for task in tasks for record in tfds_sets.read(task, limit)]
+    (lost,) = [r.content for r in records if isinstance(r.content, Unreadable)]
+    assert (
+        lost.reason == "record_too_large"
+        and lost.raw == records[sizes.index(max(sizes))].raw
+    )
+    assert lost.detail == (
+        f"the record has {max(sizes):,} bytes, more than {limit:,} (--max_record_mb)"
+    )
 
 
 def test_features_are_kept_with_their_types(data_dir):

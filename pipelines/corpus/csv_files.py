@@ -12,8 +12,8 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import KeptField
 from precis.pipelines.corpus.lines import (
-    MAX_LINE_BYTES,
     MAX_RAW_BYTES,
+    TOO_LARGE,
     Line,
     is_gzip,
     read_lines,
@@ -46,7 +46,7 @@ class CsvRow(NamedTuple):
       cells: its cells, one character a byte (latin-1), so that broken UTF-8 in one cell
           does not damage the others.
       raw: its bytes, line breaks included.
-      problem: "", `invalid_csv` or the problem of one of its lines.
+      problem: "", `invalid_csv`, `record_too_large` or the problem of one of its lines.
       detail: the problem in words.
       share: how much of the range is read with the row, from 0 to 1.
     """
@@ -60,7 +60,12 @@ class CsvRow(NamedTuple):
 
 
 def list_tasks(
-    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+    pattern: str,
+    *,
+    fields: Fields,
+    needed: tuple[str, ...],
+    task_bytes: int,
+    max_record_bytes: int,
 ) -> list[Task]:
     """Whole files, and ranges of rows of plain files larger than `task_bytes`.
 
@@ -71,7 +76,7 @@ def list_tasks(
           file has no header or one that names a column twice.
     """
     source_files = [file for file in list_files(pattern) if file.size_bytes]
-    headers = [_header(file.path) for file in source_files]
+    headers = [_header(file.path, max_record_bytes) for file in source_files]
     if source_files:
         check_fields(headers[0], needed=needed, path=source_files[0].path)
     fields = fields._replace(kept=_with_text_kinds(fields.kept))
@@ -80,7 +85,7 @@ def list_tasks(
         if is_gzip(file.path) or file.size_bytes <= task_bytes:
             starts = [0]
         else:
-            starts = _row_starts(file, task_bytes)
+            starts = _row_starts(file, task_bytes, max_record_bytes)
         for start, stop in zip(starts, [*starts[1:], -1], strict=True):
             size_bytes = (file.size_bytes if stop == -1 else stop) - start
             tasks.append(
@@ -97,11 +102,11 @@ def _with_text_kinds(kept: tuple[KeptField, ...]) -> tuple[KeptField, ...]:
     return tuple(KeptField(name, kinds.get(kind, kind)) for name, kind in kept)
 
 
-def _row_starts(file: SourceFile, task_bytes: int) -> list[int]:
+def _row_starts(file: SourceFile, task_bytes: int, max_record_bytes: int) -> list[int]:
     """Where the tasks of a file begin: the first row of each of its equal pieces."""
     starts = [0]
     edges = cut_range(file.size_bytes, -(-file.size_bytes // task_bytes))[1:-1]
-    for row in _rows(file.path):
+    for row in _rows(file.path, max_bytes=max_record_bytes):
         is_first_of_piece = False
         while edges and row.start >= edges[0]:
             edges.pop(0)
@@ -111,8 +116,9 @@ def _row_starts(file: SourceFile, task_bytes: int) -> list[int]:
     return starts
 
 
-def _header(path: str) -> list[str]:
-    first = next((row for row in _rows(path) if row.problem or row.cells), None)
+def _header(path: str, max_record_bytes: int) -> list[str]:
+    rows = _rows(path, max_bytes=max_record_bytes)
+    first = next((row for row in rows if row.problem or row.cells), None)
     problem = "it has no rows" if first is None else first.detail
     try:
         names = [_decode(cell) for cell in first.cells] if first else []
@@ -132,14 +138,14 @@ def _header(path: str) -> list[str]:
     return names
 
 
-def read(task: Task) -> Iterator[ReadRecord]:
+def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no rows."""
     (path,) = task.paths
-    header = _header(path)
+    header = _header(path, max_record_bytes)
     wanted = task.fields.names
     columns = [(index, name) for index, name in enumerate(header) if name in wanted]
     is_before_header = task.start == 0
-    for row in _rows(path, task.start, task.stop):
+    for row in _rows(path, task.start, task.stop, max_bytes=max_record_bytes):
         if not row.problem and row.cells and is_before_header:
             is_before_header = False
         elif row.problem or row.cells:
@@ -183,8 +189,9 @@ class _RowLines:
       has_ended: whether all lines are read.
     """
 
-    def __init__(self, lines: Iterator[Line]) -> None:
+    def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
+        self._max_bytes = max_bytes
         self.row_lines: list[Line] = []
         self.has_ended = False
 
@@ -196,18 +203,32 @@ class _RowLines:
         if line is None:
             self.has_ended = True
             raise StopIteration
-        self.row_lines.append(line)
         if line.problem:
+            self.row_lines.append(line)
             raise csv.Error(line.detail)
+        first = self.row_lines[0] if self.row_lines else line
+        size = line.start + len(line.text) - first.start
+        if self.row_lines and size > self._max_bytes:
+            # Nothing tells where the cell should have ended.
+            problem = line._replace(
+                problem=TOO_LARGE,
+                detail=f"the row has more than {self._max_bytes:,} bytes "
+                "(--max_record_mb); the quotes of a cell may not be closed",
+            )
+            self.row_lines.append(problem)
+            raise csv.Error(problem.detail)
+        self.row_lines.append(line)
         return line.text.decode("latin-1")
 
 
-def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[CsvRow]:
+def _rows(
+    path: str, start: int = 0, stop: int = -1, *, max_bytes: int
+) -> Iterator[CsvRow]:
     """The rows that begin in [start, stop), two positions where rows begin.
 
     After a problem the next line begins a row.
     """
-    lines = _RowLines(read_lines(path, start, stop))
+    lines = _RowLines(read_lines(path, start, stop, max_bytes=max_bytes), max_bytes)
     reader = csv.reader(lines)
     while not lines.has_ended:
         lines.row_lines = []
@@ -215,7 +236,7 @@ def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[CsvRow]:
         problem = ""
         detail = ""
         try:
-            cells = _next_cells(reader)
+            cells = _next_cells(reader, max_bytes)
         except csv.Error as error:
             problem = lines.row_lines[-1].problem or "invalid_csv"
             detail = str(error)
@@ -230,10 +251,10 @@ def _rows(path: str, start: int = 0, stop: int = -1) -> Iterator[CsvRow]:
         yield CsvRow(first.start, cells, raw, problem, detail, last.share)
 
 
-def _next_cells(reader: Iterator[list[str]]) -> list[str]:
-    """The cells of the next row, each at most `MAX_LINE_BYTES` long."""
+def _next_cells(reader: Iterator[list[str]], max_bytes: int) -> list[str]:
+    """The cells of the next row, whose lines have at most `max_bytes`."""
     with _FIELD_LIMIT_LOCK:
-        limit = csv.field_size_limit(MAX_LINE_BYTES)
+        limit = csv.field_size_limit(max_bytes)
         try:
             return next(reader, [])
         finally:

@@ -31,11 +31,17 @@ from precis.pipelines.corpus.task import (
 
 # Each task of a compressed file decompresses all that comes before its range.
 _MAX_GZIP_TASKS = 16
+_MOST_SHRINKING = 10
 _CHECKED_LINES = 20
 
 
 def list_tasks(
-    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+    pattern: str,
+    *,
+    fields: Fields,
+    needed: tuple[str, ...],
+    task_bytes: int,
+    max_record_bytes: int,
 ) -> list[Task]:
     """Byte ranges of the files, each about `task_bytes` long.
 
@@ -45,7 +51,7 @@ def list_tasks(
       UsageError: no file matches, or the first records lack a field of `needed`.
     """
     source_files = [file for file in list_files(pattern) if file.size_bytes]
-    first_records = _first_records(source_files, needed)
+    first_records = _first_records(source_files, needed, max_record_bytes)
     kinds = {
         field.name: infer_kind(record.get(field.name) for record in first_records)
         for field in fields.kept
@@ -79,18 +85,20 @@ def _gzip_edges(file: SourceFile, task_bytes: int) -> list[int]:
     # to about a third.
     if size < file.size_bytes:
         size = 3 * file.size_bytes
+    # Much smaller files hold next to nothing, and each task decompresses it all.
+    size = min(size, _MOST_SHRINKING * file.size_bytes)
     return cut_range(size, min(_MAX_GZIP_TASKS, -(-size // task_bytes)))
 
 
 def _first_records(
-    source_files: list[SourceFile], needed: tuple[str, ...]
+    source_files: list[SourceFile], needed: tuple[str, ...], max_record_bytes: int
 ) -> list[dict[str, Any]]:
     """The first records, with their fields checked; any of them may have a field.
 
     A file that begins with broken lines is not looked at: they become dead letters.
     """
     for file in source_files:
-        lines = (line for line in read_lines(file.path) if not line.text.isspace())
+        lines = _records(file.path, max_bytes=max_record_bytes)
         parsed = [
             _parse(line, _place(file.path, line))
             for line in itertools.islice(lines, _CHECKED_LINES)
@@ -104,13 +112,20 @@ def _first_records(
     return []
 
 
-def read(task: Task) -> Iterator[ReadRecord]:
+def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no records."""
     (path,) = task.paths
-    for line in read_lines(path, task.start, task.stop):
-        if line.problem or not line.text.isspace():
-            content = _to_document(line, task.fields, _place(path, line))
-            yield ReadRecord(content, line.share, line.text[:MAX_RAW_BYTES])
+    for line in _records(path, task.start, task.stop, max_bytes=max_record_bytes):
+        content = _to_document(line, task.fields, _place(path, line))
+        yield ReadRecord(content, line.share, line.text[:MAX_RAW_BYTES])
+
+
+def _records(
+    path: str, start: int = 0, stop: int = -1, *, max_bytes: int
+) -> Iterator[Line]:
+    """The lines of a range that are not blank."""
+    lines = read_lines(path, start, stop, max_bytes=max_bytes, spaces_are_blank=True)
+    return (line for line in lines if line.problem or not line.text.isspace())
 
 
 def _place(path: str, line: Line) -> Place:

@@ -2,26 +2,34 @@
 
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
 from precis.model import files
 
-MAX_LINE_BYTES = 64 << 20
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
 _BLOCK_BYTES = 1 << 20
+# Millions of line breaks shrink to some kilobytes, so they are not taken one by one.
+_LINE_BREAKS = re.compile(rb"[\r\n]*\n")
+_BLANK_LINES = re.compile(rb"\s*\n")
+_SPACE = 32  # no byte that is white space is higher
 _BOM = b"\xef\xbb\xbf"
 
 
+# The reason of a record that is longer than `--max_record_mb` allows.
+TOO_LARGE = "record_too_large"
+
+
 class Line(NamedTuple):
-    """A physical line with its line break.
+    """A physical line with its line break, or some blank lines that follow each other.
 
     Attributes:
       start: position of its first byte in the (uncompressed) file.
       text: its bytes; only the beginning if the line has a problem.
-      problem: "", `line_too_long` or `broken_gzip`.
+      problem: "", `record_too_large` or `broken_gzip`.
       detail: the problem in words.
       share: how much of the range is read with the line, from 0 to 1.
     """
@@ -53,7 +61,14 @@ def is_gzip(path: str) -> bool:
     return path.endswith(".gz")
 
 
-def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
+def read_lines(
+    path: str,
+    start: int = 0,
+    stop: int = -1,
+    *,
+    max_bytes: int,
+    spaces_are_blank: bool = False,
+) -> Iterator[Line]:
     """The lines whose first byte lies in [start, stop).
 
     Neighbouring ranges share no line and lose none:
@@ -62,9 +77,16 @@ def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
         lines   abc⏎ def⏎ gh        range [2, 5) reads `def`
                                     range [5, -1) reads `gh`
 
-    A byte order mark at the beginning of the file is dropped. A `stop` of -1 is the end
-    of the file.
+    A byte order mark at the beginning of the file is dropped. Blank lines that follow
+    each other may come as one.
+
+    Args:
+      path: the file.
+      start, stop: the range; a `stop` of -1 is the end of the file.
+      max_bytes: a longer line has the problem `record_too_large`.
+      spaces_are_blank: whether lines of white space are blank, too.
     """
+    blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
     # Reading begins one byte early: a line break there shows that a line begins at
     # `start`.
     begin = max(start - 1, 0)
@@ -72,7 +94,8 @@ def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
         disk_size = file.seek(0, os.SEEK_END)
         make_blocks = _gzip_blocks if is_gzip(path) else _plain_blocks
         disk_start = 0.0
-        for line, disk_end in _split_lines(make_blocks(file, begin), begin):
+        lines = _split_lines(make_blocks(file, begin), begin, max_bytes, blank)
+        for line, disk_end in lines:
             if line.start < start:
                 disk_start = disk_end
                 continue
@@ -83,6 +106,7 @@ def read_lines(path: str, start: int = 0, stop: int = -1) -> Iterator[Line]:
                 share = (line.start - start) / (stop - start)
             else:
                 share = (disk_end - disk_start) / max(disk_size - disk_start, 1)
+                share = min(share, 1.0)  # it may be rounded up
             if line.start == 0 and line.text.startswith(_BOM):
                 line = line._replace(text=line.text[len(_BOM) :])
             yield line._replace(share=share)
@@ -121,7 +145,9 @@ def _gzip_blocks(compressed: IO[bytes], begin: int) -> Iterator[_Block]:
             disk_start = disk_end
 
 
-def _split_lines(blocks: Iterable[_Block], start: int) -> Iterator[tuple[Line, float]]:
+def _split_lines(
+    blocks: Iterable[_Block], start: int, max_bytes: int, blank: re.Pattern[bytes]
+) -> Iterator[tuple[Line, float]]:
     """The lines of blocks whose first byte is at `start` of the file, each with the
     position on disk at its end.
     """
@@ -133,8 +159,11 @@ def _split_lines(blocks: Iterable[_Block], start: int) -> Iterator[tuple[Line, f
             position = 0
             disk_ratio = (disk_stop - disk_start) / len(block)
             while end := block.find(b"\n", position) + 1:
+                if block[position] <= _SPACE and not unfinished_bytes:
+                    blank_lines = blank.match(block, position)
+                    end = blank_lines.end() if blank_lines else end
                 size = unfinished_bytes + end - position
-                line = _to_line(start, [*parts, block[position:end]], size)
+                line = _to_line(start, [*parts, block[position:end]], size, max_bytes)
                 yield line, disk_start + end * disk_ratio
                 start += size
                 parts = []
@@ -143,7 +172,7 @@ def _split_lines(blocks: Iterable[_Block], start: int) -> Iterator[tuple[Line, f
             disk_end = disk_stop
             if position < len(block):
                 unfinished_bytes += len(block) - position
-                if unfinished_bytes <= MAX_LINE_BYTES:
+                if unfinished_bytes <= max_bytes:
                     parts.append(block[position:])
                 else:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
@@ -153,12 +182,12 @@ def _split_lines(blocks: Iterable[_Block], start: int) -> Iterator[tuple[Line, f
         yield Line(start, text, "broken_gzip", detail), disk_end
         return
     if unfinished_bytes:
-        yield _to_line(start, parts, unfinished_bytes), disk_end
+        yield _to_line(start, parts, unfinished_bytes, max_bytes), disk_end
 
 
-def _to_line(start: int, parts: list[bytes], size: int) -> Line:
+def _to_line(start: int, parts: list[bytes], size: int, max_bytes: int) -> Line:
     text = parts[0] if len(parts) == 1 else b"".join(parts)
-    if size <= MAX_LINE_BYTES:
+    if size <= max_bytes or text.isspace():
         return Line(start, text)
-    detail = f"the line has {size:,} bytes, more than {MAX_LINE_BYTES:,}"
-    return Line(start, text[:MAX_RAW_BYTES], "line_too_long", detail)
+    detail = f"the line has {size:,} bytes, more than {max_bytes:,} (--max_record_mb)"
+    return Line(start, text[:MAX_RAW_BYTES], TOO_LARGE, detail)

@@ -99,6 +99,13 @@ class CorpusOptions:
         metavar="BYTES",
         default_text="16 MiB",
     )
+    # A record that is longer is seldom one text. Its memory and its time would be those
+    # of all other documents together.
+    max_record_mb: int = flag(
+        8,
+        "longest record in MiB; a longer one becomes a dead letter",
+        metavar="MIB",
+    )
     # What counts as the article's text.
     strip_boilerplate: bool = flag(
         True, "leave out agency lines such as (CNN) and By ... PUBLISHED: ..."
@@ -135,6 +142,11 @@ class CorpusOptions:
                 f"--task_bytes must be at least 1, not {self.task_bytes}; "
                 "leave it out for 16 MiB"
             )
+        if self.max_record_mb < 1:
+            raise UsageError(
+                f"--max_record_mb must be at least 1, not {self.max_record_mb}; "
+                "leave it out for 8"
+            )
         _check_shares(self.validation_share, self.test_share)
         _check_fields(self, address.scheme)
         _check_tfds_folders(self, address)
@@ -151,6 +163,11 @@ class CorpusOptions:
             self.split_field,
             self.kept_fields,
         )
+
+    @property
+    def max_record_bytes(self) -> int:
+        """The length of the longest record in bytes."""
+        return self.max_record_mb << 20
 
     @property
     def kept_fields(self) -> tuple[KeptField, ...]:

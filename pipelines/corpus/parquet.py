@@ -3,12 +3,14 @@
 Only the columns that are needed are read.
 """
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from precis.model import files
@@ -17,7 +19,12 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.arrow_types import plain_type
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
-from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
+from precis.pipelines.corpus.records import (
+    check_fields,
+    invalid_utf8,
+    to_document,
+    too_large,
+)
 from precis.pipelines.corpus.task import (
     Fields,
     Place,
@@ -117,7 +124,7 @@ def _runs(sizes: list[int], task_bytes: int) -> Iterator[tuple[int, int]]:
         yield start, len(sizes)
 
 
-def read(task: Task) -> Iterator[ReadRecord]:
+def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task.
 
     In a row group that cannot be decoded the rows from there on are lost; the other row
@@ -132,13 +139,19 @@ def read(task: Task) -> Iterator[ReadRecord]:
         task_rows = sum(sizes[task.start :])
         rows = 0
         for group in range(task.start, task.stop):
-            for content, raw in _read_group(parquet, group, task.fields, path):
+            for content, raw in _read_group(
+                parquet, group, task.fields, path, max_record_bytes
+            ):
                 rows += content.records if isinstance(content, Unreadable) else 1
                 yield ReadRecord(content, rows / task_rows, raw)
 
 
 def _read_group(
-    parquet: pq.ParquetFile, group: int, fields: Fields, path: str
+    parquet: pq.ParquetFile,
+    group: int,
+    fields: Fields,
+    path: str,
+    max_record_bytes: int,
 ) -> Iterator[tuple[Document | Unreadable, bytes]]:
     """The records of a row group, those with a blank article with their bytes."""
     wanted = fields.names
@@ -155,7 +168,8 @@ def _read_group(
             _BATCH_ROWS, row_groups=[group], columns=columns
         ):
             places = (_place(path, group, row + index) for index in itertools.count())
-            yield from _documents(_with_types(batch, types), fields, places)
+            batch = _with_types(batch, types)
+            yield from _documents(batch, fields, places, max_record_bytes)
             row += batch.num_rows
     except OSError as error:
         # A damaged page raises an OSError without a number; the error of a disk or
@@ -194,13 +208,20 @@ def _with_types(batch: pa.RecordBatch, types: dict[str, pa.DataType]) -> pa.Reco
 
 
 def _documents(
-    batch: pa.RecordBatch, fields: Fields, places: Iterator[Place]
+    batch: pa.RecordBatch,
+    fields: Fields,
+    places: Iterator[Place],
+    max_record_bytes: int,
 ) -> Iterator[tuple[Document | Unreadable, bytes]]:
-    try:
-        records = batch.to_pylist()
-    except (ValueError, OverflowError):
-        records = [None] * batch.num_rows
+    sizes = _text_sizes(batch)
+    records: list[dict[str, Any] | None] = [None] * batch.num_rows
+    if max(sizes) <= max_record_bytes:
+        with contextlib.suppress(ValueError, OverflowError):
+            records = batch.to_pylist()
     for index, (record, place) in enumerate(zip(records, places, strict=False)):
+        if sizes[index] > max_record_bytes:
+            yield too_large(sizes[index], max_record_bytes, place, b""), b""
+            continue
         content = record or _one_record(batch, index, place)
         if isinstance(content, Unreadable):
             yield content, b""
@@ -211,6 +232,15 @@ def _documents(
         else:
             is_blank = not document.article or document.article.isspace()
             yield document, _raw(content) if is_blank else b""
+
+
+def _text_sizes(batch: pa.RecordBatch) -> list[int]:
+    """How many bytes of text each row has."""
+    sizes = pa.array([0] * batch.num_rows)
+    for column in batch.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            sizes = pc.add(sizes, pc.fill_null(pc.binary_length(column), 0))
+    return list(sizes.to_pylist())
 
 
 def _one_record(

@@ -10,7 +10,7 @@ from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import kept_values
-from precis.pipelines.corpus.lines import MAX_RAW_BYTES
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES, TOO_LARGE
 from precis.pipelines.corpus.task import Fields, Place, Unreadable
 
 
@@ -85,6 +85,12 @@ def to_document(
         metadata,
         *place,
     )
+
+
+def too_large(size: int, max_bytes: int, place: Place, raw: bytes) -> Unreadable:
+    """The unreadable record for one of more than `max_bytes`."""
+    detail = f"the record has {size:,} bytes, more than {max_bytes:,} (--max_record_mb)"
+    return Unreadable(*place, TOO_LARGE, detail, raw[:MAX_RAW_BYTES])
 
 
 def invalid_utf8(

@@ -52,19 +52,22 @@ def _list_scheme(options: CorpusOptions) -> list[Task]:
     if scheme == "sample":
         task_documents = max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES)
         return sample.list_tasks(where, task_documents=task_documents)
-    if scheme == "jsonl":
-        list_file_tasks = jsonl.list_tasks
-    elif scheme == "csv":
-        list_file_tasks = csv_files.list_tasks
-    else:
+    if scheme == "parquet":
         from precis.pipelines.corpus import parquet
 
-        list_file_tasks = parquet.list_tasks
-    return list_file_tasks(
+        return parquet.list_tasks(
+            where,
+            fields=options.fields,
+            needed=options.required_fields,
+            task_bytes=options.task_bytes,
+        )
+    module = jsonl if scheme == "jsonl" else csv_files
+    return module.list_tasks(
         where,
         fields=options.fields,
         needed=options.required_fields,
         task_bytes=options.task_bytes,
+        max_record_bytes=options.max_record_bytes,
     )
 
 
@@ -189,20 +192,22 @@ def _to_article(
 
 
 def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    max_bytes = options.max_record_bytes
     if task.scheme == "text":
-        return text_files.read(task, parse_address(options.corpus).where)
+        pattern = parse_address(options.corpus).where
+        return text_files.read(task, pattern, max_bytes)
     if task.scheme == "stories":
-        return stories.read(task)
+        return stories.read(task, max_bytes)
     if task.scheme == "sample":
         return sample.read(task)
     if task.scheme == "jsonl":
-        return jsonl.read(task)
+        return jsonl.read(task, max_bytes)
     if task.scheme == "csv":
-        return csv_files.read(task)
+        return csv_files.read(task, max_bytes)
     if task.scheme == "parquet":
         from precis.pipelines.corpus import parquet
 
-        return parquet.read(task)
+        return parquet.read(task, max_bytes)
     from precis.pipelines.corpus import tfds_sets
 
-    return tfds_sets.read(task)
+    return tfds_sets.read(task, max_bytes)

@@ -47,9 +47,9 @@ def story_id(path: str) -> str:
     return posixpath.basename(path).removesuffix(_SUFFIX)
 
 
-def read(task: Task) -> Iterator[ReadRecord]:
+def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task."""
-    for path, text, share, raw in read_files(task):
+    for path, text, share, raw in read_files(task, max_record_bytes):
         if isinstance(text, Unreadable):
             yield ReadRecord(text, share, raw)
         else:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from precis.model import files
 from precis.model.text.document import Document
-from precis.pipelines.corpus.lines import MAX_LINE_BYTES, MAX_RAW_BYTES
+from precis.pipelines.corpus.lines import MAX_RAW_BYTES, TOO_LARGE
 from precis.pipelines.corpus.listing import fixed_root, group_tasks, list_files
 from precis.pipelines.corpus.task import Place, ReadRecord, Task, Unreadable
 
@@ -36,9 +36,9 @@ class TextFile(NamedTuple):
     raw: bytes
 
 
-def read(task: Task, pattern: str) -> Iterator[ReadRecord]:
+def read(task: Task, pattern: str, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task that was listed from `pattern`."""
-    for path, text, share, raw in read_files(task):
+    for path, text, share, raw in read_files(task, max_record_bytes):
         if isinstance(text, Unreadable):
             yield ReadRecord(text, share, raw)
         else:
@@ -52,23 +52,24 @@ def whole_file(path: str) -> Place:
     return Place(path, "file")
 
 
-def read_files(task: Task) -> Iterator[TextFile]:
-    """The UTF-8 files of a task, of at most 64 MiB each, without byte order marks."""
+def read_files(task: Task, max_record_bytes: int) -> Iterator[TextFile]:
+    """The UTF-8 files of a task, none larger than that, without byte order marks."""
     bytes_read = 0
     for path in task.paths:
         with files.open_read(path) as file:
-            content = file.read(MAX_LINE_BYTES + 1)
+            content = file.read(max_record_bytes + 1)
         bytes_read += len(content)
+        text = _decode(path, content, max_record_bytes)
         share = bytes_read / max(task.size_bytes, 1)
-        yield TextFile(path, _decode(path, content), share, content[:MAX_RAW_BYTES])
+        yield TextFile(path, text, share, content[:MAX_RAW_BYTES])
 
 
-def _decode(path: str, content: bytes) -> str | Unreadable:
-    if len(content) > MAX_LINE_BYTES:
+def _decode(path: str, content: bytes, max_record_bytes: int) -> str | Unreadable:
+    if len(content) > max_record_bytes:
         return Unreadable(
             *whole_file(path),
-            "file_too_large",
-            f"the file has more than {MAX_LINE_BYTES:,} bytes",
+            TOO_LARGE,
+            f"the file has more than {max_record_bytes:,} bytes (--max_record_mb)",
             content[:MAX_RAW_BYTES],
         )
     try:

@@ -17,7 +17,12 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import with_kinds
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files, range_task
-from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
+from precis.pipelines.corpus.records import (
+    check_fields,
+    invalid_utf8,
+    to_document,
+    too_large,
+)
 from precis.pipelines.corpus.task import (
     Fields,
     Place,
@@ -146,7 +151,7 @@ def _shard_tasks(
         )
 
 
-def read(task: Task) -> Iterator[ReadRecord]:
+def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task.
 
     Where a shard is damaged, its records from there on are lost. Each task reports the
@@ -168,7 +173,11 @@ def read(task: Task) -> Iterator[ReadRecord]:
                 return
             if index >= task.start:
                 place = Place(path, f"record {index}")
-                content = _to_document(frame, features, task.fields, place)
+                content: Document | Unreadable
+                if len(frame) > max_record_bytes:
+                    content = too_large(len(frame), max_record_bytes, place, frame)
+                else:
+                    content = _to_document(frame, features, task.fields, place)
                 share = (index + 1 - task.start) / (task.stop - task.start)
                 yield ReadRecord(content, share, frame[:MAX_RAW_BYTES])
 
