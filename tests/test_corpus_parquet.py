@@ -121,29 +121,45 @@ def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path):
     ]
 
 
-def test_a_row_beyond_the_limit_is_unreadable(tmp_path):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
+)
+def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
     long = "ä" * (1 << 19)
-    texts = [long, long[1:] + "a", None, "short"]
-    table = pa.table({"article": texts, "highlights": ["", "b", "c", None]})
+    texts = pa.array([long, long[1:] + "a", None, long, "short"], kind)
+    table = pa.table({"article": texts, "highlights": ["", "b", "c", "d", None]})
     pq.write_table(table, tmp_path / "a.parquet")
     corpus = f"parquet:{tmp_path}/a.parquet"
-    first, second, third, last = read_corpus(corpus, max_record_mb=1)[1]
-    assert (first.article, last.article) == (long, "short")
-    assert second.article == texts[1]
+    first, second, third, lost, last = read_corpus(corpus, max_record_mb=1)[1]
+    assert [d.article for d in (first, second, last)] == [long, long[1:] + "a", "short"]
     assert third.reason == "missing_field"
-    first = read_corpus(corpus, highlights_field="highlights", max_record_mb=1)[1][0]
-    assert first.article == long
-    table = pa.table({"article": [long, "short"], "highlights": ["x", None]})
-    pq.write_table(table, tmp_path / "a.parquet")
-    lost, last = read_corpus(corpus, max_record_mb=1)[1]
     assert lost[1:] == (
-        "row group 0 row 0",
+        "row group 0 row 3",
         "record_too_large",
         "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)",
         b"",
         1,
     )
-    assert last.article == "short"
+
+
+def test_a_column_that_comes_twice_is_refused(tmp_path):
+    columns = [pa.array(["a"]), pa.array(["b"]), pa.array([1])]
+    for names in (["article", "article", "n"], ["article", "x", "x"]):
+        table = pa.Table.from_arrays(columns, names=names)
+        pq.write_table(table, tmp_path / "a.parquet")
+        if names[1] == "article":
+            message = r"a.parquet has 2 columns named 'article', of which only one"
+            with pytest.raises(UsageError, match=message):
+                read_corpus(f"parquet:{tmp_path}/a.parquet")
+        else:
+            (document,) = read_corpus(f"parquet:{tmp_path}/a.parquet")[1]
+            assert document.article == "a"
 
 
 def test_fields_and_files_are_checked(tmp_path):

@@ -49,6 +49,7 @@ def list_tasks(
     for file in list_files(pattern):
         metadata = _metadata(file)
         schema = metadata.schema.to_arrow_schema()
+        _check_unique(schema.names, fields, file.path)
         check_fields(schema.names, needed=needed, path=file.path)
         types = kept_types(schema, fields)
         first_types = first_types or types
@@ -75,6 +76,15 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
         raise UsageError(
             f"{file.path} is not a Parquet file ({error}); name the Parquet files alone"
         ) from error
+
+
+def _check_unique(names: list[str], fields: Fields, path: str) -> None:
+    for name in fields.names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{path} has {names.count(name)} columns named {name!r}, of which only "
+                "one could be read; give each column its own name"
+            )
 
 
 def kept_types(schema: pa.Schema, fields: Fields) -> dict[str, pa.DataType]:
@@ -215,7 +225,7 @@ def _documents(
 ) -> Iterator[tuple[Document | Unreadable, bytes]]:
     sizes = _text_sizes(batch)
     records: list[dict[str, Any] | None] = [None] * batch.num_rows
-    if max(sizes) <= max_record_bytes:
+    if max(sizes, default=0) <= max_record_bytes:
         with contextlib.suppress(ValueError, OverflowError):
             records = batch.to_pylist()
     for index, (record, place) in enumerate(zip(records, places, strict=False)):
@@ -238,9 +248,23 @@ def _text_sizes(batch: pa.RecordBatch) -> list[int]:
     """How many bytes of text each row has."""
     sizes = pa.array([0] * batch.num_rows)
     for column in batch.columns:
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            sizes = pc.add(sizes, pc.fill_null(pc.binary_length(column), 0))
+        if pa.types.is_dictionary(column.type):
+            lengths = _text_lengths(column.dictionary)
+            lengths = None if lengths is None else pc.take(lengths, column.indices)
+        else:
+            lengths = _text_lengths(column)
+        if lengths is not None:
+            sizes = pc.add(sizes, pc.fill_null(lengths, 0).cast(pa.int64()))
     return list(sizes.to_pylist())
+
+
+def _text_lengths(column: pa.Array) -> pa.Array | None:
+    """How many bytes each text has; None for a column without texts."""
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.binary_length(column)
+    return None
 
 
 def _one_record(
