@@ -249,8 +249,18 @@ def current_time() -> datetime.datetime:
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
-    """A sha256 of what each task reads, for the inputs of a job."""
-    return files.sha256_json(tasks)
+    """A sha256 of what each task reads, for the inputs of a job.
+
+    Files count by content and by their paths below the folder that holds them all: a
+    file that is touched and a corpus that is moved keep the hash.
+    """
+    paths = [path for task in tasks for path in task.paths]
+    root = os.path.commonprefix(paths).rpartition("/")[0]
+    content = [
+        (*task._replace(files=()), [path[len(root) :] for path in task.paths])
+        for task in tasks
+    ]
+    return files.sha256_json(content)
 
 
 def part_name(index: int, count: int) -> str:

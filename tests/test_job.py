@@ -9,7 +9,7 @@ import pytest
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.task import Fields, Task
+from precis.pipelines.corpus.task import Fields, SourceFile, Task
 from precis.pipelines.job import finish_job, hash_tasks, open_job
 
 
@@ -146,7 +146,7 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
     task = Task(
         1,
         "jsonl",
-        ("a", "b"),
+        (SourceFile("/in/a", 3, "x"), SourceFile("/in/b", 4, "y")),
         2,
         30,
         "test",
@@ -155,7 +155,7 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
         28,
     )
     changes = {
-        "paths": ("a",),
+        "files": (SourceFile("/in/a", 3, "x"), SourceFile("/in/c", 4, "y")),
         "start": 3,
         "stop": 31,
         "split": "train",
@@ -165,6 +165,18 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
     }
     changed = [task, *(task._replace(**{name: changes[name]}) for name in changes)]
     assert len({hash_tasks([each]) for each in changed}) == len(changes) + 1
+
+
+def test_a_moved_corpus_and_touched_files_keep_the_fingerprint():
+    def hash_below(folder, stamp):
+        names = ("2023/a.txt", "2024/b.txt")
+        first, second = (SourceFile(folder + name, 1, "", stamp) for name in names)
+        tasks = [Task(0, "text", (first,)), Task(1, "text", (second,), version="v")]
+        return hash_tasks(tasks)
+
+    before = hash_below("/data/", "0:1")
+    assert hash_below("/elsewhere/20/", "0:2") == before
+    assert hash_below("gs://bucket/", "") == before
 
 
 def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):

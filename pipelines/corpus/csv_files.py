@@ -21,7 +21,6 @@ from precis.pipelines.corpus.lines import (
 from precis.pipelines.corpus.listing import (
     SourceFile,
     cut_range,
-    list_files,
     range_task,
 )
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
@@ -60,7 +59,7 @@ class CsvRow(NamedTuple):
 
 
 def list_tasks(
-    pattern: str,
+    source_files: list[SourceFile],
     *,
     fields: Fields,
     needed: tuple[str, ...],
@@ -72,10 +71,10 @@ def list_tasks(
     Such large files are read once from end to end, to find where rows begin.
 
     Raises:
-      UsageError: no file matches, the first header lacks a field of `needed`, or a
-          file has no header or one that names a column twice.
+      UsageError: the first header lacks a field of `needed`, or a file has no header or
+          one that names a column twice.
     """
-    source_files = [file for file in list_files(pattern) if file.size_bytes]
+    source_files = [file for file in source_files if file.size_bytes]
     headers = [_header(file.path, max_record_bytes) for file in source_files]
     if source_files:
         check_fields(headers[0], needed=needed, path=source_files[0].path)

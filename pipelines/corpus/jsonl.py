@@ -10,16 +10,15 @@ from typing import Any
 
 import orjson
 
-from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import infer_kind, with_kinds
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES, Line, is_gzip, read_lines
 from precis.pipelines.corpus.listing import (
     SourceFile,
     cut_range,
-    list_files,
     range_task,
 )
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
 from precis.pipelines.corpus.task import (
     Fields,
@@ -36,7 +35,7 @@ _CHECKED_LINES = 20
 
 
 def list_tasks(
-    pattern: str,
+    source_files: list[SourceFile],
     *,
     fields: Fields,
     needed: tuple[str, ...],
@@ -48,9 +47,9 @@ def list_tasks(
     The ranges of a compressed file count its uncompressed bytes.
 
     Raises:
-      UsageError: no file matches, or the first records lack a field of `needed`.
+      UsageError: the first records lack a field of `needed`.
     """
-    source_files = [file for file in list_files(pattern) if file.size_bytes]
+    source_files = [file for file in source_files if file.size_bytes]
     first_records = _first_records(source_files, needed, max_record_bytes)
     kinds = {
         field.name: infer_kind(record.get(field.name) for record in first_records)
@@ -78,7 +77,7 @@ def _plain_edges(file: SourceFile, task_bytes: int) -> list[int]:
 
 
 def _gzip_edges(file: SourceFile, task_bytes: int) -> list[int]:
-    with files.open_read(file.path) as opened:
+    with open_source(file.path) as opened:
         opened.seek(max(file.size_bytes - 4, 0))
         size = int.from_bytes(opened.read(4), "little")
     # The trailer counts modulo 4 GiB, and only the last member of a file. Text shrinks

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
-from precis.model import files
+from precis.pipelines.corpus.opening import open_source
 
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
@@ -90,7 +90,7 @@ def read_lines(
     # Reading begins one byte early: a line break there shows that a line begins at
     # `start`.
     begin = max(start - 1, 0)
-    with files.open_read(path) as file:
+    with open_source(path) as file:
         disk_size = file.seek(0, os.SEEK_END)
         make_blocks = _gzip_blocks if is_gzip(path) else _plain_blocks
         disk_start = 0.0

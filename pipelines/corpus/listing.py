@@ -2,66 +2,76 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.task import Fields, Task
+from precis.pipelines.corpus import local_listing
+from precis.pipelines.corpus.opening import UNREADABLE, object_version
+from precis.pipelines.corpus.task import (
+    Fields,
+    ReadRecord,
+    SourceFile,
+    Task,
+    Unreadable,
+)
 
 _WILDCARDS = "*?[{"
-# The file information that changes with the content, the most reliable first; each file
-# system offers some of it.
-_STAMPS = ("etag", "ETag", "generation", "mtime", "updated", "LastModified", "created")
-
-
-class SourceFile(NamedTuple):
-    """A file of a corpus.
-
-    Attributes:
-      path: as fsspec opens it.
-      size_bytes: as stored.
-      version: what changes when the content does.
-    """
-
-    path: str
-    size_bytes: int
-    version: str
+# The scheme of the files that cannot be read, and how many of them a task has.
+UNREADABLE_SCHEME = "unreadable"
+_UNREADABLE_FILES = 1000
+# What these problems hide may be thousands of records or one.
+_PROBLEMS_OF_CONTENT = ("permission_denied", "read_error")
 
 
 def list_files(pattern: str) -> list[SourceFile]:
     """The files that a glob matches, sorted by path.
 
+    Links to files are files. What is neither a file nor a folder, and files that cannot
+    be read, are listed with their problem.
+
     Raises:
       UsageError: nothing matches.
     """
-    fs, name = files.filesystem(pattern)
-    # `notes[1].txt` may be the name of a file. As a pattern it matches another file.
-    if fs.isfile(name):
-        infos = [fs.info(name)]
+    if files.is_local(pattern):
+        source_files = local_listing.list_matches(pattern)
+        is_folder = local_listing.is_folder(pattern)
     else:
-        infos = list(fs.glob(name, detail=True).values())
-    source_files = _source_files(fs, pattern, infos)
-    if not source_files and fs.isdir(name):
+        fs, name = files.filesystem(pattern)
+        if fs.isfile(name) and not local_listing.matches_itself(name):
+            infos = [fs.info(name)]
+        else:
+            infos = list(fs.glob(name, detail=True).values())
+        source_files = _objects(fs, infos)
+        is_folder = not source_files and fs.isdir(name)
+    if not source_files and is_folder:
         raise UsageError(
             f"{pattern} is a folder; name the files in it, "
             f"as in {pattern.rstrip('/')}/*"
         )
     if not source_files:
         raise UsageError(
-            f"no file matches {pattern} ({_root_state(fs, pattern)}); "
+            f"no file matches {pattern} ({_root_state(pattern)}); "
             "check the path and quote the pattern"
         )
     return source_files
 
 
-def _root_state(fs: Any, pattern: str) -> str:
+def _root_state(pattern: str) -> str:
     """Whether the folder exists in which a pattern's files would be."""
     root = fixed_root(pattern)
     if not root:
         return "in the working directory"
-    if fs.isdir(files.filesystem(root)[1]):
-        return f"the folder {root} exists"
-    return f"there is no folder {root}"
+    return (
+        f"the folder {root} exists" if _is_dir(root) else f"there is no folder {root}"
+    )
+
+
+def _is_dir(folder: str) -> bool:
+    if files.is_local(folder):
+        return local_listing.is_folder(folder)
+    fs, name = files.filesystem(folder)
+    return bool(fs.isdir(name))
 
 
 def list_folder(folder: str, suffix: str) -> list[SourceFile]:
@@ -70,32 +80,30 @@ def list_folder(folder: str, suffix: str) -> list[SourceFile]:
     Raises:
       UsageError: there is no such folder, or no such file in it.
     """
-    fs, name = files.filesystem(folder)
-    if not fs.isdir(name):
+    if not _is_dir(folder):
         raise UsageError(f"there is no folder {folder}; check the path")
-    infos = [
-        info
-        for info in fs.find(name, detail=True).values()
-        if str(info["name"]).endswith(suffix)
-    ]
-    if not infos:
+    if files.is_local(folder):
+        source_files = local_listing.list_below(folder, suffix)
+    else:
+        fs, name = files.filesystem(folder)
+        infos = fs.find(name, detail=True).values()
+        source_files = _objects(
+            fs, (info for info in infos if str(info["name"]).endswith(suffix))
+        )
+    if not source_files:
         raise UsageError(f"no file below {folder} ends in {suffix}; check the path")
-    return _source_files(fs, folder, infos)
+    return source_files
 
 
-def _source_files(
-    fs: Any, pattern: str, infos: Iterable[dict[str, Any]]
-) -> list[SourceFile]:
-    source_files = []
-    for info in infos:
-        if info["type"] != "file":
-            continue
-        path = info["name"]
-        if not files.is_local(pattern):
-            path = fs.unstrip_protocol(path)
-        stamp = next((info[key] for key in _STAMPS if info.get(key)), "")
-        source_files.append(SourceFile(path, info["size"], f"{info['size']}:{stamp}"))
-    return sorted(source_files)
+def _objects(fs: Any, infos: Iterable[dict[str, Any]]) -> list[SourceFile]:
+    """The files of an object store."""
+    return sorted(
+        SourceFile(
+            fs.unstrip_protocol(info["name"]), info["size"], object_version(info)
+        )
+        for info in infos
+        if info["type"] == "file"
+    )
 
 
 def fixed_root(pattern: str) -> str:
@@ -126,7 +134,7 @@ def range_task(
     return Task(
         0,
         scheme,
-        (file.path,),
+        (file,),
         start,
         stop,
         split=split,
@@ -144,12 +152,46 @@ def group_tasks(
         Task(
             0,
             scheme,
-            tuple(file.path for file in group),
+            tuple(group),
             version=_group_version(group),
             size_bytes=sum(file.size_bytes for file in group),
         )
         for group in _groups(source_files, task_bytes)
     ]
+
+
+def unreadable_tasks(
+    source_files: Iterable[SourceFile], *, holds_one_document: bool
+) -> list[Task]:
+    """Tasks whose records are files that could not be read, each one lost record.
+
+    Args:
+      source_files: files with a problem.
+      holds_one_document: whether a file of the corpus is one document. A file of
+          records that cannot be read has the reason `file_unreadable` instead of its
+          problem, as the number of its records is not known.
+    """
+    named = [
+        file
+        if holds_one_document or file.problem not in _PROBLEMS_OF_CONTENT
+        else file._replace(problem=UNREADABLE)
+        for file in source_files
+    ]
+    groups = (
+        named[start : start + _UNREADABLE_FILES]
+        for start in range(0, len(named), _UNREADABLE_FILES)
+    )
+    return [
+        Task(0, UNREADABLE_SCHEME, tuple(group), version=_group_version(group))
+        for group in groups
+    ]
+
+
+def read_unreadable(task: Task) -> Iterator[ReadRecord]:
+    """The records of a task of `unreadable_tasks`."""
+    for number, file in enumerate(task.files, start=1):
+        content = Unreadable(file.path, file.problem, file.detail, b"")
+        yield ReadRecord(content, number / len(task.files))
 
 
 def _groups(
@@ -170,7 +212,7 @@ def _groups(
 
 def _group_version(group: Iterable[SourceFile]) -> str:
     """One version for several files: it changes when any of them does."""
-    versions = " ".join(file.version for file in group)
+    versions = " ".join(file.version or file.problem for file in group)
     return hashlib.sha256(versions.encode()).hexdigest()[:16]
 
 

@@ -7,6 +7,7 @@ from precis.model.config import flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.redaction import Redactor
+from precis.pipelines.corpus.names import written_argument
 from precis.pipelines.corpus.task import Fields
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
@@ -136,6 +137,8 @@ class CorpusOptions:
     )
 
     def __post_init__(self) -> None:
+        # Results record the flag, and they are UTF-8.
+        object.__setattr__(self, "corpus", written_argument(self.corpus))
         address = parse_address(self.corpus)
         if self.task_bytes < 1:
             raise UsageError(

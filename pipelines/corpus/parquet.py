@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.arrow_types import plain_type
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import SourceFile, list_files, range_task
+from precis.pipelines.corpus.listing import SourceFile, range_task
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.records import (
     check_fields,
     invalid_utf8,
@@ -37,16 +37,20 @@ _BATCH_ROWS = 256
 
 
 def list_tasks(
-    pattern: str, *, fields: Fields, needed: tuple[str, ...], task_bytes: int
+    source_files: list[SourceFile],
+    *,
+    fields: Fields,
+    needed: tuple[str, ...],
+    task_bytes: int,
 ) -> list[Task]:
     """Runs of row groups of about `task_bytes` each, uncompressed.
 
     Raises:
-      UsageError: no file matches, one is not Parquet, or one lacks a field of `needed`.
+      UsageError: one is not Parquet, or one lacks a field of `needed`.
     """
     tasks = []
     first_types: dict[str, pa.DataType] = {}
-    for file in list_files(pattern):
+    for file in source_files:
         metadata = _metadata(file)
         schema = metadata.schema.to_arrow_schema()
         _check_unique(schema.names, fields, file.path)
@@ -70,7 +74,7 @@ def list_tasks(
 
 def _metadata(file: SourceFile) -> pq.FileMetaData:
     try:
-        with files.open_read(file.path) as opened:
+        with open_source(file.path) as opened:
             return pq.read_metadata(opened)
     except pa.ArrowInvalid as error:
         raise UsageError(
@@ -141,7 +145,7 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     groups are read.
     """
     (path,) = task.paths
-    with files.open_read(path) as opened:
+    with open_source(path) as opened:
         parquet = pq.ParquetFile(opened)
         sizes = [
             parquet.metadata.row_group(group).num_rows for group in range(task.stop)

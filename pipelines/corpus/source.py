@@ -7,6 +7,15 @@ from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
+from precis.pipelines.corpus.listing import (
+    UNREADABLE_SCHEME,
+    group_tasks,
+    list_files,
+    list_folder,
+    read_unreadable,
+    unreadable_tasks,
+)
+from precis.pipelines.corpus.opening import check_unchanged, file_failure
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
 from precis.pipelines.corpus.redaction import RedactionTimeout, Redactor
 from precis.pipelines.corpus.sample import source as sample
@@ -15,6 +24,7 @@ from precis.pipelines.corpus.task import (
     EmptyArticle,
     Position,
     ReadRecord,
+    SourceFile,
     Task,
     Unreadable,
 )
@@ -22,6 +32,7 @@ from precis.pipelines.corpus.task import (
 # A built-in document counts as this much, so that a task of the default size has a
 # thousand documents: the built-in corpus is made for small machines.
 _SAMPLE_DOCUMENT_BYTES = 16 << 10
+_SCHEMES_OF_DOCUMENTS = ("text", "stories")  # one document a file
 
 
 def list_tasks(options: CorpusOptions) -> list[Task]:
@@ -43,27 +54,45 @@ def _list_scheme(options: CorpusOptions) -> list[Task]:
     their packages are slow to import, and not every installation has them.
     """
     scheme, where = parse_address(options.corpus)
-    if scheme == "text":
-        return text_files.list_tasks(where, task_bytes=options.task_bytes)
-    if scheme == "stories":
-        return stories.list_tasks(where, task_bytes=options.task_bytes)
     if scheme == "tfds":
         return _list_tfds(where, options)
     if scheme == "sample":
         task_documents = max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES)
         return sample.list_tasks(where, task_documents=task_documents)
+    if scheme == "stories":
+        source_files = list_folder(where, stories.SUFFIX)
+    else:
+        source_files = list_files(where)
+    readable = [file for file in source_files if not file.problem]
+    unreadable = [file for file in source_files if file.problem]
+    return [
+        *_list_files(scheme, readable, options),
+        *unreadable_tasks(
+            unreadable, holds_one_document=scheme in _SCHEMES_OF_DOCUMENTS
+        ),
+    ]
+
+
+def _list_files(
+    scheme: str, source_files: list[SourceFile], options: CorpusOptions
+) -> list[Task]:
+    """The tasks that read files."""
+    if scheme == "text":
+        return group_tasks("text", source_files, options.task_bytes)
+    if scheme == "stories":
+        return stories.list_tasks(source_files, task_bytes=options.task_bytes)
     if scheme == "parquet":
         from precis.pipelines.corpus import parquet
 
         return parquet.list_tasks(
-            where,
+            source_files,
             fields=options.fields,
             needed=options.required_fields,
             task_bytes=options.task_bytes,
         )
     module = jsonl if scheme == "jsonl" else csv_files
     return module.list_tasks(
-        where,
+        source_files,
         fields=options.fields,
         needed=options.required_fields,
         task_bytes=options.task_bytes,
@@ -96,6 +125,10 @@ class TaskReader:
     the articles of that split are returned; an unreadable record belongs to no split
     and is always returned.
 
+    Iterating raises `FileFailure` where a file of the task cannot be read or is not the
+    one that was listed, at the latest behind the last record. The records before it are
+    not to be used.
+
     Attributes:
       position: how far the task is read, after the record that was returned last.
       read: the records read so far, by source file, those left out included.
@@ -115,7 +148,7 @@ class TaskReader:
 
     def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
         records = 0
-        for content, share, raw in _read_scheme(self._task, self._options):
+        for content, share, raw in _read_unchanged(self._task, self._options):
             counts: Counter[str] = Counter()
             if self._redactor.names:
                 content, counts = self._redact(content)
@@ -189,6 +222,28 @@ def _to_article(
     return Unreadable(
         content.source_file, content.source_position, "bad_split", detail, raw
     )
+
+
+def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    """The records of a task whose files are those that were listed.
+
+    Raises:
+      FileFailure: one is not, before or after it was read, or cannot be read.
+    """
+    if task.scheme == UNREADABLE_SCHEME:
+        yield from read_unreadable(task)
+        return
+    check_unchanged(task.files)
+    try:
+        yield from _read_scheme(task, options)
+    except OSError as error:
+        check_unchanged(task.files)
+        raise file_failure(error, task.files) from error
+    except Exception:
+        # A reader may stumble over a file that was cut under its hands.
+        check_unchanged(task.files)
+        raise
+    check_unchanged(task.files)
 
 
 def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:

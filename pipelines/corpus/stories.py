@@ -9,24 +9,23 @@ from collections.abc import Iterator
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.listing import SourceFile, group_tasks, list_folder
+from precis.pipelines.corpus.listing import SourceFile, group_tasks
 from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
 from precis.pipelines.corpus.text_files import read_files, whole_file
 
-_SUFFIX = ".story"
+SUFFIX = ".story"
 _MARK = "@highlight"
 # A line that ends in one of these needs no full stop; the last two are the closing
 # curly quotes.
 _SENTENCE_ENDS = (".", "!", "?", "'", "`", '"', ")", "\u2019", "\u201d")
 
 
-def list_tasks(folder: str, *, task_bytes: int) -> list[Task]:
-    """Runs of files of about `task_bytes` each, from the folder and those below it.
+def list_tasks(source_files: list[SourceFile], *, task_bytes: int) -> list[Task]:
+    """Runs of files of about `task_bytes` each.
 
     Raises:
-      UsageError: there is no folder or no story in it, or two stories have one name.
+      UsageError: two stories have one name.
     """
-    source_files = list_folder(folder, _SUFFIX)
     _check_names(source_files)
     return group_tasks("stories", source_files, task_bytes)
 
@@ -44,7 +43,7 @@ def _check_names(source_files: list[SourceFile]) -> None:
 
 def story_id(path: str) -> str:
     """The file's name without `.story`."""
-    return posixpath.basename(path).removesuffix(_SUFFIX)
+    return posixpath.basename(path).removesuffix(SUFFIX)
 
 
 def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:

@@ -1,6 +1,6 @@
 """Tasks, the fields that they read, and what reading them gives."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import KeptField
@@ -27,34 +27,85 @@ class Fields(NamedTuple):
         return frozenset(filter(None, (*self[:4], *kept)))
 
 
+class SourceFile(NamedTuple):
+    """A file of a corpus as it was when the corpus was listed.
+
+    Attributes:
+      path: as it is written in results: absolute or a URL, valid UTF-8
+          (`precis.pipelines.corpus.names`); `open_source` opens it.
+      size_bytes: as stored.
+      version: what changes when the content does, and only then: the checksum of a
+          local file; of an object the checksum, etag or generation that its store has.
+      stamp: what changes when a local file is written to or replaced, but also when it
+          is only touched: times and inode. It is no part of a job's fingerprint. Empty
+          where it cannot be relied on; `version` decides there.
+      problem: why the file cannot be read, a short constant name; "" if it can.
+      detail: the problem in words.
+    """
+
+    path: str
+    size_bytes: int
+    version: str
+    stamp: str = ""
+    problem: str = ""
+    detail: str = ""
+
+
+class FileFailure(Exception):
+    """A file was changed, removed or damaged since its corpus was listed.
+
+    The task that reads it has no result. The number of records that are lost with it is
+    not known.
+
+    Attributes:
+      path: the file, as in `SourceFile`.
+      reason: `file_changed` or `file_unreadable`.
+      detail: one line that says what happened.
+    """
+
+    def __init__(self, path: str, reason: str, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.reason = reason
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FileFailure, (self.path, self.reason, self.detail)
+
+
 class Task(NamedTuple):
     """A piece of a corpus that one worker reads without a break; minutes of work.
 
     Attributes:
       number: position among the tasks of the corpus; names the output.
-      scheme: the source's scheme, as in `jsonl`.
-      paths: the files read, in order. Empty for the built-in corpus.
+      scheme: the source's scheme, as in `jsonl`, or `unreadable` for files that could
+          not be read when the corpus was listed.
+      files: the files read, in order. Empty for the built-in corpus.
       start, stop: the half-open range within the corpus or file; its unit (byte,
           record, row group) is the scheme's. stop is -1 where the range goes to the
           end.
       split: the split that all documents of the task belong to, or "" if the document
           or the hash of its id decides.
       fields: names of the record's fields.
-      version: sizes and times, or etags: it changes when the content of the files
-          does. For the job's fingerprint.
+      version: changes when the content of the files does. For the job's fingerprint.
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
     """
 
     number: int
     scheme: str
-    paths: tuple[str, ...]
+    files: tuple[SourceFile, ...]
     start: int = 0
     stop: int = -1
     split: str = ""
     fields: Fields = Fields()
     version: str = ""
     size_bytes: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the files."""
+        return tuple(file.path for file in self.files)
 
 
 class Place(NamedTuple):

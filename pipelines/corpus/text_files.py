@@ -7,17 +7,11 @@ from typing import NamedTuple
 from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES, TOO_LARGE
-from precis.pipelines.corpus.listing import fixed_root, group_tasks, list_files
+from precis.pipelines.corpus.listing import fixed_root
+from precis.pipelines.corpus.local_listing import absolute_path
+from precis.pipelines.corpus.names import written_name
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.task import Place, ReadRecord, Task, Unreadable
-
-
-def list_tasks(pattern: str, *, task_bytes: int) -> list[Task]:
-    """Runs of files of about `task_bytes` each.
-
-    Raises:
-      UsageError: no file matches.
-    """
-    return group_tasks("text", list_files(pattern), task_bytes)
 
 
 class TextFile(NamedTuple):
@@ -56,7 +50,7 @@ def read_files(task: Task, max_record_bytes: int) -> Iterator[TextFile]:
     """The UTF-8 files of a task, none larger than that, without byte order marks."""
     bytes_read = 0
     for path in task.paths:
-        with files.open_read(path) as file:
+        with open_source(path) as file:
             content = file.read(max_record_bytes + 1)
         bytes_read += len(content)
         text = _decode(path, content, max_record_bytes)
@@ -92,7 +86,12 @@ def document_id(path: str, pattern: str) -> str:
     news/*/*       news/2024/storm.txt  ->  2024/storm.txt
     """
     # The path is absolute, and the pattern may be relative or begin with `~`.
-    _, root = files.filesystem(fixed_root(pattern) or ".")
-    _, name = files.filesystem(path)
+    root = fixed_root(pattern) or "."
+    if files.is_local(pattern):
+        root = written_name(absolute_path(root))
+        name = path
+    else:
+        _, root = files.filesystem(root)
+        _, name = files.filesystem(path)
     below_root = posixpath.relpath(name, root)
     return below_root.removesuffix(posixpath.splitext(pattern)[1])

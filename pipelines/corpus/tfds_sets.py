@@ -17,6 +17,7 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import with_kinds
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
 from precis.pipelines.corpus.listing import cut_range, list_files, range_task
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.records import (
     check_fields,
     invalid_utf8,
@@ -159,7 +160,7 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """
     (path,) = task.paths
     features = tfds.core.features.FeaturesDict.from_config(path.rpartition("/")[0])
-    with files.open_read(path) as file:
+    with open_source(path) as file:
         frames = read_frames(file, name=path)
         for index in itertools.count():
             if index == task.stop:

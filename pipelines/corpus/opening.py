@@ -1,0 +1,166 @@
+"""Opens the files of a corpus, and notices those that changed since it was listed."""
+
+import concurrent.futures
+import datetime
+import errno
+import functools
+import hashlib
+import io
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from precis.model import files
+from precis.pipelines.corpus.names import local_name, written_name
+from precis.pipelines.corpus.task import FileFailure, SourceFile
+
+CHANGED = "file_changed"
+UNREADABLE = "file_unreadable"
+# The file information of object stores that changes with the content: checksums first,
+# then what changes with every upload. Times come last; some stores have nothing else.
+_OBJECT_VERSIONS = (
+    *("md5Hash", "crc32c", "ETag", "etag", "generation"),
+    *("mtime", "updated", "LastModified", "created"),
+)
+# The times of files are as coarse as this on some file systems: a file may be written
+# to twice at one time.
+_COARSEST_TIME_NS = 2_000_000_000
+_REQUESTS = 16  # to an object store at once
+_CACHED_CHECKSUMS = 4096
+
+
+def open_source(path: str) -> IO[bytes]:
+    """Opens a file of a corpus for reading bytes.
+
+    A FIFO, a socket or a device in a file's place is refused at once; opening it as a
+    file might wait for ever.
+
+    Args:
+      path: as in `SourceFile`.
+
+    Raises:
+      OSError: the file is gone, is no file or cannot be opened.
+    """
+    if not files.is_local(path):
+        return files.open_read(path)
+    return _open_local(path.removeprefix("file://"))
+
+
+def _open_local(path: str) -> io.BufferedReader:
+    name = local_name(path)
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", name)
+    return open(descriptor, "rb")
+
+
+def read_state(path: str) -> SourceFile:
+    """The size, checksum and stamp of a local file, which is read for it.
+
+    Raises:
+      OSError: the file cannot be read.
+    """
+    with _open_local(path) as file:
+        # Taken before the content is read: what is written meanwhile changes it.
+        status = os.fstat(file.fileno())
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    return SourceFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
+
+
+def _stamp(status: os.stat_result) -> str:
+    """What changes when a file is written to or replaced.
+
+    Empty while a further change might leave it as it is, as the times are coarse. The
+    time of the last change of the inode cannot be set back, that of the content can.
+    """
+    if abs(time.time_ns() - status.st_ctime_ns) < _COARSEST_TIME_NS:
+        return ""
+    return (
+        f"{status.st_dev}:{status.st_ino}:{status.st_size}:"
+        f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+    )
+
+
+def object_version(info: Mapping[str, Any]) -> str:
+    """What changes with the content of an object, from its file information."""
+    version = next((info[key] for key in _OBJECT_VERSIONS if info.get(key)), "")
+    if isinstance(version, datetime.datetime):
+        # The same time as in a listing, where some file systems give a number.
+        version = version.timestamp()
+    return f"{info['size']}:{version}"
+
+
+def check_unchanged(source_files: Sequence[SourceFile]) -> None:
+    """Compares files with what they were when the corpus was listed.
+
+    Raises:
+      FileFailure: the content of one is another, or it is gone.
+    """
+    if not source_files:
+        return
+    details: Iterable[str]
+    if files.is_local(source_files[0].path):
+        details = map(_local_change, source_files)
+    else:
+        with concurrent.futures.ThreadPoolExecutor(_REQUESTS) as pool:
+            details = list(pool.map(_object_change, source_files))
+    for file, detail in zip(source_files, details, strict=True):
+        if detail:
+            raise FileFailure(file.path, CHANGED, detail)
+
+
+def _local_change(file: SourceFile) -> str:
+    """What happened to a local file, in words; "" if its content is the same."""
+    try:
+        status = os.stat(local_name(file.path))
+        if not stat.S_ISREG(status.st_mode):
+            return "it was replaced by what is not a file after the corpus was listed"
+        stamp = _stamp(status)
+        if stamp and stamp == file.stamp:
+            return ""
+        if status.st_size != file.size_bytes:
+            return (
+                f"it has {status.st_size:,} bytes and had {file.size_bytes:,} when the "
+                "corpus was listed"
+            )
+        read_version = _version_at if stamp else _version_at.__wrapped__
+        is_same = read_version(file.path, stamp) == file.version
+    except OSError as error:
+        return f"it cannot be read any more: {error.strerror or error}"
+    return "" if is_same else "its content changed after the corpus was listed"
+
+
+@functools.lru_cache(_CACHED_CHECKSUMS)
+def _version_at(path: str, stamp: str) -> str:
+    """The version of a file while it has a stamp.
+
+    Hundreds of tasks may read one large file, which is hashed once for all of them.
+    """
+    return read_state(path).version
+
+
+def _object_change(file: SourceFile) -> str:
+    fs, name = files.filesystem(file.path)
+    fs.invalidate_cache(fs._parent(name))
+    try:
+        version = object_version(fs.info(name))
+    except FileNotFoundError:
+        return "it was removed after the corpus was listed"
+    is_same = version == file.version
+    return "" if is_same else "its content changed after the corpus was listed"
+
+
+def file_failure(error: OSError, source_files: Sequence[SourceFile]) -> FileFailure:
+    """The failure of a task while it read one of its files."""
+    path = source_files[0].path
+    among = ""
+    # An error while a file is read, other than while it is opened, does not name it.
+    if isinstance(error.filename, str):
+        path = written_name(error.filename)
+    elif len(source_files) > 1:
+        among = f" (or one of the {len(source_files) - 1} files after it)"
+    detail = f"it cannot be read{among}: {error.strerror or error}"
+    return FileFailure(path, UNREADABLE, detail)
