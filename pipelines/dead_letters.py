@@ -16,11 +16,17 @@ import orjson
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.corpus.task import EmptyArticle, Unreadable
+from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
+from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Unreadable
 from precis.pipelines.options.failures import FailureOptions
 
-# A gzip stream that broke off does not say how many records it held.
-UNCOUNTED = "read/broken_gzip"
+# What is lost with these is not known: a gzip stream that broke off and a file that
+# cannot be read do not say how many records they held.
+UNCOUNTED = {
+    "read/broken_gzip": "gzip stream(s) broke off",
+    f"read/{CHANGED}": "file(s) changed after the corpus was listed",
+    f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
+}
 EMPTY_ARTICLE = "empty_article"
 
 
@@ -65,6 +71,18 @@ def unreadable_letter(record: Unreadable) -> DeadLetter:
         source_position=record.source_position,
         raw=record.raw,
         records=record.records,
+    )
+
+
+def file_failure_letter(failure: FileFailure) -> DeadLetter:
+    """The dead letter of a task that one of its files failed."""
+    return DeadLetter(
+        "read",
+        failure.reason,
+        failure.detail,
+        source_file=failure.path,
+        source_position="file",
+        retryable=True,
     )
 
 
@@ -162,10 +180,14 @@ def check_failures(
     Raises:
       DataError: more than that failed, or it is unknown how many did.
     """
-    broken_streams = reasons.get(UNCOUNTED)
-    if broken_streams and allowed.max_failed_share < 1:
+    uncounted = [
+        f"{reasons[reason]} {words}"
+        for reason, words in UNCOUNTED.items()
+        if reasons.get(reason)
+    ]
+    if uncounted and allowed.max_failed_share < 1:
         raise DataError(
-            f"{broken_streams} gzip stream(s) broke off and an unknown number of "
+            f"{' and '.join(uncounted)} and an unknown number of "
             f"records is lost; see {dead_letters}, replace the files, or run the "
             "command again with --max_failed_share 1 to go without those records"
         )

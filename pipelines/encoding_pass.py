@@ -76,9 +76,11 @@ class LengthCounts(NamedTuple):
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "LengthCounts":
-        """The counts of a receipt; JSON has made its keys strings."""
+        """The counts of a receipt, zero where it is empty; JSON has made its keys
+        strings.
+        """
         lengths = {
-            name: {int(length): count for length, count in content[name].items()}
+            name: {int(length): n for length, n in content.get(name, {}).items()}
             for name in cls._fields
         }
         return cls(**lengths)

@@ -27,7 +27,7 @@ from precis.pipelines.accounts import source_counts
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.duplicate_rows import RowFinder, copy_rows, name_first
 from precis.pipelines.job import Job
-from precis.pipelines.pieces import piece_schema, read_piece
+from precis.pipelines.pieces import KINDS, piece_schema, read_piece
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.result_files import DATA_FOLDER
 from precis.pipelines.summarize_task import SummaryFigures
@@ -102,7 +102,7 @@ def plan_parts(
 
 def _piece_bytes(report: TaskReport[SummaryFigures]) -> int:
     """About how large the rows of a task are; a duplicate counts as the mean row."""
-    rows = report.figures.rows
+    rows = {**dict.fromkeys(KINDS, 0), **report.figures.rows}
     size = sum(
         file["bytes"]
         for file in report.files

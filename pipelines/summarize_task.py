@@ -32,13 +32,13 @@ class SummaryFigures(NamedTuple):
       rows: the rows of each piece.
     """
 
-    search: Mapping[str, Any]
-    rows: Mapping[str, int]
+    search: Mapping[str, Any] = {}
+    rows: Mapping[str, int] = {}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "SummaryFigures":
-        """The figures of a receipt."""
-        return cls(**content)
+        """The figures of a receipt; zero where it is empty."""
+        return cls(**{name: content.get(name, {}) for name in cls._fields})
 
 
 class SummarizeWorker:

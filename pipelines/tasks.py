@@ -14,6 +14,9 @@ that it describes are in place, so a task with a receipt need not run again.
     dead_letters    the same, of the file of dead letters if there is one
     failures        read/invalid_json 2
     (figures)       what only this kind of job reports, such as source_lengths
+
+A task that one of its files failed has one dead letter, no rows and no receipt: the
+same command tries it again.
 """
 
 import dataclasses
@@ -32,8 +35,14 @@ from typing import (
 import apache_beam as beam
 
 from precis.model import files
-from precis.pipelines.accounts import SourceCounts, check_sources, with_letters
-from precis.pipelines.dead_letters import LetterFile
+from precis.pipelines.accounts import (
+    SourceCounts,
+    check_sources,
+    source_counts,
+    with_letters,
+)
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.dead_letters import LetterFile, file_failure_letter
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.progress import TaskProgress, count_earlier_task
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, is_whole
@@ -146,7 +155,8 @@ class Step(NamedTuple, Generic[FiguresT]):
     Attributes:
       job: the job.
       name: of the step, as in `infer`.
-      figures_from_json: reads the figures of a receipt.
+      figures_from_json: reads the figures of a receipt. Of an empty mapping it gives
+          the figures of a task that has no result.
     """
 
     job: Job
@@ -160,8 +170,9 @@ class RunTasks(beam.PTransform, Generic[FiguresT]):
         reports = pipeline | beam.Create(tasks) | RunTasks(worker, step)
 
     The elements are named tuples with a `number`. A task whose receipt stands with all
-    its files is not run again. Without a step, every task is run and there are neither
-    receipts nor files of dead letters.
+    its files is not run again. Without a step, every task is run, there are neither
+    receipts nor files of dead letters, and a file that fails its task fails the
+    pipeline.
     """
 
     def __init__(self, worker: TaskWorker, step: Step[FiguresT] | None = None) -> None:
@@ -197,13 +208,21 @@ class _RunTask(beam.DoFn):
         report = read_receipt(self._step, task.number) if self._step else None
         if report is None:
             progress = TaskProgress(size)
-            with open_letters(self._step, task.number) as letters:
-                result = self._worker.run(task, progress, letters)
-            report = publish_report(task.number, result, letters, self._step)
+            report = self._run(task, progress)
             progress.finish()
         else:
             count_earlier_task(read_records(report), size)
         yield report
+
+    def _run(self, task: Any, progress: TaskProgress) -> TaskReport[Any]:
+        try:
+            with open_letters(self._step, task.number) as letters:
+                result = self._worker.run(task, progress, letters)
+        except FileFailure as failure:
+            if self._step is None:
+                raise
+            return report_failure(task.number, failure, self._step)
+        return publish_report(task.number, result, letters, self._step)
 
 
 def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
@@ -214,6 +233,17 @@ def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
     name = f"{step.name}-{job.run_id[:8]}-{number:05d}.jsonl.gz"
     path = files.join(job.output, DEAD_LETTERS_FOLDER, name)
     return LetterFile(path, task=number, run_id=job.run_id)
+
+
+def report_failure(
+    number: int, failure: FileFailure, step: Step[FiguresT]
+) -> TaskReport[FiguresT]:
+    """The report of a task that one of its files failed: one dead letter, no receipt."""
+    with open_letters(step, number) as letters:
+        letters.write(file_failure_letter(failure))
+    sources = source_counts(read={failure.path: 1})
+    result = TaskResult(sources, [], step.figures_from_json({}))
+    return make_report(number, result, letters, step)
 
 
 def publish_report(
@@ -227,13 +257,32 @@ def publish_report(
     Raises:
       JobError: a record of the task is not accounted for.
     """
+    report = make_report(number, result, letters, step)
+    if step is not None:
+        if not letters.rows:  # An earlier try of the task may have failed.
+            files.remove(letters.path)
+        files.write_json(receipt_path(step, number), report.to_json())
+    return report
+
+
+def make_report(
+    number: int,
+    result: TaskResult[FiguresT],
+    letters: LetterFile,
+    step: Step[FiguresT] | None,
+) -> TaskReport[FiguresT]:
+    """The report of a task whose dead letters are published.
+
+    Raises:
+      JobError: a record of the task is not accounted for.
+    """
     sources = with_letters(result.sources, letters.failed, letters.empty)
     check_sources(sources, what=f"task {number}")
     dead_letters: list[PublishedFile] = []
     if step is not None and letters.rows:
         name = letters.path.removeprefix(files.join(step.job.output, ""))
         dead_letters.append(describe_file(step.job.output, name, rows=letters.rows))
-    report = TaskReport(
+    return TaskReport(
         task=number,
         sources=sources,
         counts=result.counts,
@@ -242,9 +291,6 @@ def publish_report(
         failures=dict(letters.reasons),
         figures=result.figures,
     )
-    if step is not None:
-        files.write_json(receipt_path(step, number), report.to_json())
-    return report
 
 
 def receipt_path(step: Step[Any], number: int) -> str:

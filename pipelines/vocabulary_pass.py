@@ -24,7 +24,7 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
 from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.options.prepare import PrepareOptions
@@ -91,10 +91,21 @@ def build_scan(
 def scan_task(
     task: Task, corpus: CorpusOptions, options: PrepareOptions
 ) -> Iterator[TaggedWords | TaggedHashes]:
-    """Word counts and content hashes of a task's documents, each cut into buckets."""
+    """Word counts and content hashes of a task's documents, each cut into buckets.
+
+    Raises:
+      DataError: a file of the task changed or cannot be read. The vocabulary and the
+          duplicates depend on every file, so there is nothing to go on with.
+    """
     texts = GeneratorResult(_scan_documents(task, corpus, options))
-    # One call for the whole task, so that a word that comes again is cut only once.
-    words = vocabulary.count_words(texts, lower_case=options.lower_case)
+    try:
+        # One call for the whole task, so that a word that comes again is cut only once.
+        words = vocabulary.count_words(texts, lower_case=options.lower_case)
+    except FileFailure as failure:
+        raise DataError(
+            f"{failure}; let the file rest and run the command again, with another "
+            "--output where its content is not to be as it was"
+        ) from failure
     for bucket, counts in enumerate(_word_buckets(words)):
         yield TaggedWords("words", (bucket, counts))
     for bucket, packed in _hash_buckets(texts.result):

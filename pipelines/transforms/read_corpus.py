@@ -8,10 +8,16 @@ import apache_beam as beam
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    EmptyArticle,
+    FileFailure,
+    Task,
+    Unreadable,
+)
 from precis.pipelines.dead_letters import (
     DeadLetter,
     empty_article_letter,
+    file_failure_letter,
     unreadable_letter,
 )
 from precis.pipelines.flags import read_flags
@@ -66,11 +72,19 @@ class ReadCorpus(beam.PTransform):
 def read_documents(
     task: Task, options: CorpusOptions
 ) -> Iterator[Document | TaggedLetter]:
-    """The documents of a task, and the dead letters between them."""
-    for record in read_task(task, options):
-        if isinstance(record, Unreadable):
-            yield TaggedLetter(DEAD_LETTERS, unreadable_letter(record))
-        elif isinstance(record, EmptyArticle):
-            yield TaggedLetter(DEAD_LETTERS, empty_article_letter(record))
-        else:
-            yield record.document
+    """The documents of a task, and the dead letters between them.
+
+    Where a file of the task changes while it is read, or cannot be read to its end, a
+    dead letter with the reason `file_changed` or `file_unreadable` is the last element.
+    The documents before it were sent on already; they may be of both contents.
+    """
+    try:
+        for record in read_task(task, options):
+            if isinstance(record, Unreadable):
+                yield TaggedLetter(DEAD_LETTERS, unreadable_letter(record))
+            elif isinstance(record, EmptyArticle):
+                yield TaggedLetter(DEAD_LETTERS, empty_article_letter(record))
+            else:
+                yield record.document
+    except FileFailure as failure:
+        yield TaggedLetter(DEAD_LETTERS, file_failure_letter(failure))

@@ -1,0 +1,179 @@
+"""Whole jobs whose files cannot be read, or change after the corpus was listed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+from support.command_line import error_lines, precis
+
+from precis.model.errors import DataError
+from precis.pipelines import job, tasks
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.transforms.read_corpus import ReadCorpus
+from precis.pipelines.vocabulary_pass import scan_task
+
+TEXT = "The council met on Monday. It voted for a new bridge over the river."
+
+
+@pytest.fixture
+def texts(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(TEXT)
+    return folder
+
+
+def summarize(texts: Path, output: Path, **flags: Any) -> int:
+    common = {"extractive": "lead", "min_source_words": 0, "task_bytes": 1}
+    return precis(
+        "summarize", corpus=f"text:{texts}/*.txt", output=output, **common, **flags
+    )
+
+
+def dead_letters(output: Path) -> list[dict[str, Any]]:
+    parts = sorted((output / "dead_letters").glob("*"))
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
+@pytest.fixture
+def change_after_listing(monkeypatch):
+    """A function that takes what is to happen between listing and reading, once."""
+
+    def set_change(change):
+        open_job = job.open_job
+
+        def change_and_open(*arguments, **keywords):
+            change()
+            monkeypatch.setattr("precis.pipelines.summarize.open_job", open_job)
+            return open_job(*arguments, **keywords)
+
+        monkeypatch.setattr("precis.pipelines.summarize.open_job", change_and_open)
+
+    return set_change
+
+
+def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
+    texts, tmp_path, change_after_listing, capsys
+):
+    output = tmp_path / "run"
+    edited = TEXT.replace("Monday", "Friday")
+    change_after_listing(lambda: (texts / "b.txt").write_text(edited))
+    assert summarize(texts, output) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert "1 file(s) changed after the corpus was listed and an unknown" in line
+    (letter,) = dead_letters(output)
+    assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
+    assert letter["location"] == f"{texts}/b.txt"
+    assert not (output / "_SUCCESS").exists()
+    assert sorted(path.name for path in (output / "_tasks").glob("0*")) == [
+        "00000.json",
+        "00002.json",
+    ]
+    rows = pq.read_table(output / "summaries").to_pylist()
+    assert [row["document_id"] for row in rows] == ["a", "c"]
+    (texts / "b.txt").write_text(TEXT)
+    assert summarize(texts, output) == 0
+    rows = pq.read_table(output / "summaries").to_pylist()
+    assert [row["document_id"] for row in rows] == ["a", "b", "c"]
+    assert dead_letters(output) == []
+
+
+def test_a_job_that_bears_it_goes_without_a_removed_file(
+    texts, tmp_path, change_after_listing
+):
+    output = tmp_path / "run"
+    change_after_listing(lambda: (texts / "b.txt").unlink())
+    assert summarize(texts, output, max_failed_share=1) == 0
+    manifest = json.loads((output / "manifest.json").read_bytes())
+    assert manifest["failures"] == {"read/file_changed": 1}
+    assert (manifest["counts"]["read"], manifest["counts"]["written"]) == (3, 2)
+
+
+def test_files_that_cannot_be_read_are_dead_letters_with_their_names(texts, tmp_path):
+    os.mkfifo(texts / "fifo.txt")
+    (texts / "gone.txt").symlink_to("nothing")
+    (texts / os.fsdecode(b"caf\xe9.txt")).symlink_to("a.txt")
+    assert summarize(texts, tmp_path / "run", max_failed_share=0.5) == 0
+    rows = pq.read_table(tmp_path / "run" / "summaries").to_pylist()
+    assert {row["document_id"] for row in rows} == {"a", "b", "c", r"caf\xe9"}
+    letters = dead_letters(tmp_path / "run")
+    assert [(letter["location"], letter["reason"]) for letter in letters] == [
+        (f"{texts}/fifo.txt", "not_a_file"),
+        (f"{texts}/gone.txt", "dangling_link"),
+    ]
+
+
+def test_the_scan_of_prepare_needs_every_file(texts):
+    options = CorpusOptions(corpus=f"text:{texts}/*.txt")
+    (task,) = list_tasks(options)
+    (texts / "b.txt").write_text("other")
+    with pytest.raises(DataError, match="b.txt: it has 5 bytes and .*; let the file r"):
+        list(scan_task(task, options, PrepareOptions(output="none")))
+
+
+def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
+    corpus = ReadCorpus(f"text:{texts}/*.txt", task_bytes=1)
+    with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
+        result = pipeline | corpus
+        (texts / "b.txt").unlink()
+        ids = result.documents | beam.Map(lambda document: document.document_id)
+        assert_that(ids, equal_to(["a", "c"]), label="ids")
+        letters = result.dead_letters | "Place" >> beam.Map(
+            lambda letter: (letter.reason, letter.location)
+        )
+        expected = [("file_changed", f"{texts}/b.txt")]
+        assert_that(letters, equal_to(expected), label="letters")
+
+
+class NoFigures(NamedTuple):
+    """The figures of a job that has none."""
+
+
+class FailingWorker:
+    """A worker whose every file has changed."""
+
+    def progress_size(self, task):
+        return 0
+
+    def load(self):
+        pass
+
+    def close(self):
+        pass
+
+    def run(self, task, progress):
+        raise FileFailure("a.txt", "file_changed", "it was cut")
+
+
+class NumberedTask(NamedTuple):
+    number: int
+
+
+def test_without_a_job_a_changed_file_fails_the_pipeline():
+    with pytest.raises(Exception, match="a.txt: it was cut"):
+        with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
+            pipeline | tasks.RunTasks([NumberedTask(0)], FailingWorker())
+
+
+def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
+    opened = job.open_job(str(tmp_path), kind="records", inputs={}, tasks=1)
+    failure = FileFailure("a.txt", "file_changed", "it was cut")
+    report = tasks.report_failure(0, failure, NoFigures(), opened)
+    assert report.counts["read"] == report.counts["failed"] == 1
+    assert report.failures == {"read/file_changed": 1}
+    (letter,) = dead_letters(tmp_path)
+    assert (letter["detail"], letter["location"]) == ("it was cut", "a.txt")
+    assert tasks.read_receipt(opened, 0, lambda _: NoFigures()) is None
+    result = tasks.TaskResult({"read": 1, "written": 1}, [], [], NoFigures())
+    tasks.publish_report(0, result, opened)
+    assert dead_letters(tmp_path) == []
