@@ -1,11 +1,13 @@
-"""A job and its output folder: taking possession of it, and finishing it.
+"""A job and its output folder: beginning or resuming it there, and finishing it.
 
+    _tasks/lock.json    which process owns the folder (`precis.pipelines.output_lock`)
     _tasks/job.json     which job runs here; there from the start to the end
     _tasks/infer/...    receipts of finished tasks (`precis.pipelines.tasks`)
     _SUCCESS            the job's fingerprint, and the checksum of the file that
                         describes the result; written when everything else is there
 
-`finish_job` removes `_tasks`, so a finished folder holds only the result.
+`finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
+finished folder holds only the result.
 """
 
 import datetime
@@ -29,6 +31,7 @@ from precis.pipelines.result_files import (
 
 TASKS_FOLDER = "_tasks"
 JOB_FILE = "job.json"
+LOCK_FILE = "lock.json"
 # What the settings whose values are checksums stand for.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
@@ -72,7 +75,9 @@ def open_job(
     tasks: int,
     may_replace: bool = False,
 ) -> Job | None:
-    """Takes possession of an output folder, or resumes the same job in it.
+    """Begins a job in an output folder, or resumes the same job in it.
+
+    The caller owns the folder, by `own_output`.
 
     A finished result that was damaged since then is made again: the job begins anew,
     and its result is the same.
@@ -101,7 +106,7 @@ def open_job(
             _clear_up(output, kind)
             return None
         files.remove(files.join(output, SUCCESS_FILE))
-        files.remove(files.join(output, TASKS_FOLDER))
+        _clear_tasks(output)
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(job_path):
         created_at = _resume(output, fingerprint, inputs, files.read_json(job_path))
@@ -286,7 +291,7 @@ def _clear_up(output: str, kind: str) -> None:
         replaced = set(files.read_json(path).get("replaces", ()))
         for name in sorted(replaced - set(_described_files(output, kind))):
             files.remove(files.join(output, name))
-    files.remove(files.join(output, TASKS_FOLDER))
+    _clear_tasks(output)
 
 
 def _described_files(output: str, kind: str) -> list[str]:
@@ -296,3 +301,18 @@ def _described_files(output: str, kind: str) -> list[str]:
         return [file["file"] for file in listed_files(description)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
+
+
+def _clear_tasks(output: str) -> None:
+    """Removes `_tasks`, but for the lock of the process that runs this."""
+    folder = files.join(output, TASKS_FOLDER)
+    fs, name = files.filesystem(folder)
+    if not fs.isdir(name):
+        return
+    entries = [posixpath.basename(path.rstrip("/")) for path in fs.ls(name, False)]
+    if LOCK_FILE not in entries:
+        files.remove(folder)
+        return
+    for entry in entries:
+        if entry != LOCK_FILE:
+            files.remove(files.join(folder, entry))

@@ -40,6 +40,7 @@ from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.accounts import sum_sources, total_counts
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
@@ -54,6 +55,7 @@ from precis.pipelines.job import (
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
+from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
 from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
@@ -81,35 +83,39 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       UsageError: a flag or a corpus that cannot be; nothing was written.
       DataError: too many records failed, there is nothing to train on, or a tokenizer
           is damaged.
+      JobError: another process took over the output.
     """
     concerns = read_flags(PREPARE, flags)
     corpus, options, failures = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     tasks = list_tasks(corpus)
+    check_output_apart(options.output, corpus, tasks)
     options, fingerprints = _find_tokenizers(options)
     recorded = recorded_flags(concerns)
     inputs = _inputs(recorded, tasks, fingerprints)
-    job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
-    if job is not None:
-        load_tensorflow("prepare")
-        size = sum(task.size_bytes for task in tasks)
-        if not files.exists(scan_path(job)):
+    with own_output(options.output) as ownership:
+        job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
+        if job is not None:
+            load_tensorflow("prepare")
+            size = sum(task.size_bytes for task in tasks)
+            if not files.exists(scan_path(job)):
+                pipeline = beam.Pipeline(options=beam_options)
+                build_scan(pipeline, tasks, corpus=corpus, options=options, job=job)
+                run_pipeline(pipeline, label="scan", size=size)
             pipeline = beam.Pipeline(options=beam_options)
-            build_scan(pipeline, tasks, corpus=corpus, options=options, job=job)
-            run_pipeline(pipeline, label="scan", size=size)
-        pipeline = beam.Pipeline(options=beam_options)
-        provenance = job_provenance("prepare", recorded, inputs)
-        build_encode(
-            pipeline,
-            tasks,
-            corpus=corpus,
-            options=options,
-            job=job,
-            provenance=provenance,
-        )
-        run_pipeline(pipeline, label="encode", size=size)
-        _check(job, failures)
-        finish_job(job)
+            provenance = job_provenance("prepare", recorded, inputs)
+            build_encode(
+                pipeline,
+                tasks,
+                corpus=corpus,
+                options=options,
+                job=job,
+                provenance=provenance,
+            )
+            run_pipeline(pipeline, label="encode", size=size)
+            _check(job, failures)
+            ownership.check()
+            finish_job(job)
     return load_dataset(options.output)
 
 

@@ -22,6 +22,7 @@ from precis.model.bundle.network_bundle import with_decoding_of_bundle
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CLEANING_FLAGS
+from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.document_keys import (
@@ -36,6 +37,7 @@ from precis.pipelines.job import Job, finish_job, hash_tasks, job_provenance, op
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.options.results import SUFFIX, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.publish_parts import (
     PartFigures,
@@ -79,6 +81,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     Raises:
       UsageError: a flag, a corpus or a bundle that cannot be; nothing was written.
       DataError: too many records failed.
+      JobError: another process took over the output.
     """
     refuse_within_import()
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
@@ -90,32 +93,37 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     options = settings.options
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     tasks = list_tasks(corpus)
+    check_output_apart(options.output, corpus, tasks)
     inputs = _inputs(recorded, settings, tasks)
     folders = earlier_options.reused_folders
-    job = open_job(
-        options.output,
-        kind="summaries",
-        inputs=inputs,
-        tasks=len(tasks),
-        may_replace=options.output in folders,
-    )
-    if job is not None:
-        for name in job.damaged:
-            print(f"precis summarize: {name} is damaged; repairing", file=sys.stderr)
-        earlier = find_earlier_runs(job, folders, settings)
-        if options.bundle or options.extractive_bundle:
-            load_tensorflow("summarize")
-            options = limit_search_processes(options, beam_options)
-            settings = settings._replace(options=options)
-        description = RunDescription(
-            corpus, settings, job_provenance("summarize", recorded, inputs)
+    with own_output(options.output) as ownership:
+        job = open_job(
+            options.output,
+            kind="summaries",
+            inputs=inputs,
+            tasks=len(tasks),
+            may_replace=options.output in folders,
         )
-        pipeline = beam.Pipeline(options=beam_options)
-        build(pipeline, tasks, job, description, result, earlier)
-        size = sum(task.size_bytes for task in tasks)
-        run_pipeline(pipeline, label="summarize", size=size)
-        check_run(job, corpus, failures)
-        finish_job(job)
+        if job is not None:
+            for name in job.damaged:
+                print(
+                    f"precis summarize: {name} is damaged; repairing", file=sys.stderr
+                )
+            earlier = find_earlier_runs(job, folders, settings)
+            if options.bundle or options.extractive_bundle:
+                load_tensorflow("summarize")
+                options = limit_search_processes(options, beam_options)
+                settings = settings._replace(options=options)
+            description = RunDescription(
+                corpus, settings, job_provenance("summarize", recorded, inputs)
+            )
+            pipeline = beam.Pipeline(options=beam_options)
+            build(pipeline, tasks, job, description, result, earlier)
+            size = sum(task.size_bytes for task in tasks)
+            run_pipeline(pipeline, label="summarize", size=size)
+            check_run(job, corpus, failures)
+            ownership.check()
+            finish_job(job)
     return files.read_json(files.join(options.output, MANIFEST_FILE))
 
 

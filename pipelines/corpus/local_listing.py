@@ -30,7 +30,7 @@ from precis.pipelines.corpus.opening import UNREADABLE, read_state
 from precis.pipelines.corpus.task import SourceFile
 
 _WILDCARDS = "*?["
-_ANY_FOLDERS = "**"
+ANY_FOLDERS = "**"
 # Reading and hashing release the interpreter lock.
 _HASHING_THREADS = 8
 
@@ -72,7 +72,7 @@ def list_matches(pattern: str) -> list[SourceFile]:
     if os.path.lexists(name) and not matches_itself(name):
         found = [] if os.path.isdir(name) else [_Found(name)]
     else:
-        root, parts = _split(name)
+        root, parts = split_pattern(name)
         try:
             found = list(_matches(_Folder(root), parts))
         except ValueError as error:
@@ -82,7 +82,7 @@ def list_matches(pattern: str) -> list[SourceFile]:
 
 def list_below(folder: str, suffix: str) -> list[SourceFile]:
     """The files below a folder whose names end in `suffix`, sorted by path."""
-    found = _matches(_Folder(absolute_path(folder)), [_ANY_FOLDERS])
+    found = _matches(_Folder(absolute_path(folder)), [ANY_FOLDERS])
     return _read_states(
         [each for each in found if each.error or each.path.endswith(suffix)]
     )
@@ -98,7 +98,7 @@ def matches_itself(name: str) -> bool:
     `a[1].txt` does not.
     """
     try:
-        return _has_wildcard(name) and bool(_compile(name)(name))
+        return _has_wildcard(name) and matches(name, name)
     except ValueError:
         return False
 
@@ -109,7 +109,7 @@ def absolute_path(path: str) -> str:
     return make_path_posix(path).rstrip("/") or "/"
 
 
-def _split(name: str) -> tuple[str, list[str]]:
+def split_pattern(name: str) -> tuple[str, list[str]]:
     """The folder in front of the first wildcard, and the parts of the pattern."""
     parts = name.split("/")
     fixed = next(
@@ -120,6 +120,11 @@ def _split(name: str) -> tuple[str, list[str]]:
 
 def _has_wildcard(part: str) -> bool:
     return any(sign in part for sign in _WILDCARDS)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern matches a name."""
+    return bool(_compile(pattern)(name))
 
 
 @functools.lru_cache
@@ -139,7 +144,7 @@ def _matches(folder: _Folder, parts: list[str]) -> Iterator[_Found]:
     if not part:  # The pattern ends in a slash, or has two of them.
         if rest:
             yield from _matches(folder, rest)
-    elif part == _ANY_FOLDERS:
+    elif part == ANY_FOLDERS:
         yield from _matches_anywhere(folder, rest)
     elif not _has_wildcard(part):
         path = posixpath.join(folder.path, part)

@@ -1,0 +1,361 @@
+"""One process at a time owns an output folder.
+
+    with own_output("runs/today") as ownership:
+        ...
+        ownership.check()   # before the result is marked as complete
+
+The owner writes `_tasks/lock.json` and renews it while it works:
+
+    host, pid      who it is, for the message
+    machine        host, start of the machine and process namespace
+    process_start  tells the process from a later one with the same pid
+    token          random; whose lock it is
+    renewed_at     seconds since 1970, at most 15 old while the owner lives
+
+A lock of a dead process is taken over: at once if it ran on this machine, and else, or
+where a living process has stopped, when it was not renewed for 60 seconds. The clocks
+of machines that share an output may differ by less than that.
+
+On a local disk no two processes get the lock. An object store cannot be asked to write
+only where nothing is, through the interface that all of them share. There a process
+writes the lock, waits a second and reads it again. If two began within the same
+instant, the one that was first may see the lock of the other only when it renews its
+own; then it stops.
+"""
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from precis.model import files
+from precis.model.errors import JobError, UsageError
+from precis.pipelines.job import LOCK_FILE, SUCCESS_FILE, TASKS_FOLDER
+
+LEASE_SECONDS = 60.0
+_RENEWAL_SECONDS = 15.0
+# How long a job that lost its output has to end by itself.
+_GRACE_SECONDS = 30.0
+# After this, another process has read what an object store had before.
+_SETTLING_SECONDS = 1.0
+
+
+class Owner(NamedTuple):
+    """The content of a lock; the docstring of this module says what each field is."""
+
+    host: str = "another machine"
+    pid: int = 0
+    machine: str = ""
+    process_start: str = ""
+    token: str = ""
+    renewed_at: float = 0.0
+
+
+@contextlib.contextmanager
+def own_output(output: str) -> Iterator["Ownership"]:
+    """Owns an output folder for the length of the block.
+
+    Raises:
+      UsageError: another process owns the folder, or it cannot be written.
+      JobError: the folder was lost to another process during the block.
+    """
+    path = files.join(output, TASKS_FOLDER, LOCK_FILE)
+    owner = _this_process()
+    try:
+        _acquire(output, path, owner)
+    except OSError as error:
+        # There is nothing to write in a finished result, which may be read-only.
+        if not files.exists(files.join(output, SUCCESS_FILE)):
+            raise UsageError(
+                f"{output} cannot be written: {error}; name another --output"
+            ) from error
+        yield Ownership(output, path, owner)
+        return
+    ownership = Ownership(output, path, owner)
+    ownership.start()
+    try:
+        yield ownership
+    except BaseException:
+        # Whatever it was, the loss of the output is behind it.
+        ownership.check()
+        raise
+    finally:
+        ownership.stop()
+        with contextlib.suppress(OSError):
+            _release(output, path, owner)
+    ownership.check()
+
+
+class Ownership:
+    """A lock that this process holds, and the thread that renews it."""
+
+    def __init__(self, output: str, path: str, owner: Owner) -> None:
+        self._output = output
+        self._path = path
+        self._owner = owner
+        self._is_lost = False
+        self._is_in_main_thread = threading.current_thread() is threading.main_thread()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_done, daemon=True)
+
+    def check(self) -> None:
+        """Does nothing while this process owns the output.
+
+        Raises:
+          JobError: another process has taken it.
+        """
+        if self._is_lost:
+            raise JobError(self._describe_loss())
+
+    def start(self) -> None:
+        """Begins to renew the lock."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the renewing."""
+        self._done.set()
+        self._thread.join()
+
+    def _renew_until_done(self) -> None:
+        renewed = time.monotonic()
+        while not self._done.wait(_RENEWAL_SECONDS):
+            try:
+                is_owned = _exchange(
+                    self._path, self._owner.token, _renewed(self._owner)
+                )
+                renewed = time.monotonic()
+            except OSError:
+                # The disk is full or the network is down, for the moment perhaps.
+                is_owned = time.monotonic() - renewed < LEASE_SECONDS
+            if not is_owned:
+                self._is_lost = True
+                self._end_job()
+                return
+
+    def _end_job(self) -> None:
+        """Interrupts the job, and ends the process if it does not come to an end.
+
+        A job in another thread than the first cannot be interrupted. It fails at its
+        next `check`.
+        """
+        if not self._is_in_main_thread:
+            return
+        # A signal also wakes a thread that waits.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        if not self._done.wait(_GRACE_SECONDS):
+            print(f"precis: {self._describe_loss()}", file=sys.stderr, flush=True)
+            os._exit(JobError.exit_code)
+
+    def _describe_loss(self) -> str:
+        return (
+            f"{self._output} was taken over by another process, or its lock was "
+            f"removed, while this one did not renew it for {LEASE_SECONDS:g} s; this "
+            "job has stopped, so leave the output to the other one, or run the same "
+            "command again"
+        )
+
+
+def _acquire(output: str, path: str, owner: Owner) -> None:
+    """Writes the lock where there is none, or where its owner is dead.
+
+    Raises:
+      UsageError: another process holds it.
+    """
+    while not _create(path, owner):
+        holder = _read(path)
+        if holder is None:  # It was released in this moment.
+            continue
+        if not _is_abandoned(holder):
+            raise UsageError(
+                f"{output} is in use by process {holder.pid} on {holder.host}; it is "
+                "free when that process ends, or, if it is dead, from "
+                f"{_lease_end(holder)} on; wait, or name another --output"
+            )
+        if _exchange(path, holder.token, owner):
+            return
+
+
+def _release(output: str, path: str, owner: Owner) -> None:
+    _exchange(path, owner.token, None)
+    if files.is_local(output):
+        # Only where nothing else is in it.
+        with contextlib.suppress(OSError):
+            os.rmdir(files.filesystem(files.join(output, TASKS_FOLDER))[1])
+
+
+def _is_abandoned(holder: Owner) -> bool:
+    """Whether the lock of a process may be taken over."""
+    if time.time() >= holder.renewed_at + LEASE_SECONDS:
+        return True
+    return holder.machine == _machine() and not _is_running(holder)
+
+
+def _lease_end(holder: Owner) -> str:
+    end = datetime.datetime.fromtimestamp(
+        holder.renewed_at + LEASE_SECONDS, datetime.UTC
+    )
+    return f"{end:%H:%M:%S} UTC"
+
+
+def _this_process() -> Owner:
+    pid = os.getpid()
+    return Owner(
+        socket.gethostname(),
+        pid,
+        _machine(),
+        _process_start(pid) or "",
+        uuid.uuid4().hex,
+        time.time(),
+    )
+
+
+def _renewed(owner: Owner) -> Owner:
+    return owner._replace(renewed_at=time.time())
+
+
+def _machine() -> str:
+    """What processes share that see each other's pids.
+
+    Containers may have one name, and each its own pid 1.
+    """
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        parts.append(file.read().strip())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _is_running(owner: Owner) -> bool:
+    start = _process_start(owner.pid)
+    if start is None:
+        return False
+    return not start or not owner.process_start or start == owner.process_start
+
+
+def _process_start(pid: int) -> str | None:
+    """When a process of this machine began, in ticks; None where it has ended.
+
+    Empty where the system does not say it.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:  # It is the process of another user.
+        pass
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            # The name in parentheses may have spaces and parentheses in it.
+            state, *fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    # A process that has ended stays until its parent asks for its exit code.
+    return None if state in "ZX" else fields[18]
+
+
+def _create(path: str, owner: Owner) -> bool:
+    """Writes a lock where there is none; whether it did."""
+    if not files.is_local(path):
+        if _read(path) is not None:
+            return False
+        return _write_and_read(path, owner)
+    _, name = files.filesystem(path)
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    try:
+        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    except FileExistsError:
+        return False
+    with open(descriptor, "wb") as file:
+        file.write(_to_json(owner))
+    return True
+
+
+def _exchange(path: str, token: str, owner: Owner | None) -> bool:
+    """Replaces a lock with a token, or removes it where `owner` is None.
+
+    Returns:
+      Whether the lock was there and had the token.
+    """
+    if files.is_local(path):
+        return _exchange_locally(files.filesystem(path)[1], token, owner)
+    holder = _read(path)
+    if holder is None or holder.token != token:
+        return False
+    if owner is not None:
+        # Only a lock that is taken over may meet another that is written just now.
+        return _write_and_read(path, owner, settle=owner.token != token)
+    files.remove(path)
+    return True
+
+
+def _exchange_locally(name: str, token: str, owner: Owner | None) -> bool:
+    try:
+        file = open(name, "r+b")
+    except FileNotFoundError:
+        return False
+    with file:
+        # Where a disk of the network has no such locks, this is done without them.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        holder = _parse(file.read(), os.fstat(file.fileno()).st_mtime)
+        if holder.token != token or not _is_still(file.fileno(), name):
+            return False
+        if owner is None:
+            os.remove(name)
+        else:
+            files.write_bytes(name, _to_json(owner))
+    return True
+
+
+def _is_still(descriptor: int, name: str) -> bool:
+    """Whether an open file still has a name; another may have replaced it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(name))
+    except FileNotFoundError:
+        return False
+
+
+def _write_and_read(path: str, owner: Owner, *, settle: bool = True) -> bool:
+    """Writes a lock to an object store; whether it is still there afterwards."""
+    files.write_bytes(path, _to_json(owner))
+    if settle:
+        time.sleep(_SETTLING_SECONDS)
+    written = _read(path)
+    return written is not None and written.token == owner.token
+
+
+def _read(path: str) -> Owner | None:
+    fs, name = files.filesystem(path)
+    fs.invalidate_cache()
+    try:
+        content = files.read_bytes(path)
+        modified = os.stat(name).st_mtime if files.is_local(path) else time.time()
+    except FileNotFoundError:
+        return None
+    return _parse(content, modified)
+
+
+def _parse(content: bytes, modified: float) -> Owner:
+    """The owner that a lock names.
+
+    A lock is empty for an instant when it is created. If its owner died then, it is as
+    old as the file.
+    """
+    try:
+        return Owner(**json.loads(content))
+    except (ValueError, TypeError):
+        return Owner(renewed_at=modified)
+
+
+def _to_json(owner: Owner) -> bytes:
+    return f"{json.dumps(owner._asdict(), indent=2)}\n".encode()
