@@ -158,9 +158,8 @@ class Ownership:
     def _describe_loss(self) -> str:
         return (
             f"{self._output} was taken over by another process, or its lock was "
-            f"removed, while this one did not renew it for {LEASE_SECONDS:g} s; this "
-            "job has stopped, so leave the output to the other one, or run the same "
-            "command again"
+            "removed or could not be renewed; this job has stopped, so leave the "
+            "output to the other one, or run the same command again"
         )
 
 

@@ -56,7 +56,7 @@ from precis.pipelines.job import (
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output
-from precis.pipelines.progress_line import load_tensorflow
+from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
 from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, scan_path
@@ -88,7 +88,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     concerns = read_flags(PREPARE, flags)
     corpus, options, failures = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
-    tasks = list_tasks(corpus)
+    with show_step("prepare  listing the corpus"):
+        tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
     options, fingerprints = _find_tokenizers(options)
     recorded = recorded_flags(concerns)

@@ -38,7 +38,7 @@ from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.options.results import SUFFIX, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.output_lock import own_output
-from precis.pipelines.progress_line import load_tensorflow
+from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.publish_parts import (
     PartFigures,
     PartSettings,
@@ -92,7 +92,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     )
     options = settings.options
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    tasks = list_tasks(corpus)
+    with show_step("summarize  listing the corpus"):
+        tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
     inputs = _inputs(recorded, settings, tasks)
     folders = earlier_options.reused_folders

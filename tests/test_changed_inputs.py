@@ -17,7 +17,9 @@ from precis.pipelines import job, tasks
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.encoding_pass import LengthCounts
 from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.transforms.read_corpus import ReadCorpus
 from precis.pipelines.vocabulary_pass import scan_task
 
@@ -133,6 +135,11 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
         )
         expected = [("file_changed", f"{texts}/b.txt")]
         assert_that(letters, equal_to(expected), label="letters")
+
+
+@pytest.mark.parametrize("figures", [LengthCounts, SummaryFigures])
+def test_a_task_without_a_result_has_figures_without_numbers(figures):
+    assert figures.from_json({}) == figures(*({} for _ in figures._fields))
 
 
 class NoFigures(NamedTuple):

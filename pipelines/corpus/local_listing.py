@@ -33,6 +33,7 @@ _WILDCARDS = "*?["
 ANY_FOLDERS = "**"
 # Reading and hashing release the interpreter lock.
 _HASHING_THREADS = 8
+_HASHED_AT_ONCE = 10_000  # files that wait for a thread; there may be millions
 
 
 class _Found(NamedTuple):
@@ -206,9 +207,12 @@ def _leads_back(entry: os.DirEntry[str], above: tuple[tuple[int, int], ...]) -> 
 
 def _read_states(found: list[_Found]) -> list[SourceFile]:
     """The files with their checksums or problems, each path once, sorted by path."""
-    by_path = {each.path: each for each in found}
+    distinct = list({each.path: each for each in found}.values())
+    states: list[SourceFile] = []
     with concurrent.futures.ThreadPoolExecutor(_HASHING_THREADS) as pool:
-        return sorted(pool.map(_read_state, by_path.values()))
+        for start in range(0, len(distinct), _HASHED_AT_ONCE):
+            states += pool.map(_read_state, distinct[start : start + _HASHED_AT_ONCE])
+    return sorted(states)
 
 
 def _read_state(found: _Found) -> SourceFile:
