@@ -40,6 +40,7 @@ from typing import NamedTuple
 from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.pipelines.job import LOCK_FILE, SUCCESS_FILE, TASKS_FOLDER
+from precis.pipelines.process_identity import machine_name, process_start
 
 LEASE_SECONDS = 60.0
 _RENEWAL_SECONDS = 15.0
@@ -195,7 +196,7 @@ def _is_abandoned(holder: Owner) -> bool:
     """Whether the lock of a process may be taken over."""
     if time.time() >= holder.renewed_at + LEASE_SECONDS:
         return True
-    return holder.machine == _machine() and not _is_running(holder)
+    return holder.machine == machine_name() and not _is_running(holder)
 
 
 def _lease_end(holder: Owner) -> str:
@@ -210,8 +211,8 @@ def _this_process() -> Owner:
     return Owner(
         socket.gethostname(),
         pid,
-        _machine(),
-        _process_start(pid) or "",
+        machine_name(),
+        process_start(pid) or "",
         uuid.uuid4().hex,
         time.time(),
     )
@@ -221,45 +222,11 @@ def _renewed(owner: Owner) -> Owner:
     return owner._replace(renewed_at=time.time())
 
 
-def _machine() -> str:
-    """What processes share that see each other's pids.
-
-    Containers may have one name, and each its own pid 1.
-    """
-    parts = [socket.gethostname()]
-    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
-        parts.append(file.read().strip())
-    with contextlib.suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return " ".join(parts)
-
-
 def _is_running(owner: Owner) -> bool:
-    start = _process_start(owner.pid)
+    start = process_start(owner.pid)
     if start is None:
         return False
     return not start or not owner.process_start or start == owner.process_start
-
-
-def _process_start(pid: int) -> str | None:
-    """When a process of this machine began, in ticks; None where it has ended.
-
-    Empty where the system does not say it.
-    """
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:  # It is the process of another user.
-        pass
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            # The name in parentheses may have spaces and parentheses in it.
-            state, *fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    # A process that has ended stays until its parent asks for its exit code.
-    return None if state in "ZX" else fields[18]
 
 
 def _create(path: str, owner: Owner) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from support.command_line import error_lines, precis
 
 from precis.model.errors import JobError, UsageError
-from precis.pipelines import output_lock
+from precis.pipelines import output_lock, process_identity
 from precis.pipelines.output_lock import Owner, own_output
 
 
@@ -105,7 +105,7 @@ def test_a_second_command_is_refused_until_the_first_is_dead(tmp_path, capsys):
         assert f"{output} is in use by process {process.pid} on " in line
         # It stays among the processes until its parent has waited for it.
         process.kill()
-        wait_until(lambda: output_lock._process_start(process.pid) is None)
+        wait_until(lambda: process_identity.process_start(process.pid) is None)
         with own_output(str(output)):
             assert read_lock(output)["pid"] == os.getpid()
     finally:
@@ -121,8 +121,8 @@ def read_lock_of(output):
         return False
 
 
-HERE = {"machine": output_lock._machine(), "pid": os.getpid()}
-START = output_lock._process_start(os.getpid())
+HERE = {"machine": process_identity.machine_name(), "pid": os.getpid()}
+START = process_identity.process_start(os.getpid())
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_a_process_of_another_user_runs(monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", refuse)
-    assert output_lock._process_start(os.getpid()) == START != ""
-    assert output_lock._process_start(2**22 + 1) == ""
+    assert process_identity.process_start(os.getpid()) == START != ""
+    assert process_identity.process_start(2**22 + 1) == ""
 
 
 def test_a_lock_that_was_never_written_is_as_old_as_its_file(tmp_path):
@@ -218,7 +218,7 @@ def test_a_job_in_a_further_thread_fails_at_its_next_check(tmp_path, monkeypatch
 
 DEAF = """
 import json, signal, sys, threading
-from precis.pipelines import output_lock
+from precis.pipelines import output_lock, process_identity
 output_lock._RENEWAL_SECONDS = output_lock._GRACE_SECONDS = 0.01
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with output_lock.own_output(sys.argv[1]):
