@@ -238,7 +238,7 @@ def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
 def report_failure(
     number: int, failure: FileFailure, step: Step[FiguresT]
 ) -> TaskReport[FiguresT]:
-    """The report of a task that one of its files failed: one dead letter, no receipt."""
+    """The report of a task that one of its files failed; it leaves no receipt."""
     with open_letters(step, number) as letters:
         letters.write(file_failure_letter(failure))
     sources = source_counts(read={failure.path: 1})

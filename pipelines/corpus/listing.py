@@ -190,7 +190,7 @@ def unreadable_tasks(
 def read_unreadable(task: Task) -> Iterator[ReadRecord]:
     """The records of a task of `unreadable_tasks`."""
     for number, file in enumerate(task.files, start=1):
-        content = Unreadable(file.path, file.problem, file.detail, b"")
+        content = Unreadable(file.path, "file", file.problem, file.detail, b"")
         yield ReadRecord(content, number / len(task.files))
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
-from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.names import written_argument
+from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.task import Fields
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
