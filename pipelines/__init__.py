@@ -5,12 +5,13 @@ options, flags           flags as dataclasses; command_parser and config_file re
 signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus
 job, tasks               an output folder and its tasks: receipts, resume, publication
-dead_letters             lost records
+dead_letters             lost records; failure_watch ends a job that loses them all
 progress, progress_line  what is done of a run, and its display
 beam_runner              Beam's own flags, and its errors in one line
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
 train, recipes           records -> bundle; train_extractor, train_keyphrases
-summarize                corpus -> run: summarize_task, window_summarizer, summary_rows
+summarize                corpus -> run: summarize_task, window_summarizer, summary_rows,
+                         window_tables, scoring_models
 evaluate                 run -> ROUGE: row_ranges, score_task, evaluation_table
 summarize_text           one document
 transforms               ReadCorpus, SummarizeDocuments, WriteSummaries

@@ -16,6 +16,8 @@ import orjson
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.isolation import Failure, attempt
+from precis.model.text.article import Article
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Unreadable
 from precis.pipelines.options.failures import FailureOptions
@@ -97,6 +99,23 @@ def empty_article_letter(empty: EmptyArticle) -> DeadLetter:
         document.source_file,
         document.source_position,
         raw=empty.raw or None,
+    )
+
+def document_letter(article: Article, failure: Failure) -> DeadLetter:
+    """The dead letter of a document that failed."""
+    document = article.document
+    # It is nearly always there already; if it cannot be made, that may be the failure.
+    digest = attempt(article, lambda failed: failed.content_sha256, stage=failure.stage)
+    return DeadLetter(
+        failure.stage,
+        failure.reason,
+        failure.detail,
+        document.document_id or None,
+        document.source_file,
+        document.source_position,
+        error_class=failure.error_class,
+        retryable=failure.retryable,
+        content_sha256=None if isinstance(digest, Failure) else digest,
     )
 
 

@@ -1,4 +1,4 @@
-"""The sentences that every extractive method chooses in a window of documents."""
+"""The sentences that every extractive method chooses in a document."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +11,16 @@ from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
+from precis.model.isolation import Failure, isolate
+from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
 from precis.pipelines.options.summarize import SummarizeOptions
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.sentence_scorer import SentenceScorer
 
+# The stage of a failure to choose sentences.
+EXTRACT = "extract"
 # Two methods beside METHODS: neural needs a bundle, oracle needs the reference.
 NEURAL = "neural"
 ORACLE = "oracle"
@@ -60,30 +64,54 @@ def check_methods(options: SummarizeOptions) -> None:
         )
 
 
+def neural_scores(
+    articles: Sequence[Article], scorer: "SentenceScorer | None"
+) -> "Sequence[np.ndarray | Failure | None]":
+    """The scores of the method `neural`, for all documents at once.
+
+    Args:
+      articles: the documents.
+      scorer: the network; None where the method is not used.
+
+    Returns:
+      float64 [N] for each document, its failure, or None without a network.
+    """
+    if scorer is None:
+        return [None] * len(articles)
+    return isolate(
+        articles,
+        lambda group: scorer.score(
+            [[sentence.text for sentence in article.sentences] for article in group]
+        ),
+        stage=EXTRACT,
+    )
+
+
 def choose_sentences(
-    documents: Sequence[Sequence[Sentence]],
-    references: Sequence[str | None],
+    sentences: Sequence[Sentence],
+    reference: str | None,
+    neural: np.ndarray | None,
     *,
     methods: Sequence[str],
     selection: SelectionConfig,
-    scorer: "SentenceScorer | None",
-) -> list[dict[str, list[Extract]]]:
-    """For each document the sentences that each method chooses, in document order.
+) -> dict[str, list[Extract]]:
+    """The sentences of a document that each method chooses, in document order.
 
     Args:
-      documents: the sentences of each document.
-      references: the highlights of each document, for `oracle`, which chooses nothing
-          where there are none.
+      sentences: of the document.
+      reference: its highlights, for `oracle`, which chooses nothing where there are
+          none.
+      neural: the scores of the method `neural`.
       methods: names of the methods.
       selection: how sentences are chosen by their scores.
-      scorer: gives the scores of `neural`, for all documents at once.
     """
-    texts = [[sentence.text for sentence in sentences] for sentences in documents]
-    neural = scorer.score(texts) if scorer is not None else [None] * len(texts)
-    return [
-        {method: _choose(method, *document, selection=selection) for method in methods}
-        for document in zip(documents, texts, references, neural, strict=True)
-    ]
+    texts = [sentence.text for sentence in sentences]
+    return {
+        method: _choose(
+            method, sentences, texts, reference, neural, selection=selection
+        )
+        for method in methods
+    }
 
 
 def _choose(

@@ -91,7 +91,7 @@ class SummarizeWorker:
                 windows, lambda window, part: progress.advance_to(window.position, part)
             )
             for window in summarized:
-                rows.write_window(window)
+                rows.write_window(window, self._summarizer)
                 progress.advance_to(window.window.position)
             rows.finish()
         return TaskResult(

@@ -5,7 +5,7 @@ runner.
 import functools
 from typing import Any
 
-from precis.model.errors import UsageError
+from precis.model.errors import JobError, UsageError
 from precis.model.text.article import Article
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.summary_rows import UNLINKED, run_columns
@@ -38,6 +38,7 @@ def summarize_text(
 
     Raises:
       UsageError: an invalid flag or bundle, or a text without words.
+      JobError: the summary cannot be made, as where memory runs out.
     """
     if not isinstance(text, str):
         raise UsageError(
@@ -58,7 +59,10 @@ def summarize_text(
         raise UsageError("the text cannot be summarized: the article has no text")
     (window,) = read_windows([article], settings)
     summarizer = _load(_HashableSettings(settings))
-    ((_, (row,), _),) = summarizer.summarize([window])
+    (summarized,) = summarizer.summarize([window])
+    for letter in summarized.letters:
+        raise JobError(f"the text cannot be summarized: {letter.detail}")
+    (row,) = summarized.rows
     return {**row.columns, **UNLINKED, **run_columns(settings, run_id="")}
 
 

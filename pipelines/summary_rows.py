@@ -6,10 +6,14 @@ SummaryRow       with the abstractive summary, its quality, and the text to show
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from precis.model.extractive.selection import Extract
+from precis.model.isolation import Failure, attempt
 from precis.model.quality.fallback import (
     ABSTRACTIVE,
     SHORT_SOURCE,
@@ -24,7 +28,11 @@ from precis.model.text.document import Document
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.model.tokenization.source import EncodedSource
-from precis.pipelines.extractive_summaries import choose_sentences
+from precis.pipelines.extractive_summaries import (
+    EXTRACT,
+    choose_sentences,
+    neural_scores,
+)
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summary_settings import SummarySettings
 
@@ -131,29 +139,34 @@ def draft_rows(
     documents: Sequence[SourceDocument],
     settings: SummarySettings,
     models: ScoringModels,
-) -> list[PartialRow]:
+) -> list[PartialRow | Failure]:
     """The columns of a window of documents that need no abstractive summaries."""
+    draft = functools.partial(_draft_row, settings=settings, models=models)
     articles = [document.article for document in documents]
-    chosen = choose_sentences(
-        [article.sentences for article in articles],
-        [article.document.highlights for article in articles],
-        methods=settings.options.methods,
-        selection=settings.selection,
-        scorer=models.neural,
-    )
+    scores_of_all = neural_scores(articles, models.neural)
     return [
-        _draft_row(document, extracts, settings, models)
-        for document, extracts in zip(documents, chosen, strict=True)
+        neural
+        if isinstance(neural, Failure)
+        else attempt((document, neural), draft, stage=EXTRACT)
+        for document, neural in zip(documents, scores_of_all, strict=True)
     ]
 
 
 def _draft_row(
-    document: SourceDocument,
-    extracts: Mapping[str, Sequence[Extract]],
+    scored: tuple[SourceDocument, np.ndarray | None],
     settings: SummarySettings,
     models: ScoringModels,
 ) -> PartialRow:
+    """The columns of a document with the scores that a network gave its sentences."""
+    document, neural = scored
     article = document.article
+    extracts = choose_sentences(
+        article.sentences,
+        article.document.highlights,
+        neural,
+        methods=settings.options.methods,
+        selection=settings.selection,
+    )
     source = read_source(article)
     method = settings.options.methods[0]
     text = _one_a_line(extract.sentence for extract in extracts[method])

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from precis.model.inference.search_cost import SearchCost
 from precis.model.text.article import Article
 from precis.model.text.document import Document
@@ -29,7 +31,7 @@ from precis.pipelines.pieces import (
 )
 from precis.pipelines.schema import summary_table
 from precis.pipelines.summary_rows import UNLINKED, document_columns
-from precis.pipelines.window_summarizer import SummarizedWindow
+from precis.pipelines.window_summarizer import SummarizedWindow, WindowSummarizer
 
 _TABLE_ROWS = 512  # rows without a search that are written together
 _NEW = Link(None, None, None)
@@ -158,18 +160,21 @@ class TaskRows:
             self._flush(kind)
 
     def _flush(self, kind: str) -> None:
-        self._pieces.write(
-            kind, summary_table(self._waiting[kind], self._schemas[kind])
-        )
+        table = summary_table(self._waiting[kind], self._schemas[kind])
+        if kind == "duplicates":
+            sources = table.column("source_file").to_pylist()
+            self.outcomes["duplicates"].update(sources)
+        else:
+            self._count(table)
+        self._pieces.write(kind, table)
         self._waiting[kind] = []
 
     def _finished(
         self, number: int, document: Document, row: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """A row with the columns of its document, its links and its run; counts it."""
+        """A row with the columns of its document, its links and its run."""
         link = self._joined.links.get(number, _NEW)
-        is_duplicate = link.first is not None
-        columns = {
+        return {
             **UNLINKED,  # duplicate_of is known when the rows are published
             **row,
             **document_columns(document, self._infer.kept),
@@ -177,26 +182,36 @@ class TaskRows:
             "document_id_repeat": self._joined.repeats.get(number, 0),
             **_link_columns(number, link),
         }
-        outcome = "reused" if columns["reused_from"] else "written"
-        name = "duplicates" if is_duplicate else outcome
-        self.outcomes[name][document.source_file] += 1
-        return columns
 
-    def write_window(self, summarized: SummarizedWindow) -> None:
-        """Writes the rows of a window that was summarized."""
-        rows = []
+    def write_window(
+        self, summarized: SummarizedWindow, summarizer: WindowSummarizer
+    ) -> None:
+        """Writes the rows of a window that was summarized, and its dead letters."""
         documents = {
             _place(document.article.document): document.article.document
             for document in summarized.window.documents
         }
-        for letter in summarized.window.letters:
-            self._letters.write(letter)
+        rows = []
         for row in summarized.rows:
             place = row.columns["source_file"], row.columns["source_position"]
             number = self._records.pop(place)
             rows.append(self._finished(number, documents[place], row.columns))
+        table, summarized = summarizer.table(summarized, rows, self._schemas["reused"])
+        self._count(table)
+        self._pieces.write("written", table)
+        for letter in (*summarized.window.letters, *summarized.letters):
+            self._letters.write(letter)
         self.search.add(summarized.batches)
-        self._pieces.write("written", summary_table(rows, self._schemas["reused"]))
+
+    def _count(self, table: pa.Table) -> None:
+        """Counts rows by what became of their documents."""
+        columns = ("source_file", "_first_task", "reused_from")
+        values = (table.column(name).to_pylist() for name in columns)
+        for source_file, first_task, reused_from in zip(*values, strict=True):
+            name = "reused" if reused_from else "written"
+            if first_task is not None:
+                name = "duplicates"
+            self.outcomes[name][source_file] += 1
 
     def finish(self) -> None:
         """Writes the rows that still wait."""

@@ -1,27 +1,44 @@
 """Windows of documents -> summary rows, for the command and the transform alike.
 
+A document that fails in one of the stages costs only its own row: it becomes a dead
+letter.
+
+    extract    sentences and keyphrases are chosen
+    encode     the body becomes token ids
+    search     the network writes summaries
+    finish     the summaries are measured, and one is shown
+    write      the row becomes a row of an Arrow table
+
 The documents of a window are searched in the order of their lengths, and their rows
 come in the order of the documents. While the last batches of a window are searched,
 those of the next one wait already, so that no search process is idle.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
+import pyarrow as pa
 from apache_beam.utils.shared import Shared
 
-from precis.model.errors import DataError
 from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.isolated_search import SEARCH
 from precis.model.inference.worker_pool import ModelSearch, count_processes
+from precis.model.isolation import Failure, attempt, isolate
 from precis.model.text.article import Article
 from precis.model.tokenization.source import EncodedSource, encode_sources
 from precis.pipelines.corpus.task import EmptyArticle, Position, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
+    document_letter,
     empty_article_letter,
     unreadable_letter,
 )
+from precis.pipelines.extractive_summaries import EXTRACT
+from precis.pipelines.failure_watch import FailureWatch
+from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.scoring_models import open_scoring_models
 from precis.pipelines.summary_rows import (
+    PartialRow,
     ScoringModels,
     SourceDocument,
     SummaryRow,
@@ -30,11 +47,15 @@ from precis.pipelines.summary_rows import (
     source_document,
 )
 from precis.pipelines.summary_settings import SummarySettings
+from precis.pipelines.window_tables import WRITE, isolated_table
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
+    from precis.model.inference.summarizer import Summary
 
 ItemT = TypeVar("ItemT")
+ENCODE = "encode"
+FINISH = "finish"
 
 
 class DocumentWindow(NamedTuple):
@@ -58,13 +79,17 @@ class SummarizedWindow(NamedTuple):
 
     Attributes:
       window: the documents.
-      rows: one of each document, in the same order.
+      rows: of the documents that did not fail, in their order.
       batches: what was searched; empty without a network.
+      letters: the dead letters of the documents that failed, beside those of `window`.
+      articles: of the rows.
     """
 
     window: DocumentWindow
     rows: list[SummaryRow]
     batches: list[SearchedBatch]
+    letters: list[DeadLetter]
+    articles: list[Article]
 
 
 class _StartedWindow(NamedTuple):
@@ -72,12 +97,13 @@ class _StartedWindow(NamedTuple):
 
     Attributes:
       window: the documents.
-      sources: the token ids of those that are searched: all that are not short.
-      search: their search; None without a network.
+      sources: the token ids of each document, or why there are none; None for a short
+          document, and without a network.
+      search: the search of those with token ids; None without a network.
     """
 
     window: DocumentWindow
-    sources: list[EncodedSource]
+    sources: Sequence[EncodedSource | Failure | None]
     search: "PendingWindow | None"
 
 
@@ -120,6 +146,7 @@ class WindowSummarizer:
         self._shared_models = Shared()
         self._bulk: BulkSummarizer | None = None
         self._models = ScoringModels()
+        self._watch = FailureWatch()
 
     def load(self) -> None:
         """Opens the bundles, once per process.
@@ -127,7 +154,9 @@ class WindowSummarizer:
         Raises:
           DataError: a bundle is damaged or holds another model than the settings say.
         """
-        self._models = self._shared_models.acquire(self._open_models)
+        self._models = self._shared_models.acquire(
+            lambda: open_scoring_models(self._settings)
+        )
         if self._settings.options.bundle:
             self._bulk = self._shared_bulk.acquire(self._open_bulk)
             self._bulk.pool.retain()
@@ -151,24 +180,6 @@ class WindowSummarizer:
         processes = count_processes(options.search_processes)
         return BulkSummarizer(search, processes=processes)
 
-    def _open_models(self) -> ScoringModels:
-        options = self._settings.options
-        neural = None
-        keyphrases = None
-        if options.extractive_bundle:
-            from precis.model.inference.sentence_scorer import load_scorer
-
-            neural = load_scorer(options.extractive_bundle)
-            expected = self._settings.model_ids["extractive_model_id"]
-            _check_unchanged(options.extractive_bundle, neural.model_id, expected)
-        if options.keyphrase_bundle:
-            from precis.model.keyphrases.classifier import KeyphraseModel
-
-            keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
-            expected = self._settings.model_ids["keyphrase_model_id"]
-            _check_unchanged(options.keyphrase_bundle, keyphrases.model_id, expected)
-        return ScoringModels(neural, keyphrases)
-
     def summarize(
         self,
         windows: Iterable[DocumentWindow],
@@ -180,11 +191,46 @@ class WindowSummarizer:
           windows: the documents.
           on_searched: takes a window and how much of it is searched, from 0 to 1; it is
             called after each batch.
+
+        Raises:
+          JobError: every document so far failed in the same stage and way.
         """
         for started in one_ahead(self._start(windows)):
-            rows = list(self._rows(started, on_searched))
+            documents = started.window.documents
+            rows = self._rows(started, on_searched)
+            articles = [document.article for document in documents]
             batches = started.search.searched if started.search else []
-            yield SummarizedWindow(started.window, rows, batches)
+            yield _sort_out(
+                SummarizedWindow(started.window, [], batches, [], articles), rows
+            )
+
+    def table(
+        self,
+        summarized: SummarizedWindow,
+        rows: Sequence[Mapping[str, Any]],
+        schema: pa.Schema = SUMMARY_SCHEMA,
+    ) -> tuple[pa.Table, SummarizedWindow]:
+        """Converts the rows of a window to an Arrow table.
+
+        Args:
+          summarized: the window.
+          rows: all columns of each of its rows.
+          schema: of the table.
+
+        Returns:
+          The table, and the window with dead letters in place of rows that do not fit
+          the schema or hold numbers that are not finite.
+
+        Raises:
+          JobError: as `summarize`.
+        """
+        table, failures = isolated_table(rows, schema)
+        results = [
+            failure or row
+            for failure, row in zip(failures, summarized.rows, strict=True)
+        ]
+        self._watch.check(WRITE, results)
+        return table, _sort_out(summarized, results)
 
     def _start(self, windows: Iterable[DocumentWindow]) -> Iterator[_StartedWindow]:
         """Begins to search each window.
@@ -196,10 +242,10 @@ class WindowSummarizer:
         in_processes = None
         for window in windows:
             if self._bulk is None:
-                yield _StartedWindow(window, [], None)
+                yield _StartedWindow(window, [None] * len(window.documents), None)
                 continue
             sources = self._encode(window, self._bulk)
-            ids = [source.ids for source in sources]
+            ids = [source.ids for source in sources if _is_encoded(source)]
             if in_processes is None and ids:
                 in_processes = self._bulk.pays_for_processes(ids)
             search = self._bulk.begin(ids, in_processes=bool(in_processes))
@@ -207,47 +253,89 @@ class WindowSummarizer:
 
     def _encode(
         self, window: DocumentWindow, bulk: "BulkSummarizer"
-    ) -> list[EncodedSource]:
+    ) -> list[EncodedSource | Failure | None]:
         """The token ids of the documents that are not short."""
         prefix = self._settings.options.task_prefix
-        return encode_sources(
-            bulk.source_tokenizer,
-            [
-                prefix + document.article.body
-                for document in window.documents
-                if not document.is_short
-            ],
-            max_source_tokens=bulk.max_source_tokens,
+        encoded = isolate(
+            [document for document in window.documents if not document.is_short],
+            lambda documents: encode_sources(
+                bulk.source_tokenizer,
+                [prefix + document.article.body for document in documents],
+                max_source_tokens=bulk.max_source_tokens,
+            ),
+            stage=ENCODE,
         )
+        self._watch.check(ENCODE, encoded)
+        remaining = iter(encoded)
+        return [
+            None if document.is_short else next(remaining)
+            for document in window.documents
+        ]
 
     def _rows(
         self,
         started: _StartedWindow,
         on_searched: Callable[[DocumentWindow, float], None],
-    ) -> Iterator[SummaryRow]:
-        """The rows of a window, in the order of the documents."""
+    ) -> list[SummaryRow | Failure]:
+        """The row of each document of a window, or its failure."""
         # Made before the summaries are waited for.
         drafts = draft_rows(started.window.documents, self._settings, self._models)
-        if started.search is None:
-            for draft in drafts:
-                yield finish_row(draft, None, None, self._settings)
-            return
-        summaries_of_all = started.search.summaries(
-            lambda part: on_searched(started.window, part)
+        self._watch.check(EXTRACT, drafts)
+        searched: Iterator[list[Summary] | Failure] = iter(())
+        if started.search is not None:
+            summaries_of_all = started.search.summaries(
+                lambda part: on_searched(started.window, part)
+            )
+            self._watch.check(SEARCH, summaries_of_all)
+            searched = iter(summaries_of_all)
+        rows = [
+            self._row(draft, source, next(searched) if _is_encoded(source) else None)
+            for draft, source in zip(drafts, started.sources, strict=True)
+        ]
+        self._watch.check(FINISH, rows)
+        return rows
+
+    def _row(
+        self,
+        draft: PartialRow | Failure,
+        source: EncodedSource | Failure | None,
+        summaries: "list[Summary] | Failure | None",
+    ) -> SummaryRow | Failure:
+        """The row of a document, or the first of its failures."""
+        if isinstance(draft, Failure):
+            return draft
+        if isinstance(source, Failure):
+            return source
+        if isinstance(summaries, Failure):
+            return summaries
+        return attempt(
+            draft,
+            lambda partial: finish_row(partial, source, summaries, self._settings),
+            stage=FINISH,
         )
-        searched = zip(started.sources, summaries_of_all, strict=True)
-        for draft in drafts:
-            source, summaries = (None, None) if draft.is_short else next(searched)
-            yield finish_row(draft, source, summaries, self._settings)
 
 
-def _check_unchanged(folder: str, model_id: str, expected: str | None) -> None:
-    """Refuses a bundle that was replaced after the job began."""
-    if model_id != expected:
-        raise DataError(
-            f"{folder} holds model {model_id} now, and this job began with {expected}; "
-            "put that model back, or begin anew with another --output"
-        )
+def _is_encoded(
+    source: EncodedSource | Failure | None,
+) -> TypeGuard[EncodedSource]:
+    """Whether there are token ids to search."""
+    return isinstance(source, EncodedSource)
+
+
+def _sort_out(
+    summarized: SummarizedWindow, results: Sequence[SummaryRow | Failure]
+) -> SummarizedWindow:
+    """A window with new results of its articles, the failures as dead letters."""
+    rows = []
+    articles = []
+    letters = [*summarized.letters]
+    for article, result in zip(summarized.articles, results, strict=True):
+        if isinstance(result, Failure):
+            letters.append(document_letter(article, result))
+        else:
+            rows.append(result)
+            articles.append(article)
+    return summarized._replace(rows=rows, articles=articles, letters=letters)
 
 
 def one_ahead(items: Iterable[ItemT]) -> Iterator[ItemT]:

@@ -27,6 +27,7 @@ HEAVY = (
 # above it in this list.
 LAYERS = (
     "errors",
+    "isolation",
     "tensorflow_import",
     "config",
     "files",

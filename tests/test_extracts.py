@@ -7,7 +7,11 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.text.article import Article
-from precis.pipelines.extractive_summaries import check_methods, choose_sentences
+from precis.pipelines.extractive_summaries import (
+    check_methods,
+    choose_sentences,
+    neural_scores,
+)
 from precis.pipelines.options.summarize import SummarizeOptions
 
 ARTICLES = [
@@ -15,7 +19,8 @@ ARTICLES = [
     "The mayor thanked all. The mayor thanked all of them. Rain fell.",
     "A goat climbed the roof. It ate oats.",
 ]
-DOCUMENTS = [Article.from_text(article).sentences for article in ARTICLES]
+PARSED = [Article.from_text(article) for article in ARTICLES]
+DOCUMENTS = [article.sentences for article in PARSED]
 
 
 class Scorer:
@@ -28,9 +33,11 @@ class Scorer:
 
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
-    extracts = choose_sentences(
-        DOCUMENTS, references, methods=methods, selection=config, scorer=scorer
-    )
+    documents = zip(DOCUMENTS, references, neural_scores(PARSED, scorer), strict=True)
+    extracts = [
+        choose_sentences(*document, methods=methods, selection=config)
+        for document in documents
+    ]
     assert [list(by_method) for by_method in extracts] == [list(methods)] * 2
     return extracts
 

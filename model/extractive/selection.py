@@ -9,6 +9,7 @@ import scipy.sparse
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import single_thread
+from precis.model.isolation import NotFiniteError
 from precis.model.text.page_sentences import is_page_sentence
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -43,7 +44,8 @@ def extract(
           no others.
 
     Raises:
-      ValueError: the scores are not one finite number per sentence.
+      ValueError: the scores are not one number per sentence.
+      NotFiniteError: a score is not finite.
     """
     texts = [sentence.text for sentence in sentences]
     selected = select(
@@ -73,7 +75,8 @@ def select(
       sentences, scores, selection, skip_boilerplate: as for `extract`.
 
     Raises:
-      ValueError: the scores are not one finite number per sentence.
+      ValueError: the scores are not one number per sentence.
+      NotFiniteError: a score is not finite.
     """
     scores = np.asarray(scores, np.float64)
     if scores.shape != (len(sentences),):
@@ -84,7 +87,7 @@ def select(
     largest = np.abs(scores).max(initial=0.0)
     if not np.isfinite(largest):
         index = int(np.argmin(np.isfinite(scores)))
-        raise ValueError(
+        raise NotFiniteError(
             f"the score of sentence {index} is not a finite number; "
             "no order can be made of it"
         )

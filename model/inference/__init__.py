@@ -3,8 +3,10 @@
 batches            groups documents of similar length
 searcher           searches a batch with a network
 summarizer         turns hypotheses into ranked texts
+isolated_search    searches a batch in halves where a document fails
+processes          calls functions in processes that may die
 worker_pool        searches in processes
-bulk               searches windows of documents, in processes where that pays
+bulk_summarizer    searches windows of documents, in processes where that pays
 search_cost        adds up tokens and seconds
 sentence_vectors   computes vectors of sentences with an encoder
 sentence_scorer    scores sentences with an extractor

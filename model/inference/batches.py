@@ -3,10 +3,12 @@
 This file does not import TensorFlow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+from precis.model.isolation import Failure
 
 # Padded source tokens times beams of a batch, over all its documents: 16 documents of
 # 400 tokens at four beams. The memory and the work of a step both grow with that
@@ -43,10 +45,12 @@ class SearchedBatch(NamedTuple):
     """The result of searching one batch.
 
     Attributes:
-      hypotheses: the hypotheses of each document, best first.
+      hypotheses: the hypotheses of each document, best first; none for a document
+        that failed.
       source_tokens: source tokens of its documents, without padding.
       padded_tokens: the same with padding.
       started, ended: seconds of a clock that all processes of this machine share.
+      failures: why documents have no hypotheses, by their positions in the batch.
     """
 
     hypotheses: list[list[Hypothesis]]
@@ -54,6 +58,7 @@ class SearchedBatch(NamedTuple):
     padded_tokens: int
     started: float
     ended: float
+    failures: Mapping[int, Failure] = {}
 
 
 def check_source_lengths(sources: Sequence[np.ndarray], *, limit: int) -> None:

@@ -14,11 +14,13 @@ import numpy as np
 
 from precis.model.bundle.network_bundle import open_bundle
 from precis.model.inference.batches import (
+    Hypothesis,
     SearchedBatch,
     batches_by_length,
     check_source_lengths,
     restore_order,
 )
+from precis.model.inference.isolated_search import SEARCH, Batch, IsolatedSearch
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.worker_pool import (
     ModelSearch,
@@ -26,6 +28,7 @@ from precis.model.inference.worker_pool import (
     check_model,
     load_searcher,
 )
+from precis.model.isolation import Failure, attempt
 from precis.model.search.config import check_coverage
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ class BulkSummarizer:
         self.pool = SearchPool(search, processes=processes)
         self._search = search
         self._processes = processes
+        self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
 
@@ -96,7 +100,10 @@ class BulkSummarizer:
         with self._lock:
             if self._searcher is None:
                 self._searcher = load_searcher(self._search)
-        return self._searcher.search_together(sources)
+        searcher = self._searcher
+        return self._isolated.search(
+            Batch(sources), lambda batch: searcher.search_together(batch.sources)
+        )
 
     def _batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
         """The positions of the documents of each batch of a window."""
@@ -132,7 +139,7 @@ class PendingWindow:
 
     def summaries(
         self, on_searched: Callable[[float], None] = lambda part: None
-    ) -> list[list[Summary]]:
+    ) -> list[list[Summary] | Failure]:
         """Waits for the search.
 
         Args:
@@ -141,10 +148,12 @@ class PendingWindow:
 
         Returns:
           The n best summaries of each document, in the order of the documents; fewer
-          where fewer can be written.
+          where fewer can be written. A failure in place of them where the document
+          cannot be searched.
 
         Raises:
-          PrecisError: the search failed.
+          PrecisError: the bundle cannot be loaded, or search processes die whatever
+            they do.
         """
         self.searched = []
         searched_documents = 0
@@ -153,14 +162,26 @@ class PendingWindow:
             self.searched.append(batch)
             searched_documents += len(batch.hypotheses)
             on_searched(searched_documents / documents)
+        failures = {
+            rows[place]: failure
+            for rows, batch in zip(self._batches, self.searched, strict=True)
+            for place, failure in batch.failures.items()
+        }
+        ordered = restore_order(self._batches, self.searched)
         return [
-            distinct_summaries(ranked, self._bulk.tokenizer)
-            for ranked in restore_order(self._batches, self.searched)
+            failures[row]
+            if row in failures
+            else attempt(ranked, self._decode, stage=SEARCH)
+            for row, ranked in enumerate(ordered)
         ]
+
+    def _decode(self, ranked: list[Hypothesis]) -> list[Summary]:
+        return distinct_summaries(ranked, self._bulk.tokenizer)
 
     def _search(self) -> Iterator[SearchedBatch]:
         """Yields the result of each batch."""
         if self._futures:
-            yield from map(self._bulk.pool.result, self._futures)
+            for future in self._futures:
+                yield future.result()
         else:
             yield from map(self._bulk.search_here, self._sources)

@@ -43,7 +43,7 @@ class SearchCost:
             self.sums["source_tokens"] += batch.source_tokens
             self.sums["padded_tokens"] += batch.padded_tokens
             self.sums["summary_tokens"] += sum(
-                len(ranked[0].tokens) for ranked in batch.hypotheses
+                len(ranked[0].tokens) for ranked in batch.hypotheses if ranked
             )
             self.sums["process_seconds"] += batch.ended - batch.started
             self.sums["wall_seconds"] += max(

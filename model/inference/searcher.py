@@ -16,12 +16,17 @@ from precis.model.inference.batches import (
     padded_length,
     restore_order,
 )
+from precis.model.isolation import NAN, Failure
 from precis.model.network.generator import Generator
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
 from precis.model.search.contract import Hypotheses
 from precis.model.search.greedy import greedy_search
 from precis.model.search.scores import is_possible
+
+_NO_FINITE_SCORE = Failure(
+    "search", NAN, "the network gave its summaries no finite score"
+)
 
 
 class Searcher:
@@ -89,6 +94,10 @@ class Searcher:
 
         Args:
           sources: int32 [S] each, cut at the network's source length.
+
+        Returns:
+          The hypotheses; where a document has a score that is no finite number, or no
+          hypothesis at all, a failure in place of them.
         """
         started = time.monotonic()
         lengths = [len(source) for source in sources]
@@ -99,19 +108,25 @@ class Searcher:
         )
         for row, source in enumerate(sources):
             padded[row, : len(source)] = source
-        results = [
-            part.numpy().tolist() for part in self.search_batch(tf.constant(padded))
-        ]
+        results = [part.numpy() for part in self.search_batch(tf.constant(padded))]
+        failed = _rows_without_scores(*results[1:4])
         hypotheses = [
             [
                 self._make_hypothesis(tokens, score, log_prob, margin)
                 for tokens, score, exists, log_prob, margin in zip(*ranked, strict=True)
-                if exists
+                if exists and row not in failed
             ]
-            for ranked in zip(*results, strict=True)
+            for row, ranked in enumerate(
+                zip(*(part.tolist() for part in results), strict=True)
+            )
         ]
         return SearchedBatch(
-            hypotheses, sum(lengths), padded.size, started, time.monotonic()
+            hypotheses,
+            sum(lengths),
+            padded.size,
+            started,
+            time.monotonic(),
+            dict.fromkeys(failed, _NO_FINITE_SCORE),
         )
 
     def _make_hypothesis(
@@ -159,3 +174,19 @@ class Searcher:
         if self.config.coverage_penalty:
             coverage = self._network.coverage_penalty
         return beam_search(self._network, memory, **arguments, coverage=coverage)
+
+
+def _rows_without_scores(
+    scores: np.ndarray, exists: np.ndarray, log_probs: np.ndarray
+) -> set[int]:
+    """The documents whose best hypotheses do not all have finite scores.
+
+    Logits that are NaN can end in two ways: in scores that are NaN, and in hypotheses
+    that all count as impossible, because NaN is not greater than any number.
+
+    Args:
+      scores, exists, log_probs: of `search_batch`, [B, N].
+    """
+    values = np.stack([scores, log_probs])
+    has_wrong = np.any(np.isnan(values) | np.isposinf(values), axis=(0, 2))
+    return set(np.flatnonzero(has_wrong | ~exists.any(axis=1)).tolist())

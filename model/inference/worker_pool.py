@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +20,26 @@ import numpy as np
 
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.isolated_search import (
+    SEARCH,
+    Batch,
+    BatchError,
+    IsolatedSearch,
+)
+from precis.model.inference.processes import Processes
+from precis.model.isolation import (
+    NOT_OF_A_DOCUMENT,
+    PROCESS_DIED,
+    Failure,
+    failure_of,
+)
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
+
+# So many processes may die one after the other, none of them after a batch was done. To
+# find a document that kills its process, at most 11 do: one beside other batches, then
+# eight for a batch of 256 documents and its halves, and two for the document.
+MOST_DEATHS = 32
 
 # A search process imports TensorFlow in `_process_searcher`: silently, and with its
 # number of threads set before it computes anything.
@@ -124,15 +142,28 @@ class SearchPool:
     """A pool of search processes; may be used from several threads.
 
     The processes start with the first batches, and there are never more of them than
-    batches. They end when every user of the pool has released it.
+    batches. They end when every user of the pool has released it. A document that
+    cannot be searched, even one that kills its process, costs its own result only.
+
+        a process dies                the batch is searched again in a new process,
+                                      while no other process searches
+        that process dies too         the batch is cut in halves, which are searched
+                                      likewise, each alone
+        a process dies twice while    the document is a failure
+        one document is searched alone
     """
 
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
         self._search = search
-        self._processes = processes
+        self._count = processes
+        self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
-        self._executor: ProcessPoolExecutor | None = None
+        # One thread for each process waits for its results.
+        self._threads: ThreadPoolExecutor | None = None
+        self._processes = Processes(processes, initializer=_start_process)
         self._users = 0
+        # Processes that died alone since the last batch that was searched.
+        self._deaths = 0
 
     def submit(self, sources: Sequence[np.ndarray]) -> "Future[SearchedBatch]":
         """Begins to search documents as one batch.
@@ -142,34 +173,15 @@ class SearchPool:
         Args:
           sources: int32 [S] each, cut at the network's source length.
 
-        Raises:
-          JobError: a process died.
+        Returns:
+          The result, or a PrecisError: the bundle cannot be loaded, or processes die
+          whatever they do.
         """
         with self._lock:
-            if self._executor is None:
-                self._executor = ProcessPoolExecutor(
-                    self._processes,
-                    # TensorFlow does not work in a forked process.
-                    multiprocessing.get_context("spawn"),
-                    initializer=_start_process,
-                )
-            try:
-                return self._executor.submit(_search_batch, self._search, list(sources))
-            except BrokenProcessPool as error:
-                raise self._discard_processes() from error
-
-    def result(self, future: "Future[SearchedBatch]") -> SearchedBatch:
-        """Waits for the result of a batch.
-
-        Raises:
-          PrecisError: the search raised it.
-          JobError: the search raised another exception, or the process died.
-        """
-        try:
-            return future.result()
-        except BrokenProcessPool as error:
-            with self._lock:
-                raise self._discard_processes() from error
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._count)
+            batch = Batch(list(sources))
+            return self._threads.submit(self._isolated.search, batch, self._attempt)
 
     def retain(self) -> None:
         """Registers a user of the pool."""
@@ -182,24 +194,64 @@ class SearchPool:
             self._users -= 1
             if self._users:
                 return
-            executor = self._executor
-            self._executor = None
-        if executor is not None:
-            executor.shutdown(cancel_futures=True)
+            threads = self._threads
+            self._threads = None
+        if threads is not None:
+            threads.shutdown(cancel_futures=True)
+            self._processes.close()
 
-    def _discard_processes(self) -> JobError:
-        """Forgets processes of which one died; the next batch starts new ones.
+    def _attempt(self, batch: Batch) -> SearchedBatch:
+        """Searches a batch in a process, and again where the process dies.
 
-        Returns:
-          The error to raise.
+        Raises:
+          BatchError: the search failed, or the process died again.
+          JobError: processes die whatever they do.
         """
-        self._executor = None
-        return JobError(
+        call = (_search_batch, self._search, batch.sources)
+        if not batch.is_suspect:
+            try:
+                return self._survived(self._processes.call(*call))
+            except BrokenProcessPool:
+                pass  # Perhaps because of the batches beside it.
+        for _ in range(2 if len(batch.sources) == 1 else 1):
+            try:
+                return self._survived(self._processes.call_alone(*call))
+            except BrokenProcessPool as error:
+                self._check_processes(error)
+        raise BatchError(
+            Failure(
+                SEARCH,
+                PROCESS_DIED,
+                "the search process died, and again when nothing else was searched; "
+                "most often memory runs out",
+                BrokenProcessPool.__name__,
+            )
+        )
+
+    def _survived(self, searched: SearchedBatch) -> SearchedBatch:
+        self._deaths = 0
+        return searched
+
+    def _check_processes(self, error: BrokenProcessPool) -> None:
+        """Counts a process that died alone, and finds out whether a new one can start.
+
+        Raises:
+          JobError: it cannot load the bundle, or MOST_DEATHS have died one after the
+            other.
+        """
+        self._deaths += 1
+        try:
+            if self._deaths < MOST_DEATHS:
+                self._processes.call_alone(_load, self._search)
+                return
+        except BrokenProcessPool:
+            pass
+        raise JobError(
             "a search process died before its batch was done, most often because "
-            f"memory ran out: each of the {self._processes} holds the network; run the "
+            f"memory ran out: each of the {self._count} holds the network; run the "
             "command again with a smaller --search_processes (1 searches without "
             "further processes) and it goes on"
-        )
+        ) from error
 
 
 # The functions below run in the search processes.
@@ -238,16 +290,35 @@ def _process_searcher(search: ModelSearch) -> "Searcher":
     return load_searcher(search)
 
 
+def _load(search: ModelSearch) -> None:
+    """Loads the bundle in this process.
+
+    Raises:
+      PrecisError: it cannot be loaded.
+    """
+    try:
+        _process_searcher(search)
+    except PrecisError:
+        raise
+    except Exception as error:
+        # TensorFlow's exceptions cannot be sent to another process.
+        raise JobError(
+            f"a search process cannot load {search.bundle}: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+
+
 def _search_batch(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBatch:
-    """Searches a batch in this process."""
+    """Searches a batch in this process.
+
+    Raises:
+      PrecisError: the bundle cannot be loaded.
+      BatchError: the search raised an exception.
+    """
+    _load(search)
     try:
         return _process_searcher(search).search_together(sources)
+    except NOT_OF_A_DOCUMENT:
+        raise
     except Exception as error:
-        raise _as_precis_error(error) from error
-
-
-def _as_precis_error(error: Exception) -> PrecisError:
-    """An exception that can be sent to another process; TensorFlow's cannot."""
-    if isinstance(error, PrecisError):
-        return error
-    return JobError(f"a search process failed: {type(error).__name__}: {error}")
+        raise BatchError(failure_of(error, SEARCH)) from None

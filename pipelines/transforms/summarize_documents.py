@@ -44,7 +44,8 @@ class SummarizeDocuments(beam.PTransform):
         lost = result.dead_letters | beam.Map(lambda letter: letter.reason)
 
     The outputs are `rows`, a PCollection of dicts with the columns of `SUMMARY_SCHEMA`,
-    and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them.
+    and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them;
+    a document that cannot be summarized costs its own row only.
 
     Documents are taken `window_documents` at a time, as far as a Beam bundle reaches,
     and those of similar length are searched together. Rows have the Beam window of
@@ -133,10 +134,10 @@ class _SummarizeBatch(beam.DoFn):
             else:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
         windows = read_windows(articles, self._settings)
-        for window, rows, _ in self._summarizer.summarize(windows):
-            for letter in window.letters:
+        for summarized in self._summarizer.summarize(windows):
+            for letter in (*summarized.window.letters, *summarized.letters):
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
-            for row in rows:
+            for row in summarized.rows:
                 yield {**row.columns, **self._columns}
 
 

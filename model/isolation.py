@@ -1,0 +1,133 @@
+"""Work on several documents, in which a document that fails costs only its own result.
+
+    isolate([a, b, c, d], work)
+
+    work([a, b, c, d])   fails, so it is done again in halves
+    work([a, b])         A, B
+    work([c, d])         fails
+    work([c]), work([d]) fails; D
+    result               A, B, Failure, D
+
+This file imports neither TensorFlow nor Beam.
+"""
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from precis.model.errors import PrecisError
+
+# The reasons of failures.
+NAN = "nan"
+OUT_OF_MEMORY = "out_of_memory"
+PROCESS_DIED = "process_died"
+ERROR = "error"
+
+# Exceptions that no document causes: bundles, flags, a lost worker; a file that cannot
+# be read or written.
+NOT_OF_A_DOCUMENT: tuple[type[Exception], ...] = (PrecisError, OSError)
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+class NotFiniteError(ValueError):
+    """A score is NaN or infinite. Its message holds no text of the document."""
+
+
+class Failure(NamedTuple):
+    """Why there is no result of a document.
+
+    Attributes:
+      stage: what was done with the document, as in `search`.
+      reason: nan, out_of_memory, process_died or error.
+      detail: one line that says what happened, without the document's text.
+      error_class: the class of the exception; None if there was none.
+    """
+
+    stage: str
+    reason: str
+    detail: str
+    error_class: str | None = None
+
+    @property
+    def retryable(self) -> bool:
+        """Whether a machine with more memory, or less to do, might succeed."""
+        return self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
+
+
+def isolate(
+    items: Sequence[ItemT],
+    work: Callable[[Sequence[ItemT]], Sequence[ResultT]],
+    *,
+    stage: str,
+    stops: tuple[type[Exception], ...] = NOT_OF_A_DOCUMENT,
+) -> list[ResultT | Failure]:
+    """Does the work of several items together, and in halves where that fails.
+
+    Args:
+      items: what to work on.
+      work: takes any of the items, in order, and returns one result for each.
+      stage: the name of the work, for the failures.
+      stops: exceptions that end the work, because no item causes them.
+
+    Returns:
+      The result or the failure of each item.
+    """
+    if not items:
+        return []
+    try:
+        return list(work(items))
+    except stops:
+        raise
+    except Exception as error:
+        if len(items) == 1:
+            return [failure_of(error, stage)]
+    # Outside of the `except`, where the exception and with it the memory of the failed
+    # work would be held.
+    middle = len(items) // 2
+    return [
+        *isolate(items[:middle], work, stage=stage, stops=stops),
+        *isolate(items[middle:], work, stage=stage, stops=stops),
+    ]
+
+
+def attempt(
+    item: ItemT, work: Callable[[ItemT], ResultT], *, stage: str
+) -> ResultT | Failure:
+    """The result of work on one item, or its failure, as in `isolate`."""
+    try:
+        return work(item)
+    except NOT_OF_A_DOCUMENT:
+        raise
+    except Exception as error:
+        return failure_of(error, stage)
+
+
+def failure_of(error: Exception, stage: str) -> Failure:
+    """The failure that an exception is.
+
+    The message of an exception may quote the document. It is used only where this
+    project wrote all of it: not of other exceptions, and not where another exception
+    was the cause.
+    """
+    name = type(error).__name__
+    reason = ERROR
+    if isinstance(error, NotFiniteError):
+        reason = NAN
+    elif isinstance(error, MemoryError) or name == "ResourceExhaustedError":
+        reason = OUT_OF_MEMORY  # The second is TensorFlow's.
+    detail = f"{name} at {_place(error)}"
+    if isinstance(error, PrecisError | NotFiniteError) and error.__cause__ is None:
+        detail = " ".join(str(error).split())
+    return Failure(stage, reason, detail, name)
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of this project that an exception passed, as `file:line`."""
+    place = "an unknown place"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("precis."):
+            place = f"{module.replace('.', '/')}.py:{line}"
+    return place
