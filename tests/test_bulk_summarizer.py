@@ -63,10 +63,10 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
     assert bulk.pays_for_processes(sources)
     first = bulk.begin(sources, in_processes=True)
     second = bulk.begin(sources[:3], in_processes=True)
-    assert len(multiprocessing.active_children()) == 2
     here = bulk.begin(sources, in_processes=False)
     searched: list[float] = []
     summaries = first.summaries(searched.append)
+    assert len(multiprocessing.active_children()) == 2
     assert len(searched) == len(first.searched)
     assert searched == sorted(searched) and searched[-1] == 1
     with eagerly():

@@ -249,10 +249,10 @@ def test_search_processes_change_no_summary_and_are_gone_afterwards(
     assert len(submitted) >= 4
     assert multiprocessing.active_children() == []
 
-    def fail(pool, future):
+    def fail(pool, batch, **_):
         raise DataError("the search failed")
 
-    monkeypatch.setattr(SearchPool, "result", fail)
+    monkeypatch.setattr(SearchPool, "_attempt", fail)
     with pytest.raises(DataError, match="the search failed"):
         summarize(output=tmp_path / "fails", search_processes=2, **flags)
     assert multiprocessing.active_children() == []

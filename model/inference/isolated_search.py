@@ -82,7 +82,7 @@ class IsolatedSearch:
             if len(lengths) == 1:
                 return _failed_batch(lengths[0], padded, failure)
             if failure.reason == OUT_OF_MEMORY:
-                self._most_documents[padded] = len(lengths) // 2
+                self._most_documents[padded] = len(lengths) - len(lengths) // 2
             is_suspect = failure.reason == PROCESS_DIED
         middle = len(lengths) // 2
         parts = (batch.sources[:middle], batch.sources[middle:])

@@ -164,6 +164,9 @@ class SearchPool:
         self._users = 0
         # Processes that died alone since the last batch that was searched.
         self._deaths = 0
+        # How often processes died whatever they did. The batches that were submitted
+        # before fail at once then, or each of them would wait for more deaths.
+        self._losses = 0
 
     def submit(self, sources: Sequence[np.ndarray]) -> "Future[SearchedBatch]":
         """Begins to search documents as one batch.
@@ -180,8 +183,9 @@ class SearchPool:
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._count)
+            attempt = functools.partial(self._attempt, losses=self._losses)
             batch = Batch(list(sources))
-            return self._threads.submit(self._isolated.search, batch, self._attempt)
+            return self._threads.submit(self._isolated.search, batch, attempt)
 
     def retain(self) -> None:
         """Registers a user of the pool."""
@@ -200,24 +204,30 @@ class SearchPool:
             threads.shutdown(cancel_futures=True)
             self._processes.close()
 
-    def _attempt(self, batch: Batch) -> SearchedBatch:
+    def _attempt(self, batch: Batch, *, losses: int) -> SearchedBatch:
         """Searches a batch in a process, and again where the process dies.
+
+        Args:
+          batch: the documents.
+          losses: of the pool when the batch was submitted.
 
         Raises:
           BatchError: the search failed, or the process died again.
           JobError: processes die whatever they do.
         """
         call = (_search_batch, self._search, batch.sources)
+        self._check_losses(losses)
         if not batch.is_suspect:
             try:
                 return self._survived(self._processes.call(*call))
             except BrokenProcessPool:
                 pass  # Perhaps because of the batches beside it.
         for _ in range(2 if len(batch.sources) == 1 else 1):
+            self._check_losses(losses)
             try:
                 return self._survived(self._processes.call_alone(*call))
             except BrokenProcessPool as error:
-                self._check_processes(error)
+                self._count_death(error)
         raise BatchError(
             Failure(
                 SEARCH,
@@ -232,7 +242,11 @@ class SearchPool:
         self._deaths = 0
         return searched
 
-    def _check_processes(self, error: BrokenProcessPool) -> None:
+    def _check_losses(self, losses: int) -> None:
+        if losses != self._losses:
+            raise JobError(self._lost_message())
+
+    def _count_death(self, error: BrokenProcessPool) -> None:
         """Counts a process that died alone, and finds out whether a new one can start.
 
         Raises:
@@ -246,12 +260,17 @@ class SearchPool:
                 return
         except BrokenProcessPool:
             pass
-        raise JobError(
+        self._deaths = 0
+        self._losses += 1
+        raise JobError(self._lost_message()) from error
+
+    def _lost_message(self) -> str:
+        return (
             "a search process died before its batch was done, most often because "
             f"memory ran out: each of the {self._count} holds the network; run the "
             "command again with a smaller --search_processes (1 searches without "
             "further processes) and it goes on"
-        ) from error
+        )
 
 
 # The functions below run in the search processes.

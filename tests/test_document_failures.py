@@ -1,0 +1,389 @@
+"""A document that fails in any stage of `precis summarize` costs its own row only."""
+
+import numpy as np
+import pyarrow.dataset as ds
+import pytest
+import tensorflow as tf
+from apache_beam import Create, Map
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+from support.command_line import write_jsonl
+from support.shared_networks import eagerly
+from support.summarize_runs import manifest_of, rows_of, settings_of, story, window_of
+
+from precis.model.errors import JobError
+from precis.model.inference import bulk_summarizer, searcher
+from precis.model.isolation import Failure
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.pipelines import summary_rows, window_summarizer
+from precis.pipelines.dead_letters import DeadLetter, document_letter
+from precis.pipelines.job import current_time
+from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.summarize import summarize
+from precis.pipelines.summarize_text import summarize_text
+from precis.pipelines.summary_rows import ScoringModels, draft_rows, run_columns
+from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
+from precis.pipelines.window_summarizer import WindowSummarizer
+from precis.pipelines.window_tables import isolated_table
+
+SECRET = "a sentence of the document"
+
+
+def poison(monkeypatch, module, name, is_guilty, error=KeyError):
+    """Makes a function fail for a first argument that is guilty."""
+    function = getattr(module, name)
+
+    def poisoned(first, *others, **settings):
+        if is_guilty(first):
+            raise error(SECRET)
+        return function(first, *others, **settings)
+
+    monkeypatch.setattr(module, name, poisoned)
+
+
+def is_called(name):
+    """Whether columns or a row belong to this document."""
+
+    def answer(row):
+        return row.columns["document_id"] == name
+
+    return answer
+
+
+def texts(rows):
+    """The columns of rows without the scores, whose last digits depend on the batch."""
+    return [
+        {
+            **row.columns,
+            "abstractive": [item["text"] for item in row.columns["abstractive"] or ()],
+            "abstractive_quality": None,
+        }
+        for row in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def summarizer(bundle):
+    """A function that summarizes a window of six stories with a network, and makes a
+    table of them.
+    """
+    search = {"bundle": str(bundle), "beam_width": 2, "max_summary_tokens": 3}
+    settings = settings_of(window_documents=6, **search)
+    worker = WindowSummarizer(settings)
+    worker.load()
+    columns = run_columns(settings, run_id="r", created_at=current_time())
+
+    def run():
+        (window, _) = window_of([story(index) for index in range(6)], settings)
+        with eagerly():
+            (summarized,) = worker.summarize([window])
+        table, summarized = worker.table(summarized, columns)
+        assert table.column("document_id").to_pylist() == [
+            row.columns["document_id"] for row in summarized.rows
+        ]
+        assert [article.document.document_id for article in summarized.articles] == [
+            row.columns["document_id"] for row in summarized.rows
+        ]
+        return summarized
+
+    run.worker = worker
+    yield run
+    worker.close()
+
+
+@pytest.fixture(scope="module")
+def expected(summarizer):
+    """The window without a guilty document."""
+    window = summarizer()
+    assert len(window.rows) == 6 and window.letters == []
+    return window
+
+
+def test_each_stage_loses_its_guilty_document_and_no_other(
+    summarizer, expected, monkeypatch
+):
+    bodies = [Article.from_text(story(index)["article"]).body for index in range(6)]
+
+    def is_second(scored):
+        return scored[0].article.document.document_id == "d01"
+
+    poison(monkeypatch, summary_rows, "_draft_row", is_second, RecursionError)
+    bulk = summarizer.worker._bulk
+    encode = bulk.source_tokenizer.encode
+    sources = [encode([body])[0][: bulk.max_source_tokens] for body in bodies]
+
+    def encode_all_but_the_third(texts):
+        texts = list(texts)
+        if bodies[2] in texts:
+            raise ValueError(SECRET)
+        return encode(texts)
+
+    monkeypatch.setattr(bulk.source_tokenizer, "encode", encode_all_but_the_third)
+    together = searcher.Searcher.search_together
+
+    def search_all_but_the_fourth(self, batch):
+        if any(np.array_equal(source, sources[3]) for source in batch):
+            raise tf.errors.ResourceExhaustedError(None, None, SECRET)
+        return together(self, batch)
+
+    monkeypatch.setattr(searcher.Searcher, "search_together", search_all_but_the_fourth)
+    poison(monkeypatch, window_summarizer, "finish_row", is_called("d04"), MemoryError)
+    isolated = window_summarizer.isolated_table
+    monkeypatch.setattr(
+        window_summarizer,
+        "isolated_table",
+        lambda rows: isolated(
+            [
+                {**row, "article_words": SECRET if row["document_id"] == "d05" else 1}
+                for row in rows
+            ]
+        ),
+    )
+    summarized = summarizer()
+    assert texts(summarized.rows) == texts(expected.rows[:1])
+    assert [letter.document_id for letter in summarized.letters] == [
+        f"d0{index}" for index in range(1, 6)
+    ]
+    assert [
+        (letter.stage, letter.reason, letter.error_class, letter.retryable)
+        for letter in summarized.letters
+    ] == [
+        ("extract", "error", "RecursionError", False),
+        ("encode", "error", "ValueError", False),
+        ("search", "out_of_memory", "ResourceExhaustedError", True),
+        ("finish", "out_of_memory", "MemoryError", True),
+        ("write", "error", "DataError", False),
+    ]
+    window = summarized.window
+    assert window.records == len(summarized.rows) + len(summarized.letters)
+    for letter, index in zip(summarized.letters, range(1, 6), strict=True):
+        article = Article.from_text(story(index)["article"])
+        assert letter.content_sha256 == article.content_sha256
+        assert SECRET not in letter.detail and "\n" not in letter.detail
+
+
+def test_a_network_that_gives_nan_for_one_document_loses_that_document(
+    summarizer, expected, monkeypatch
+):
+    bulk = summarizer.worker._bulk
+    network = bulk._searcher._network
+    (first, *_) = bulk.source_tokenizer.encode(
+        [Article.from_text(story(3)["article"]).body]
+    )
+    marked = [int(token) for token in first[:3]]
+    encode = type(network).encode
+
+    def encode_with_nan(source):
+        memory = encode(network, source)
+        is_guilty = tf.reduce_all(tf.equal(source[:, :3], marked), axis=1)
+        nan = tf.where(is_guilty, float("nan"), 0.0)[:, None, None]
+        return tf.nest.map_structure(
+            lambda part: part + nan if part.dtype.is_floating else part, memory
+        )
+
+    monkeypatch.setattr(network, "encode", encode_with_nan)
+    summarized = summarizer()
+    assert [letter[:4] for letter in summarized.letters] == [
+        ("search", "nan", "the network gave its summaries no finite score", "d03")
+    ]
+    others = [row for row in expected.rows if row.columns["document_id"] != "d03"]
+    assert texts(summarized.rows) == texts(others)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_search_notices_scores_that_are_not_finite(width):
+    """In a beam, NaN makes all hypotheses impossible; greedy search returns it."""
+    nan, lowest = float("nan"), -1e9
+    scores = [[-1.0, nan], [nan, -1.0], [lowest, lowest], [-1.0, lowest]]
+    scores += [[float("inf"), -1.0], [-1.0, -float("inf")]]
+    values = np.array(scores)[:, : min(width, 2)]
+    failed = searcher._rows_without_scores(values, values > lowest / 2, values)
+    assert failed == ({1, 2, 4} if width == 1 else {0, 1, 2, 4})
+
+
+def test_a_summary_that_cannot_be_decoded_is_a_failure(summarizer, monkeypatch):
+    real = bulk_summarizer.distinct_summaries
+    calls = []
+
+    def decode(ranked, tokenizer):
+        calls.append(1)
+        if len(calls) == 3:
+            raise UnicodeError(SECRET)
+        return real(ranked, tokenizer)
+
+    monkeypatch.setattr(bulk_summarizer, "distinct_summaries", decode)
+    summarized = summarizer()
+    assert [letter[:2] for letter in summarized.letters] == [("search", "error")]
+    assert summarized.letters[0].document_id == "d02" and len(summarized.rows) == 5
+
+
+class Scorer:
+    """Fails for one document, and gives another one NaN."""
+
+    def score(self, documents):
+        assert documents[0][0] != documents[-1][0] or len(documents) == 1
+        if any("three" in document[0] for document in documents):
+            raise ValueError(SECRET)
+        return [
+            np.array([np.nan if "two" in document[0] else 1.0])
+            for document in documents
+        ]
+
+
+def test_a_network_that_scores_sentences_loses_one_document_at_a_time():
+    flags = {"extractive": "lead,centroid"}
+    settings = settings_of(**flags)
+    settings = settings._replace(
+        options=settings.options.__class__(
+            **{
+                **vars(settings.options),
+                "extractive": "neural",
+                "extractive_bundle": "b",
+            }
+        )
+    )
+    lines = [
+        {"id": name, "article": f"Rain {name}."} for name in ("one", "two", "three")
+    ]
+    (window,) = window_of([*lines, {"id": "four", "article": "Rain four."}], settings)
+    drafts = draft_rows(window.documents, settings, ScoringModels(Scorer()))
+    assert drafts[0].columns["extractive_summary"] == "Rain one."
+    assert (drafts[1].stage, drafts[1].reason) == ("extract", "nan")
+    assert (drafts[2].stage, drafts[2].reason) == ("extract", "error")
+    assert drafts[3].columns["extractive_summary"] == "Rain four."
+
+
+def full_rows(*lines):
+    """Rows as they are written."""
+    settings = settings_of()
+    worker = WindowSummarizer(settings)
+    worker.load()
+    (summarized,) = worker.summarize(window_of(lines, settings))
+    columns = run_columns(settings, run_id="r", created_at=current_time())
+    return [{**row.columns, **columns} for row in summarized.rows]
+
+
+def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
+    rows = full_rows(*[story(index) for index in range(5)])
+    table, failures = isolated_table(rows)
+    assert failures == [None] * 5
+    assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
+    wrong = [dict(row) for row in rows]
+    wrong[1]["extractive"] = [{**rows[1]["extractive"][0], "score": float("nan")}]
+    wrong[2]["split"] = None
+    wrong[4]["extractive_quality"] = {
+        **rows[4]["extractive_quality"],
+        "density": float("inf"),
+    }
+    smaller, failures = isolated_table(wrong)
+    assert smaller.equals(table.take([0, 3]).combine_chunks())
+    assert [failure and failure[:3] for failure in failures] == [
+        None,
+        (
+            "write",
+            "nan",
+            "column 'extractive[].score' holds a number that is not finite",
+        ),
+        (
+            "write",
+            "error",
+            "column 'split' is null in at least one row, which the schema does not "
+            "allow",
+        ),
+        None,
+        (
+            "write",
+            "nan",
+            "column 'extractive_quality.density' holds a number that is not finite",
+        ),
+    ]
+    nothing, failures = isolated_table(wrong[1:2])
+    assert nothing.num_rows == 0 and nothing.schema.equals(SUMMARY_SCHEMA)
+    assert isolated_table([])[0].equals(nothing)
+
+
+def test_a_letter_says_where_the_document_stands_in_the_corpus():
+    document = Document("d1", "test", "Rain fell.", None, {}, "news.jsonl", "byte 12")
+    article = Article(document)
+    failure = Failure("search", "process_died", "it died", "BrokenProcessPool")
+    assert document_letter(article, failure) == DeadLetter(
+        "search",
+        "process_died",
+        "it died",
+        "d1",
+        "news.jsonl",
+        "byte 12",
+        None,
+        1,
+        "BrokenProcessPool",
+        True,
+        article.content_sha256,
+    )
+    unreadable = Article(document._replace(article=None, document_id=""))
+    letter = document_letter(unreadable, failure)
+    assert letter.content_sha256 is None and letter.document_id is None
+
+
+def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch):
+    lines = [story(index) for index in range(9)]
+    corpus = write_jsonl(tmp_path / "news.jsonl", [*lines, "{broken"])
+    flags = {"corpus": corpus, "min_source_words": 0, "window_documents": 4}
+    summarize(output=tmp_path / "undisturbed", **flags)
+    guilty = ("d03", "d07")
+
+    def is_guilty(scored):
+        return scored[0].article.document.document_id in guilty
+
+    poison(monkeypatch, summary_rows, "_draft_row", is_guilty)
+    summarize(output=tmp_path / "run", **flags)
+    counts = manifest_of(tmp_path / "run")["counts"]
+    assert (counts["read"], counts["written"], counts["failed"]) == (10, 7, 3)
+    of_run = dict.fromkeys(("run_id", "created_at"))
+    assert [{**row, **of_run} for row in rows_of(tmp_path / "run")] == [
+        {**row, **of_run}
+        for row in rows_of(tmp_path / "undisturbed")
+        if row["document_id"] not in guilty
+    ]
+    letters = ds.dataset(tmp_path / "run" / "dead_letters").to_table().to_pylist()
+    of_stage = [letter for letter in letters if letter["stage"] == "extract"]
+    assert [letter["document_id"] for letter in of_stage] == list(guilty)
+    for letter in of_stage:
+        assert letter["reason"] == "error" and letter["error_class"] == "KeyError"
+        assert letter["source_file"].endswith("news.jsonl")
+        assert letter["source_position"].startswith("byte ")
+        assert SECRET not in letter["detail"]
+
+
+def test_a_defect_that_hits_every_document_ends_the_run(tmp_path, monkeypatch):
+    lines = [{"id": f"d{index}", "article": "Rain fell."} for index in range(60)]
+    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+    poison(monkeypatch, summary_rows, "_draft_row", lambda scored: True)
+    flags = {"corpus": corpus, "min_source_words": 0, "window_documents": 20}
+    with pytest.raises(
+        JobError, match="the first 32 documents all failed in the stage extract with"
+    ):
+        summarize(output=tmp_path / "run", max_failed_share=1.0, **flags)
+    assert not (tmp_path / "run" / "_SUCCESS").exists()
+
+
+def test_the_transform_yields_the_letter_of_a_document_that_fails(monkeypatch):
+    def is_guilty(scored):
+        return scored[0].article.document.document_id == "b"
+
+    poison(monkeypatch, summary_rows, "_draft_row", is_guilty)
+    documents = [Document(name, article=f"Rain fell on {name}.") for name in "abc"]
+    with test_pipeline.TestPipeline("FnApiRunner") as p:
+        result = p | Create(documents) | SummarizeDocuments(min_source_words=0)
+        ids = result.rows | Map(lambda row: row["document_id"])
+        assert_that(ids, equal_to(["a", "c"]), label="rows")
+        letters = result.dead_letters | Map(lambda letter: (letter[0], letter[3]))
+        assert_that(letters, equal_to([("extract", "b")]), label="letters")
+
+
+def test_a_text_that_fails_is_an_error(monkeypatch):
+    poison(monkeypatch, summary_rows, "_draft_row", lambda scored: True)
+    with pytest.raises(
+        JobError, match="^the text cannot be summarized: KeyError at precis/model/isol"
+    ):
+        summarize_text("Rain fell.", min_source_words=0)

@@ -1,0 +1,242 @@
+"""Search processes that die, and documents that kill them or fail in them. The slow
+tests start real processes.
+"""
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+from support import poisoned_search
+from support.small_search import random_sources, small_search
+
+from precis.model.errors import JobError
+from precis.model.inference import worker_pool
+from precis.model.inference.processes import Processes
+from precis.model.inference.worker_pool import SearchPool
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    return small_search(tmp_path_factory.mktemp("bundle"))
+
+
+@pytest.fixture
+def pool(search, monkeypatch):
+    """A pool of two processes with poisoned searches, closed when the test ends."""
+    monkeypatch.setattr(worker_pool, "_search_batch", poisoned_search.search_batch)
+    pool = SearchPool(search, processes=2)
+    pool.retain()
+    yield pool
+    pool.release()
+    assert multiprocessing.active_children() == []
+
+
+def tokens(searched):
+    """The first hypothesis of each document; None for one that failed."""
+    return [ranked[0].tokens if ranked else None for ranked in searched.hypotheses]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_only_the_guilty_documents_of_real_searches_fail(pool):
+    """Documents kill their process, fail in it, or are too many for its memory; the
+    others get the summaries that they get without them.
+    """
+    sources = [source for source in random_sources(30) if len(source) > 5][:8]
+    sources = [np.minimum(source, 12) for source in sources]
+    with_enough_memory = [
+        pool.submit(sources[start : start + 2]) for start in range(0, 8, 2)
+    ]
+    expected = [row for future in with_enough_memory for row in tokens(future.result())]
+    guilty = {2: poisoned_search.KILLS, 5: poisoned_search.FAILS}
+    poisoned = [source.copy() for source in sources]
+    for place, token in guilty.items():
+        poisoned[place][-1] = token
+    innocent = pool.submit(sources[:2])
+    future = pool.submit(poisoned)
+    beside = [pool.submit(sources[start : start + 2]) for start in (2, 4, 6)]
+    searched = future.result()
+    assert tokens(searched) == [
+        None if place in guilty else ranked for place, ranked in enumerate(expected)
+    ]
+    killing, failing = searched.failures[2], searched.failures[5]
+    assert (killing.reason, killing.retryable) == ("process_died", True)
+    assert (failing.reason, failing.retryable) == ("error", False)
+    assert failing.error_class == "InvalidArgumentError"
+    assert failing.detail.startswith(
+        "InvalidArgumentError at precis/model/inference/worker_pool.py:"
+    )
+    others = [innocent.result(), *(future.result() for future in beside)]
+    assert [row for batch in others for row in tokens(batch)] == expected
+    assert not any(batch.failures for batch in others)
+
+
+@pytest.mark.slow
+def test_a_machine_that_cannot_start_processes_ends_the_job(pool, monkeypatch):
+    for name in ("_search_batch", "_load"):
+        monkeypatch.setattr(worker_pool, name, poisoned_search.die)
+    with pytest.raises(
+        JobError,
+        match="a search process died before its batch was done, .* memory .* a "
+        "smaller --search_processes",
+    ):
+        pool.submit(random_sources(3)).result()
+
+
+class FakeProcesses:
+    """Calls functions in this process; a document with the token KILLS is its death.
+
+    Attributes:
+      calls: of each call whether it was alone, and the number of documents; none for a
+        call that loads the bundle.
+    """
+
+    def __init__(self):
+        self.calls = []
+        self.loads = True
+        self.deaths_beside_others = 0
+        self.may_begin = threading.Event()
+        self.may_begin.set()
+
+    def call(self, function, *arguments, alone=False):
+        assert self.may_begin.wait(60)
+        sources = arguments[1] if arguments[1:] else None
+        self.calls.append((alone, None if sources is None else len(sources)))
+        if sources is None:
+            if not self.loads:
+                raise BrokenProcessPool
+            return None
+        if not alone and self.deaths_beside_others:
+            self.deaths_beside_others -= 1
+            raise BrokenProcessPool
+        if poisoned_search.has(poisoned_search.KILLS, sources):
+            raise BrokenProcessPool
+        return poisoned_search.echo(*arguments)
+
+    def call_alone(self, *call):
+        return self.call(*call, alone=True)
+
+    def close(self): ...
+
+
+@pytest.fixture
+def fake_pool(monkeypatch):
+    monkeypatch.setattr(worker_pool, "_load", poisoned_search.load_nothing)
+    monkeypatch.setattr(worker_pool, "_search_batch", poisoned_search.echo)
+    pool = SearchPool(None, processes=1)
+    pool._processes = FakeProcesses()
+    pool.retain()
+    yield pool
+    pool.release()
+
+
+def documents(*first_tokens):
+    return [np.array([token, 7], "int32") for token in first_tokens]
+
+
+LOAD = (True, None)
+
+
+def test_a_batch_whose_process_died_is_tried_again_alone(fake_pool):
+    fake_pool._processes.deaths_beside_others = 1
+    searched = fake_pool.submit(documents(1, 2, 3)).result()
+    assert tokens(searched) == [[1, 7], [2, 7], [3, 7]] and searched.failures == {}
+    assert fake_pool._processes.calls == [(False, 3), (True, 3)]
+
+
+def test_a_document_that_kills_twice_alone_fails_and_no_other(fake_pool):
+    kills = poisoned_search.KILLS
+    searched = fake_pool.submit(documents(1, 2, kills, 4)).result()
+    assert tokens(searched) == [[1, 7], [2, 7], None, [4, 7]]
+    assert fake_pool._processes.calls == [
+        (False, 4),
+        *[(True, 4), LOAD],
+        (True, 2),
+        *[(True, 2), LOAD],
+        *[(True, 1), LOAD, (True, 1), LOAD],
+        (True, 1),
+    ]
+    failure = searched.failures[2]
+    assert (failure.reason, failure.error_class) == (
+        "process_died",
+        "BrokenProcessPool",
+    )
+    assert failure.detail == (
+        "the search process died, and again when nothing else was searched; most often "
+        "memory runs out"
+    )
+    fake_pool._processes.calls.clear()
+    (failure,) = fake_pool.submit(documents(kills)).result().failures.values()
+    assert failure.reason == "process_died"
+    assert fake_pool._processes.calls == [(False, 1), *[(True, 1), LOAD] * 2]
+
+
+def test_processes_that_die_whatever_they_do_end_the_job(fake_pool):
+    kills = poisoned_search.KILLS
+    match = "a search process died before its batch was done"
+    fake_pool._processes.may_begin.clear()
+    lost = fake_pool.submit(documents(*[kills] * 100))
+    waiting = fake_pool.submit(documents(1))
+    fake_pool._processes.may_begin.set()
+    for future in (lost, waiting):
+        with pytest.raises(JobError, match=match):
+            future.result()
+    assert fake_pool._processes.calls.count(LOAD) == worker_pool.MOST_DEATHS - 1
+    assert len(fake_pool.submit(documents(1)).result().hypotheses) == 1
+    one_among_many = fake_pool.submit(documents(*range(20, 275), kills)).result()
+    assert list(one_among_many.failures) == [255]
+    fake_pool._processes.loads = False
+    fake_pool._processes.calls.clear()
+    with pytest.raises(JobError, match=match):
+        fake_pool.submit(documents(kills)).result()
+    assert fake_pool._processes.calls == [(False, 1), (True, 1), LOAD]
+
+
+def test_a_call_alone_waits_for_the_others_and_keeps_new_ones_waiting(monkeypatch):
+    """Three threads call; the second call is to be alone."""
+    events = []
+    first_may_end, alone_may_end = threading.Event(), threading.Event()
+    processes = Processes(3, initializer=lambda: None)
+    monkeypatch.setattr(processes, "_call", lambda function: function())
+
+    def call(name, may_end):
+        events.append(f"{name} begins")
+        assert may_end.wait(60)
+        events.append(f"{name} ends")
+
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(processes.call, lambda: call("first", first_may_end))
+        wait_until(lambda: events == ["first begins"])
+        threads.submit(processes.call_alone, lambda: call("alone", alone_may_end))
+        wait_until(processes._turn.locked)
+        threads.submit(processes.call, lambda: call("third", first_may_end))
+        first_may_end.set()
+        wait_until(lambda: "alone begins" in events)
+        alone_may_end.set()
+    assert events == [
+        *["first begins", "first ends"],
+        *["alone begins", "alone ends"],
+        *["third begins", "third ends"],
+    ]
+
+
+def test_the_last_user_ends_the_processes(fake_pool, monkeypatch):
+    closed = []
+    monkeypatch.setattr(fake_pool._processes, "close", lambda: closed.append(1))
+    fake_pool.retain()
+    future = fake_pool.submit(documents(1))
+    fake_pool.release()
+    assert closed == []
+    fake_pool.release()
+    assert closed == [1] and future.done()
+    fake_pool.retain()
