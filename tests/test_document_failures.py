@@ -13,19 +13,15 @@ from support.summarize_runs import manifest_of, rows_of, settings_of, story, win
 
 from precis.model.errors import JobError
 from precis.model.inference import bulk_summarizer, searcher
-from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines import summary_rows, window_summarizer
-from precis.pipelines.dead_letters import DeadLetter, document_letter
 from precis.pipelines.job import current_time
-from precis.pipelines.schema import SUMMARY_SCHEMA
 from precis.pipelines.summarize import summarize
 from precis.pipelines.summarize_text import summarize_text
 from precis.pipelines.summary_rows import ScoringModels, draft_rows, run_columns
 from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
 from precis.pipelines.window_summarizer import WindowSummarizer
-from precis.pipelines.window_tables import isolated_table
 
 SECRET = "a sentence of the document"
 
@@ -252,77 +248,6 @@ def test_a_network_that_scores_sentences_loses_one_document_at_a_time():
     assert (drafts[1].stage, drafts[1].reason) == ("extract", "nan")
     assert (drafts[2].stage, drafts[2].reason) == ("extract", "error")
     assert drafts[3].columns["extractive_summary"] == "Rain four."
-
-
-def full_rows(*lines):
-    """Rows as they are written."""
-    settings = settings_of()
-    worker = WindowSummarizer(settings)
-    worker.load()
-    (summarized,) = worker.summarize(window_of(lines, settings))
-    columns = run_columns(settings, run_id="r", created_at=current_time())
-    return [{**row.columns, **columns} for row in summarized.rows]
-
-
-def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
-    rows = full_rows(*[story(index) for index in range(5)])
-    table, failures = isolated_table(rows)
-    assert failures == [None] * 5
-    assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
-    wrong = [dict(row) for row in rows]
-    wrong[1]["extractive"] = [{**rows[1]["extractive"][0], "score": float("nan")}]
-    wrong[2]["split"] = None
-    wrong[4]["extractive_quality"] = {
-        **rows[4]["extractive_quality"],
-        "density": float("inf"),
-    }
-    smaller, failures = isolated_table(wrong)
-    assert smaller.equals(table.take([0, 3]).combine_chunks())
-    assert [failure and failure[:3] for failure in failures] == [
-        None,
-        (
-            "write",
-            "nan",
-            "column 'extractive[].score' holds a number that is not finite",
-        ),
-        (
-            "write",
-            "error",
-            "column 'split' is null in at least one row, which the schema does not "
-            "allow",
-        ),
-        None,
-        (
-            "write",
-            "nan",
-            "column 'extractive_quality.density' holds a number that is not finite",
-        ),
-    ]
-    nothing, failures = isolated_table(wrong[1:2])
-    assert nothing.num_rows == 0 and nothing.schema.equals(SUMMARY_SCHEMA)
-    assert isolated_table([])[0].equals(nothing)
-
-
-def test_a_letter_says_where_the_document_stands_in_the_corpus():
-    document = Document("d1", "test", "Rain fell.", None, {}, "news.jsonl", "byte 12")
-    article = Article(document)
-    failure = Failure("search", "process_died", "it died", "BrokenProcessPool")
-    assert document_letter(article, failure) == DeadLetter(
-        "search",
-        "process_died",
-        "it died",
-        "d1",
-        "news.jsonl",
-        "byte 12",
-        None,
-        1,
-        "BrokenProcessPool",
-        True,
-        article.content_sha256,
-    )
-    unreadable = Article(document._replace(article=None, document_id=""))
-    letter = document_letter(unreadable, failure)
-    assert letter.content_sha256 is None and letter.document_id is None
 
 
 def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch):
