@@ -10,15 +10,25 @@ import json
 import os
 import posixpath
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import fsspec
 
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
+# The names of the types of JSON by those of Python.
+_JSON_TYPES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    type(None): "null",
+}
 
 
 def filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
@@ -78,6 +88,89 @@ def read_bytes(path: str) -> bytes:
 def read_json(path: str) -> Any:
     """The content of a JSON file."""
     return json.loads(read_bytes(path))
+
+
+def read_object(
+    path: str, *, way_out: str, fields: Mapping[str, type] | None = None
+) -> dict[str, Any]:
+    """The JSON object in a file that somebody else may have written or edited.
+
+    Args:
+      path: the file.
+      way_out: what to do about a damaged file, for the message.
+      fields: the fields that must be there, with their types.
+
+    Raises:
+      DataError: the file is not JSON in UTF-8, holds something else than an object, or
+          lacks a field.
+    """
+    with naming_damage(path, way_out=way_out):
+        try:
+            content = read_json(path)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"not JSON: {error}") from error
+        check_fields(content, fields or {})
+    return dict(content)
+
+
+def check_fields(content: Any, fields: Mapping[str, type]) -> None:
+    """Checks that a JSON value is an object with some fields, each of its type.
+
+    Raises:
+      ValueError: it is no object, or a field is missing or of another type.
+    """
+    _check_type(content, dict, "the value")
+    for name, kind in fields.items():
+        if name not in content:
+            raise ValueError(f"{name} is missing")
+        _check_type(content[name], kind, name)
+
+
+def _check_type(value: Any, kind: type, name: str) -> None:
+    is_number_expected = isinstance(value, bool) and kind is not bool
+    if is_number_expected or not isinstance(value, kind):
+        expected, present = _JSON_TYPES[kind], _JSON_TYPES[type(value)]
+        raise ValueError(f"{name} must be of the type {expected}, not {present}")
+
+
+@contextlib.contextmanager
+def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
+    """Turns the errors of a block that interprets a file's content into one line.
+
+    Args:
+      path: the file.
+      way_out: what to do about a damaged file.
+
+    Raises:
+      DataError: a value in the file is missing, or is not what the block expects.
+    """
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        reason = repr(error) if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{path}: damaged ({reason}); {way_out}") from error
+
+
+def path_within(folder: str, name: Any, *, listed_in: str) -> str:
+    """The path of a file that a manifest names.
+
+    Args:
+      folder: the folder of the manifest.
+      name: the name of the file, from the folder on.
+      listed_in: the path of the manifest, for the message.
+
+    Raises:
+      DataError: the name leads out of the folder, or is no name.
+    """
+    # fsspec gives `::` and `://` a meaning of their own.
+    plain = name.replace("\\", "/") if isinstance(name, str) else ""
+    is_outside = plain.startswith("/") or ".." in plain.split("/")
+    if not plain or is_outside or any(mark in plain for mark in ("::", ":/", "\0")):
+        raise DataError(
+            f"{listed_in}: it names the file {name!r}, which does not lie within "
+            f"{folder}; take that folder again from where it was made"
+        )
+    return join(folder, name)
 
 
 @contextlib.contextmanager

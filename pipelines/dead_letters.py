@@ -101,6 +101,7 @@ def empty_article_letter(empty: EmptyArticle) -> DeadLetter:
         raw=empty.raw or None,
     )
 
+
 def document_letter(article: Article, failure: Failure) -> DeadLetter:
     """The dead letter of a document that failed."""
     document = article.document

@@ -17,7 +17,11 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.job import TASKS_FOLDER, Job
-from precis.pipelines.result_files import DESCRIPTION_FILES, SUCCESS_FILE
+from precis.pipelines.result_files import (
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    read_run_manifest,
+)
 from precis.pipelines.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
@@ -174,7 +178,7 @@ def _created_at(folder: str) -> str:
 
 def read_run(folder: str) -> dict[str, Any]:
     """The manifest of a run."""
-    return files.read_json(files.join(folder, DESCRIPTION_FILES["summaries"]))
+    return read_run_manifest(files.join(folder, DESCRIPTION_FILES["summaries"]))
 
 
 def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:

@@ -34,7 +34,7 @@ from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
 from precis.pipelines.training_pairs import Skipped, TrainingPair, read_pair
-from precis.pipelines.vocabulary_pass import scan_path
+from precis.pipelines.vocabulary_pass import read_scan
 
 # Each split is an open file. A corpus with more has a --split_field that names none.
 MAX_SPLITS = 64
@@ -106,7 +106,8 @@ class EncodeWorker:
         self._tokenizers: TokenizerPair = self._shared.acquire(
             lambda: load_tokenizers(self._options.output)
         )
-        self._duplicates = files.read_json(scan_path(self._job))["duplicates"]
+        scan = read_scan(self._job, {"duplicates": dict})
+        self._duplicates = scan["duplicates"]
 
     def close(self) -> None:
         """Nothing is to be given back."""

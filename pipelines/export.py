@@ -113,13 +113,14 @@ def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] |
     """
     path = files.join(output, MANIFEST_FILE)
     if files.exists(path):
-        manifest = files.read_json(path)
+        way_out = "name another --output, or remove that folder"
+        manifest = files.read_object(path, way_out=way_out)
         checksums = manifest.pop("sha256", {})
         # The bundle may lie elsewhere since; its model_id is part of the description.
         provenance = manifest.pop("provenance", {})
         if manifest == description and all(
-            _holds(files.join(output, name), sha256)
-            for name, sha256 in checksums.items()
+            _holds(files.path_within(output, name, listed_in=path), sha256)
+            for name, sha256 in dict(checksums).items()
         ):
             return {**manifest, "provenance": provenance, "sha256": checksums}
     fs, name = files.filesystem(output)

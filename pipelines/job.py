@@ -32,6 +32,7 @@ from precis.pipelines.result_files import (
 TASKS_FOLDER = "_tasks"
 JOB_FILE = "job.json"
 LOCK_FILE = "lock.json"
+_WAY_OUT = "name another --output, or remove that folder"
 # What the settings whose values are checksums stand for.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
@@ -109,7 +110,12 @@ def open_job(
         _clear_tasks(output)
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(job_path):
-        created_at = _resume(output, fingerprint, inputs, files.read_json(job_path))
+        description = files.read_object(
+            job_path,
+            way_out=_WAY_OUT,
+            fields={"fingerprint": str, "inputs": dict, "created_at": str},
+        )
+        created_at = _resume(output, fingerprint, inputs, description)
         return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
     created_at = current_time()
     if damaged:
@@ -175,8 +181,10 @@ def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageErr
     differences = ""
     path = files.join(output, DESCRIPTION_FILES[kind])
     if files.exists(path):
-        provenance = files.read_json(path).get("provenance", {})
-        earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
+        content = files.read_object(path, way_out=_WAY_OUT)
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            provenance = content.get("provenance", {})
+            earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
         if earlier:
             differences = describe_differences(earlier, inputs, labels=_LABELS)
     replace = "; --reuse that folder replaces it" if kind == "summaries" else ""

@@ -59,7 +59,7 @@ from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
 from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
-from precis.pipelines.vocabulary_pass import build_scan, scan_path
+from precis.pipelines.vocabulary_pass import build_scan, read_scan, scan_path
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -205,7 +205,7 @@ def publish_dataset(
     """Writes dataset.json from the reports of all tasks."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_sources(report.sources for report in reports)
-    scan = files.read_json(scan_path(job))
+    scan = read_scan(job, {"tokenizer_fingerprint": str})
     figures = [report.figures for report in reports]
     info = DatasetInfo(
         features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
@@ -260,7 +260,11 @@ def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
 
 def _check(job: Job, failures: FailureOptions) -> None:
     """Raises DataError where too much failed or nothing was written."""
-    info = DatasetInfo.from_json(files.read_json(files.join(job.output, DATASET_FILE)))
+    path = files.join(job.output, DATASET_FILE)
+    way_out = "name another --output, or remove that folder"
+    content = files.read_object(path, way_out=way_out)
+    with files.naming_damage(path, way_out=way_out):
+        info = DatasetInfo.from_json(content)
     check_failures(
         info.counts,
         info.failures,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
+from precis.model.errors import DataError
 
 SUCCESS_FILE = "_SUCCESS"
 DATA_FOLDER = "data"
@@ -54,8 +55,11 @@ def damaged_files(output: str, kind: str, success: Success) -> list[str]:
         files.sha256_file(path),
     ):
         return [name]
-    listed = listed_files(files.read_json(path))
-    return [file["file"] for file in listed if not is_whole(output, file)]
+    try:
+        listed = listed_files(files.read_object(path, way_out="it is made again"))
+        return [file["file"] for file in listed if not is_whole(output, file)]
+    except (DataError, KeyError, TypeError, ValueError, AttributeError):
+        return [name]
 
 
 def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -83,8 +87,21 @@ def is_whole(output: str, file: Mapping[str, Any]) -> bool:
       output: the folder of the result.
       file: has its name in the folder, and `bytes` and `sha256`.
     """
-    path = files.join(output, file["file"])
+    path = files.path_within(output, file["file"], listed_in=output)
     fs, name = files.filesystem(path)
     if not fs.exists(name) or fs.size(name) != file["bytes"]:
         return False
     return files.sha256_file(path) == file["sha256"]
+
+
+def read_run_manifest(path: str) -> dict[str, Any]:
+    """The content of a run's manifest.json.
+
+    Raises:
+      DataError: it is damaged.
+    """
+    return files.read_object(
+        path,
+        way_out="name another --output, or remove that folder",
+        fields={"counts": dict, "failures": dict, "files": list, "dead_letters": list},
+    )

@@ -19,7 +19,11 @@ from precis.pipelines.job import Job
 from precis.pipelines.join_keys import JoinFigures
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.publish_parts import PartFigures
-from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, DESCRIPTION_FILES
+from precis.pipelines.result_files import (
+    DEAD_LETTERS_FOLDER,
+    DESCRIPTION_FILES,
+    read_run_manifest,
+)
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.summary_settings import SummarySettings
@@ -139,7 +143,7 @@ def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> N
 
 def check_run(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None:
     """Raises DataError where there was nothing to read or too much failed."""
-    manifest = files.read_json(files.join(job.output, MANIFEST_FILE))
+    manifest = read_run_manifest(files.join(job.output, MANIFEST_FILE))
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
     if not counts["read"] - counts["other_split"]:

@@ -46,6 +46,7 @@ from precis.pipelines.publish_parts import (
     plan_parts,
 )
 from precis.pipelines.repeated_ids import check_ids
+from precis.pipelines.result_files import read_run_manifest
 from precis.pipelines.run_manifest import (
     MANIFEST_FILE,
     RunDescription,
@@ -125,7 +126,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             check_run(job, corpus, failures)
             ownership.check()
             finish_job(job)
-    return files.read_json(files.join(options.output, MANIFEST_FILE))
+    return read_run_manifest(files.join(options.output, MANIFEST_FILE))
 
 
 def _inputs(
@@ -219,7 +220,9 @@ def build(
 def has_references(output: str, manifest: Mapping[str, Any]) -> bool:
     """Whether a document of the first file of a run has a reference summary."""
     for file in manifest["files"][:1]:
-        fs, path = files.filesystem(files.join(output, file["file"]))
+        manifest_path = files.join(output, MANIFEST_FILE)
+        path = files.path_within(output, file["file"], listed_in=manifest_path)
+        fs, path = files.filesystem(path)
         with fs.open(path, "rb") as opened:
             # Threads of Arrow may outlive the command and abort it at its end.
             column = pq.ParquetFile(opened, pre_buffer=False).read(

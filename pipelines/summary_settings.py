@@ -16,7 +16,7 @@ from apache_beam.options.pipeline_options import (
 from precis.model import files
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
-    KEYPHRASES,
+    check_weights,
     open_bundle_config,
     read_manifest,
 )
@@ -26,6 +26,7 @@ from precis.model.bundle.network_bundle import (
     with_decoding_of_bundle,
 )
 from precis.model.extractive.config import SelectionConfig
+from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
@@ -168,6 +169,7 @@ def read_model_ids(
 
     Raises:
       UsageError: a folder is no bundle, or one of another kind.
+      DataError: a bundle is damaged.
     """
     ids: dict[str, str | None] = {
         "model_id": None,
@@ -176,14 +178,18 @@ def read_model_ids(
         "keyphrase_model_id": None,
     }
     if options.bundle:
+        # The ids are computed from the checksums of the weights, so these must be true,
+        # also where no document is left to search.
+        check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
         ids["decode_id"] = decode_id(decoding, options.precision)
     if options.extractive_bundle:
         contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
+        check_weights(options.extractive_bundle)
         ids["extractive_model_id"] = contents.model_id
     if options.keyphrase_bundle:
-        contents = open_bundle_config(options.keyphrase_bundle, KEYPHRASES)
-        ids["keyphrase_model_id"] = contents.model_id
+        model = KeyphraseModel.load(options.keyphrase_bundle)
+        ids["keyphrase_model_id"] = model.model_id
     return ids
 
 

@@ -35,6 +35,7 @@ from typing import (
 import apache_beam as beam
 
 from precis.model import files
+from precis.model.errors import DataError
 from precis.pipelines.accounts import (
     SourceCounts,
     check_sources,
@@ -300,15 +301,23 @@ def receipt_path(step: Step[Any], number: int) -> str:
 
 def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | None:
     """The report of a task that is done; None where it is to be done, or done again:
-    one of its files is missing or has another content.
+    one of its files is missing or has another content, or the receipt is damaged.
     """
     path = receipt_path(step, number)
     if not files.exists(path):
         return None
-    report = TaskReport.from_json(files.read_json(path), step.figures_from_json)
-    published = (*report.files, *report.dead_letters)
-    output = step.job.output
-    return report if all(is_whole(output, file) for file in published) else None
+    try:
+        content = files.read_object(
+            path,
+            way_out="the task is done again",
+            fields=dict.fromkeys(("sources", "counts", "failures"), dict),
+        )
+        report = TaskReport.from_json(content, step.figures_from_json)
+        published = (*report.files, *report.dead_letters)
+        is_done = all(is_whole(step.job.output, file) for file in published)
+    except (DataError, KeyError, TypeError, ValueError, AttributeError):
+        return None  # The receipt is damaged.
+    return report if is_done else None
 
 
 def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:

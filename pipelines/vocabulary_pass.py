@@ -8,7 +8,7 @@ step holds those of the whole corpus in one place.
 import hashlib
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -240,3 +240,20 @@ def scan_path(job: Job) -> str:
     It holds the fingerprints of the tokenizers, and the duplicates of each task.
     """
     return files.join(job.output, TASKS_FOLDER, SCAN_FILE)
+
+
+def read_scan(job: Job, fields: Mapping[str, type]) -> dict[str, Any]:
+    """The result of the pass.
+
+    Args:
+      job: the job.
+      fields: those that are needed, with their types.
+
+    Raises:
+      DataError: the file is damaged.
+    """
+    return files.read_object(
+        scan_path(job),
+        way_out="remove it, and the same command makes it again",
+        fields=fields,
+    )

@@ -130,6 +130,13 @@ def damage(checkpoint: Path) -> None:
     tensors.write_bytes(tensors.read_bytes()[:-1])
 
 
+@pytest.mark.parametrize("content", ["[1]", "{}", "{"])
+def test_a_damaged_state_is_no_checkpoint(content, tmp_path):
+    path = save(tmp_path, 7)
+    (Path(path) / "state.json").write_text(content)
+    assert restore_checkpoint(path, variables=[], fingerprint="f") is None
+
+
 def test_the_newest_intact_checkpoint_is_restored_and_damaged_ones_are_named(
     tmp_path, capsys
 ):

@@ -138,7 +138,19 @@ def test_another_format_version_is_refused(info, folder):
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"format_version": 1}', "drop seed", "add colour"]
+    "content",
+    [
+        "{",
+        "[]",
+        "null",
+        '{"format_version": "1"}',
+        '{"format_version": 1}',
+        "drop seed",
+        "add colour",
+        "split list",
+        "number of tokens as text",
+        "shard without a file",
+    ],
 )
 def test_a_damaged_description_is_refused(info, folder, content):
     if content == "drop seed":
@@ -147,6 +159,14 @@ def test_a_damaged_description_is_refused(info, folder, content):
         )
     elif content == "add colour":
         content = json.dumps({**info.to_json(), "colour": 1})
+    elif content == "split list":
+        content = json.dumps({**info.to_json(), "splits": []})
+    elif content == "number of tokens as text":
+        content = json.dumps({**info.to_json(), "max_source_tokens": "9"})
+    elif content == "shard without a file":
+        shard = {"records": 1, "bytes": 1, "sha256": ""}
+        splits = {"train": {"records": 1, "shards": [shard]}}
+        content = json.dumps({**info.to_json(), "splits": splits})
     files.write_bytes(files.join(folder, "dataset.json"), content.encode())
     with pytest.raises(DataError, match=r"dataset\.json: damaged \("):
         load_dataset(folder)

@@ -28,7 +28,7 @@ from support.small_network import make_network
 
 import precis.model.inference.export
 from precis.model.bundle.network_bundle import load_bundle, save_bundle
-from precis.model.errors import JobError, UsageError
+from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference.export import SummarizingModule, keep_distinct
 from precis.model.inference.summarizer import Summarizer
 from precis.model.search.config import SearchConfig
@@ -306,6 +306,20 @@ def test_a_folder_with_other_content_is_refused(name, bundle, exported, tmp_path
         export(bundle=bundle, output=folder, **flags)
     assert contents(folder) == before
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[1]", r"damaged \(.*\); name another --output"),
+        (b"null", r"damaged \(.*\); name another --output"),
+        (b"\xff", r"damaged \(not JSON: .*\); name another --output"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(content, message, bundle, tmp_path):
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(DataError, match=f"manifest.json: {message}"):
+        export(bundle=bundle, output=tmp_path, **FLAGS)
 
 
 def test_a_disk_that_fails_leaves_nothing(bundle, tmp_path, monkeypatch):

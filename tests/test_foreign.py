@@ -122,10 +122,29 @@ def test_names_without_their_prefix_and_several_files(checkpoints, tmp_path):
     )
     with pytest.raises(DataError, match=message):
         load_checkpoint(str(tmp_path))
+    for name in ("../b.safetensors", f"{tmp_path}/a.safetensors"):
+        index["weight_map"]["x"] = name
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+        message = f"index.json: it names the file '{name}', which does not lie within"
+        with pytest.raises(DataError, match=message):
+            load_checkpoint(str(tmp_path))
     (tmp_path / "model.safetensors.index.json").write_text("{}")
-    message = r"no index of weights \(KeyError\('weight_map'\)\)"
+    message = r"index.json: damaged \(weight_map is missing\); download the checkpoint"
     with pytest.raises(DataError, match=message):
         load_checkpoint(str(tmp_path))
+
+
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("number_format", ["float16", "float32"])
+def test_tensors_that_are_not_finite_are_refused(value, word, number_format, tmp_path):
+    name = "model.encoder.layers.0.fc1.bias"
+    values = tensors()[name].astype(number_format)
+    values[-1] = value
+    with pytest.raises(
+        DataError,
+        match=rf"model.safetensors: the tensor {name} holds {word}; download",
+    ):
+        read_weights(tmp_path, {**tensors(), name: values})
 
 
 def test_repeated_tensors_of_a_tied_network_must_be_equal(checkpoints, tmp_path):

@@ -275,9 +275,24 @@ def test_folders_that_are_no_checkpoint_are_refused(tmp_path):
     )
     config = tmp_path / "c" / "config.json"
     config.write_text("{")
-    refused(DataError, r"config.json: not JSON \(.*\); download the checkpoint again")
+    refused(
+        DataError, r"config.json: damaged \(not JSON: .*\); download the checkpoint"
+    )
     config.write_text("[]")
-    refused(DataError, "config.json: no JSON object; download the checkpoint again")
+    refused(
+        DataError,
+        r"config.json: damaged \(the value must be of the type object, not array\); ",
+    )
+    config.write_text(json.dumps({**SETTINGS, "model_type": ["bart"]}))
+    refused(UsageError, r"model_type is \['bart'\], and what can be imported is")
+    config.write_text(json.dumps({**SETTINGS, "d_model": "8"}))
+    refused(DataError, r"config.json: damaged \(.*\); download the checkpoint again")
+    generation = tmp_path / "c" / "generation_config.json"
+    for content in ('{"max_length": "x"}', '{"early_stopping": []}', "[1]"):
+        config.write_text(json.dumps(SETTINGS))
+        generation.write_text(content)
+        refused(DataError, r"generation_config.json: damaged \(.*\); download the")
+    generation.unlink()
     config.write_text(json.dumps({**SETTINGS, "d_model": 8} | {"model_type": "t5"}))
     refused(
         DataError, "config.json: num_layers is missing; download the checkpoint again"

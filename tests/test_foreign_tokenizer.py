@@ -247,7 +247,21 @@ def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
                 r"tokenizer_config.json; download both"
             ),
         ),
-        ({"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"}, r"vocab.txt: "),
+        (
+            {"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"},
+            r"tokenizer_config.json: damaged \(not JSON: .*\); download the tokenizer",
+        ),
+        (
+            {
+                "vocab.txt": "[UNK]\n[CLS]\n[SEP]\n",
+                "tokenizer_config.json": '{"do_lower_case": "yes"}',
+            },
+            r"vocab.txt: damaged \(.*\); download the tokenizer again",
+        ),
+        (
+            {"vocab.json": "[1]", "merges.txt": ""},
+            r"vocab.json: damaged \(.*\); download the tokenizer again",
+        ),
         (
             {"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""},
             "vocab.json: it holds no token 2, which config.json puts around a text",
@@ -276,7 +290,7 @@ def test_the_tokenizer_of_another_network_is_refused(folder, tokenizer):
     ("content", "message"),
     [
         ("{", r"damaged \(.*\); copy the bundle again"),
-        ("{}", r"damaged \(KeyError\('format_version'\)\); copy"),
+        ("{}", r"damaged \(format_version is missing\); copy"),
         (
             '{"format_version": 9, "definition": {}}',
             "format_version is 9 and this precis reads 1; import the checkpoint again",

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from precis.model import files
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.task import Fields, SourceFile, Task
 from precis.pipelines.job import finish_job, hash_tasks, open_job
 
@@ -131,6 +131,26 @@ def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
     ):
         begin(tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"{}", b"null", b"\xff"])
+def test_a_damaged_description_of_a_job_is_refused(content, tmp_path):
+    begin(tmp_path)
+    (tmp_path / "_tasks" / "job.json").write_bytes(content)
+    with pytest.raises(
+        DataError, match=r"_tasks/job.json: damaged \(.*\); name another --output"
+    ):
+        begin(tmp_path)
+
+
+def test_a_damaged_description_of_a_result_is_refused(tmp_path):
+    (tmp_path / "_SUCCESS").write_bytes(b"\xff")
+    for content in (b"[1]", b"\xff", b'{"provenance": [1]}'):
+        (tmp_path / "dataset.json").write_bytes(content)
+        with pytest.raises(
+            DataError, match=r"dataset.json: damaged \(.*\); name another --output"
+        ):
+            begin(tmp_path)
 
 
 def test_an_output_that_cannot_be_written_is_refused(tmp_path):

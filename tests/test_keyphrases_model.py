@@ -2,6 +2,7 @@
 it refuses.
 """
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -215,6 +216,35 @@ def test_damaged_weights_are_refused(bundle):
     path.unlink()
     with pytest.raises(DataError, match=f"{name}: missing"):
         KeyphraseModel.load(str(bundle))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bias": float("nan")}, "weights.json: the tensor bias holds NaN; copy"),
+        ({"bias": None}, r"weights.json: damaged \(bias must be of the type number"),
+        (
+            {"documents": 7},
+            "manifest.json: its model_id is .*, and that of its files is",
+        ),
+        ({"bins": [[1], "x"]}, r"config.json: damaged \(.*\); copy the bundle again"),
+    ],
+)
+def test_edited_weights_are_refused(changes, message, bundle):
+    path = bundle / "weights.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["sha256"]["weights.json"] = sha256(path)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=message):
+        KeyphraseModel.load(str(bundle))
+
+
+def test_weights_that_are_not_finite_are_not_saved(model, tmp_path):
+    broken = dataclasses.replace(model, bias=float("inf"))
+    with pytest.raises(DataError, match="tensor bias holds infinity; no bundle is"):
+        broken.save(str(tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def rewrite(bundle, **changes):

@@ -11,6 +11,7 @@ import fsspec
 import pytest
 
 from precis.model import files
+from precis.model.errors import DataError
 from precis.model.training.loss_log import (
     LossLog,
     add_validation,
@@ -81,6 +82,16 @@ def test_half_a_line_behind_the_checkpoint_is_cut_away(tmp_path):
     add(log, 3)
     save_log(log)
     assert path.read_bytes() == lines_of(1, 2, 3)
+
+
+@pytest.mark.parametrize("line", [b"[1]", b"{", b"{}", b"\xff"])
+def test_a_damaged_line_is_refused(line, tmp_path):
+    path = tmp_path / "losses.jsonl"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(
+        DataError, match=r"losses.jsonl: damaged \(.*\); take another --output"
+    ):
+        read_log(str(path), last_step=1)
 
 
 def test_without_a_checkpoint_the_file_of_another_training_is_replaced(tmp_path):

@@ -51,7 +51,7 @@ def test_weights_in_several_files(tmp_path):
     with pytest.raises(
         DataError,
         match=(
-            r"model.weights.json: no index of weights \(TypeError.*\); "
+            r"model.weights.json: damaged \('int' object is not iterable\); "
             r"download the checkpoint again"
         ),
     ):

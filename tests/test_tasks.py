@@ -167,6 +167,25 @@ def test_a_task_whose_file_is_gone_or_changed_is_run_again(tmp_path, step):
     assert letters_file.read_bytes() == whole
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[1]",
+        b"{}",
+        b"\xff",
+        b'{"sources": {}, "counts": {}, "files": [3], "failures": {}}',
+        b'{"task": 1, "sources": {}, "counts": {}, "dead_letters": [], "failures": {}, '
+        b'"files": [{"file": "../x", "bytes": 1, "sha256": ""}], "longest": 1}',
+    ],
+)
+def test_a_task_with_a_damaged_receipt_is_done_again(content, tmp_path, step):
+    run(tmp_path, step, of_both_tasks)
+    (tmp_path / "_tasks" / "infer" / "00001.json").write_bytes(content)
+    assert read_receipt(step, 1) is None
+    run(tmp_path, step, of_both_tasks)
+    assert runs(tmp_path) == ["0", "1", "1"]
+
+
 def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
     class SilentWorker(PartWorker):
         def write_letters(self, letters):

@@ -292,10 +292,13 @@ def test_damaged_folders_are_refused(tokenizer, tmp_path):
     with pytest.raises(DataError, match="lower_case is missing"):
         Tokenizer.load(str(tmp_path))
     settings.write_text("[]")
-    with pytest.raises(DataError, match="kind is None"):
+    with pytest.raises(DataError, match="must be of the type object, not array"):
+        Tokenizer.load(str(tmp_path))
+    settings.write_text(json.dumps({**content, "lower_case": "no"}))
+    with pytest.raises(DataError, match="lower_case must be of the type boolean"):
         Tokenizer.load(str(tmp_path))
     settings.write_text("{")
-    with pytest.raises(DataError, match=r"tokenizer\.json: not JSON"):
+    with pytest.raises(DataError, match=r"tokenizer\.json: damaged \(not JSON"):
         Tokenizer.load(str(tmp_path))
     headless = b"a\n"
     vocabulary.write_bytes(headless)
@@ -305,6 +308,13 @@ def test_damaged_folders_are_refused(tokenizer, tmp_path):
         )
     )
     with pytest.raises(DataError, match=r"vocab\.txt: the vocabulary does not begin"):
+        Tokenizer.load(str(tmp_path))
+    latin = "é\n".encode("latin-1")
+    vocabulary.write_bytes(latin)
+    settings.write_text(
+        json.dumps({**content, "vocabulary_sha256": hashlib.sha256(latin).hexdigest()})
+    )
+    with pytest.raises(DataError, match=r"vocab\.txt: not UTF-8 \(.*\); restore"):
         Tokenizer.load(str(tmp_path))
     vocabulary.unlink()
     with pytest.raises(DataError, match=r"vocab\.txt: there is no such file"):

@@ -1,6 +1,7 @@
 """Shards of records: checked against their checksums, and copied from object stores."""
 
 import dataclasses
+import json
 import uuid
 from pathlib import Path
 
@@ -40,6 +41,20 @@ def test_a_missing_shard_is_refused(copy_records, tmp_path):
         DataError,
         match="train-00001-of-00003.tfrecord: the shard is missing; "
         "run the same `precis prepare`",
+    ):
+        check_shards(folder, load_dataset(folder), "train", staging=STAGING)
+
+
+def test_a_shard_outside_of_the_folder_is_refused(copy_records, tmp_path):
+    folder = copy_records(tmp_path / "records")
+    description = Path(folder) / "dataset.json"
+    content = json.loads(description.read_text())
+    content["splits"]["train"]["shards"][0]["file"] = "../x.tfrecord"
+    description.write_text(json.dumps(content))
+    with pytest.raises(
+        DataError,
+        match="dataset.json: it names the file '../x.tfrecord', which does not lie "
+        "within",
     ):
         check_shards(folder, load_dataset(folder), "train", staging=STAGING)
 

@@ -14,6 +14,7 @@ from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
     has_source_tokenizer,
+    naming_config,
     open_bundle_config,
     open_tokenizer,
     open_weights,
@@ -101,10 +102,11 @@ def open_encoder(folder: str) -> StoredEncoder:
             f"{folder}: a network of the architecture {architecture} "
             "has no encoder to take; name another bundle"
         )
-    if kind == ENCODER:
-        encoder_config = EncoderConfig(**config["encoder"])
-    else:
-        encoder_config = read_config(ENCODER_DECODER, config["network"]).encoder
+    with naming_config(folder):
+        if kind == ENCODER:
+            encoder_config = EncoderConfig(**config["encoder"])
+        else:
+            encoder_config = read_config(ENCODER_DECODER, config["network"]).encoder
     name = SOURCE_TOKENIZER_FOLDER if has_source_tokenizer(folder) else TOKENIZER_FOLDER
     return StoredEncoder(
         config=encoder_config,
@@ -127,10 +129,13 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
     stored = open_encoder(folder)
     from precis.model.network.build import build_encoder
 
-    encoder = build_encoder(stored.config, precision=precision)
-    # The path of a weight begins with the name of its network, which differs between
-    # the bundle of an encoder and that of an encoder-decoder.
-    weights = {path.split("/", 1)[1]: weight for path, weight in stored.weights.items()}
-    for weight in encoder.weights:
-        weight.assign(weights[weight.path.split("/", 1)[1]])
+    with naming_config(folder):
+        encoder = build_encoder(stored.config, precision=precision)
+        # The path of a weight begins with the name of its network, which differs
+        # between the bundle of an encoder and that of an encoder-decoder.
+        weights = {
+            path.split("/", 1)[1]: weight for path, weight in stored.weights.items()
+        }
+        for weight in encoder.weights:
+            weight.assign(weights[weight.path.split("/", 1)[1]])
     return EncoderBundle(encoder, stored.tokenizer, stored.model_id)

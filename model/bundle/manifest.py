@@ -16,11 +16,13 @@ and `open_weights` check each file against the manifest before they return its c
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from precis.model import files
+from precis.model.bundle.finite import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
@@ -33,6 +35,9 @@ FORMAT_VERSION = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
+BUNDLE_WAY_OUT = "copy the bundle again or train it again"
+# What every manifest of a bundle holds.
+_FIELDS = {"model_id": str, "sha256": dict, "provenance": dict}
 
 ABSTRACTIVE = "abstractive"
 ENCODER = "encoder"
@@ -85,9 +90,17 @@ def save_bundle_files(
 
     Returns:
       The model_id.
+
+    Raises:
+      DataError: a weight is not finite; nothing is written.
     """
     import safetensors.numpy
 
+    check_finite(
+        files.join(folder, WEIGHTS_FILE),
+        weights.items(),
+        way_out="no bundle is written; train from weights that are finite",
+    )
     # Without a manifest the folder is no bundle while its files are replaced.
     files.remove(files.join(folder, MANIFEST_FILE))
     files.write_json(
@@ -102,17 +115,16 @@ def save_bundle_files(
         for name in (CONFIG_FILE, WEIGHTS_FILE)
     }
     fingerprints = _save_tokenizers(folder, tokenizer, source_tokenizer)
-    model_id = files.sha256_json({**checksums, **fingerprints})[:16]
     manifest = {
         "format_version": FORMAT_VERSION,
         "kind": kind,
-        "model_id": model_id,
         "sha256": checksums,
         **{f"{name}_fingerprint": value for name, value in fingerprints.items()},
         "provenance": provenance,
     }
+    manifest["model_id"] = content_model_id(manifest)
     files.write_json(files.join(folder, MANIFEST_FILE), manifest)
-    return model_id
+    return str(manifest["model_id"])
 
 
 def _save_tokenizers(
@@ -145,7 +157,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); "
             "name the --output of `precis train`, or train again to finish it"
         )
-    manifest = _read_manifest_file(folder)
+    manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
     if not _is_bundle(manifest):
         kind = manifest.get("kind", "another kind")
         raise UsageError(
@@ -157,23 +169,36 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"{path}: format_version is {manifest.get('format_version')} "
             f"and this precis reads {FORMAT_VERSION}; train it again"
         )
+    with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
+        files.check_fields(manifest, _FIELDS)
+    _check_model_id(path, manifest)
     return manifest
 
 
-def _read_manifest_file(folder: str) -> dict[str, Any]:
-    """The content of manifest.json.
+def content_model_id(manifest: Mapping[str, Any]) -> str:
+    """The model_id of the files that a manifest describes."""
+    fingerprints = {
+        name: manifest[f"{name}_fingerprint"]
+        for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
+        if f"{name}_fingerprint" in manifest
+    }
+    return files.sha256_json({**manifest["sha256"], **fingerprints})[:16]
 
-    Raises:
-      DataError: it is damaged.
+
+def _check_model_id(path: str, manifest: Mapping[str, Any]) -> None:
+    """Refuses a model_id that is not that of the checksums beside it.
+
+    The id of a bundle of keyphrases is that of the values in its files, and
+    `KeyphraseModel` checks it.
     """
-    path = files.join(folder, MANIFEST_FILE)
-    try:
-        content: dict[str, Any] = files.read_json(path)
-    except ValueError as error:
+    if manifest.get("kind") == KEYPHRASES:
+        return
+    computed = content_model_id(manifest)
+    if manifest["model_id"] != computed:
         raise DataError(
-            f"{path}: damaged ({error}); copy the bundle again or train it again"
-        ) from error
-    return content
+            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
+            f"{computed}; {BUNDLE_WAY_OUT}"
+        )
 
 
 def _is_bundle(manifest: Mapping[str, Any]) -> bool:
@@ -190,7 +215,10 @@ def refuse_other_kind(folder: str, kind: str) -> None:
     """
     if not files.exists(files.join(folder, MANIFEST_FILE)):
         return
-    manifest = _read_manifest_file(folder)
+    manifest = files.read_object(
+        files.join(folder, MANIFEST_FILE),
+        way_out="name another --output, or remove that folder",
+    )
     present = manifest.get("kind", ABSTRACTIVE)
     if present != kind:
         what = "a bundle" if _is_bundle(manifest) else "something else"
@@ -208,9 +236,15 @@ def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
       DataError: config.json differs from the manifest.
     """
     manifest = read_manifest(folder)
-    _check_file(folder, CONFIG_FILE, manifest)
-    config = files.read_json(files.join(folder, CONFIG_FILE))
-    kind = config.get("kind", ABSTRACTIVE)
+    check_file(folder, CONFIG_FILE, manifest)
+    path = files.join(folder, CONFIG_FILE)
+    config = files.read_object(path, way_out=BUNDLE_WAY_OUT)
+    kind = str(config.get("kind", ABSTRACTIVE))
+    if kind != manifest.get("kind", ABSTRACTIVE):
+        raise DataError(
+            f"{path}: its kind is {kind!r}, and {MANIFEST_FILE} names "
+            f"{manifest.get('kind')!r}; {BUNDLE_WAY_OUT}"
+        )
     if kind not in kinds:
         way_out = (
             f"{TAKEN_BY[kind]} takes it"
@@ -222,6 +256,13 @@ def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
             f"and {' or '.join(kinds)} is asked for here; {way_out}"
         )
     return BundleConfig(kind, config, manifest["model_id"])
+
+
+def naming_config(folder: str) -> AbstractContextManager[None]:
+    """Turns the errors of a block that builds what config.json describes into one line,
+    as `files.naming_damage` does.
+    """
+    return files.naming_damage(files.join(folder, CONFIG_FILE), way_out=BUNDLE_WAY_OUT)
 
 
 def open_tokenizer(folder: str, name: str = TOKENIZER_FOLDER) -> AnyTokenizer:
@@ -254,18 +295,42 @@ def open_weights(folder: str) -> dict[str, np.ndarray]:
 
     Raises:
       UsageError: the folder is no complete bundle.
-      DataError: the weights differ from the manifest.
+      DataError: the weights differ from the manifest, are damaged or not finite.
     """
-    _check_file(folder, WEIGHTS_FILE, read_manifest(folder))
+    check_weights(folder)
+    import safetensors
     import safetensors.numpy
 
-    return safetensors.numpy.load(files.read_bytes(files.join(folder, WEIGHTS_FILE)))
+    path = files.join(folder, WEIGHTS_FILE)
+    try:
+        weights = safetensors.numpy.load(files.read_bytes(path))
+    except safetensors.SafetensorError as error:
+        raise DataError(f"{path}: damaged ({error}); {BUNDLE_WAY_OUT}") from error
+    check_finite(path, weights.items(), way_out=BUNDLE_WAY_OUT)
+    return weights
 
 
-def _check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
+def check_weights(folder: str) -> None:
+    """Compares the checksum of a bundle's weights with the manifest, which the model_id
+    is computed from.
+
+    Raises:
+      UsageError: the folder is no complete bundle.
+      DataError: the weights differ from the manifest.
+    """
+    check_file(folder, WEIGHTS_FILE, read_manifest(folder))
+
+
+def check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
+    """Compares the checksum of a file with the manifest.
+
+    Raises:
+      DataError: the file is missing or another one.
+    """
     path = files.join(folder, name)
-    if not files.exists(path) or files.sha256_file(path) != manifest["sha256"][name]:
+    expected = manifest["sha256"].get(name)
+    if not files.exists(path) or files.sha256_file(path) != expected:
         raise DataError(
             f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
-            "copy the bundle again or train it again"
+            f"{BUNDLE_WAY_OUT}"
         )

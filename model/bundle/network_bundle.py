@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from precis.model import files
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     has_source_tokenizer,
+    naming_config,
     open_bundle_config,
     open_tokenizer,
     open_weights,
@@ -132,7 +134,12 @@ def open_bundle(folder: str) -> BundleWithoutWeights:
       DataError: a file differs from the manifest.
     """
     _, config, model_id = open_bundle_config(folder, ABSTRACTIVE)
-    network = read_config(config.get("architecture", "transformer"), config["network"])
+    with naming_config(folder):
+        files.check_fields(config, {"network": dict})
+        architecture = config.get("architecture", "transformer")
+        network = read_config(architecture, config["network"])
+        special = _special_tokens(config.get("special", {}))
+        task_prefixes = tuple(config.get("task_prefixes", ()))
     tokenizer = open_tokenizer(folder)
     source_tokenizer = tokenizer
     if has_source_tokenizer(folder):
@@ -142,8 +149,8 @@ def open_bundle(folder: str) -> BundleWithoutWeights:
         tokenizer=tokenizer,
         source_tokenizer=source_tokenizer,
         model_id=model_id,
-        special=_special_tokens(config.get("special", {})),
-        task_prefixes=tuple(config.get("task_prefixes", ())),
+        special=special,
+        task_prefixes=task_prefixes,
     )
 
 
@@ -173,9 +180,10 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
     weights = open_weights(folder)
     from precis.model.network.build import build_network
 
-    network = build_network(contents.config, precision=precision)
-    for weight in network.weights:
-        weight.assign(weights[weight.path])
+    with naming_config(folder):
+        network = build_network(contents.config, precision=precision)
+        for weight in network.weights:
+            weight.assign(weights[weight.path])
     return Bundle(
         network=network,
         tokenizer=contents.tokenizer,
@@ -196,9 +204,10 @@ def read_decoding(folder: str) -> dict[str, Any]:
       DataError: config.json differs from the manifest.
     """
     config = open_bundle_config(folder, ABSTRACTIVE).config
-    flags = dict(config.get("decoding", {}))
-    if config.get("task_prefixes"):
-        flags["task_prefix"] = config["task_prefixes"][0]
+    with naming_config(folder):
+        flags = dict(config.get("decoding", {}))
+        if config.get("task_prefixes"):
+            flags["task_prefix"] = config["task_prefixes"][0]
     return flags
 
 

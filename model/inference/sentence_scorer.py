@@ -15,6 +15,7 @@ import numpy as np
 from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
+    naming_config,
     open_bundle_config,
     open_tokenizer,
     open_weights,
@@ -223,24 +224,28 @@ def load_scorer(folder: str) -> SentenceScorer:
       DataError: a file differs from the manifest.
     """
     _, config, model_id = open_bundle_config(folder, EXTRACTIVE)
-    if tuple(config["features"]) != FEATURE_NAMES:
+    with naming_config(folder):
+        features = tuple(config["features"])
+        listed = ", ".join(features)
+    if features != FEATURE_NAMES:
         raise UsageError(
-            f"{folder}: trained on other features ({', '.join(config['features'])}) "
+            f"{folder}: trained on other features ({listed}) "
             "than this precis computes; train it again"
         )
     weights = open_weights(folder)
     from precis.model.network.build import build_encoder, build_extractor
 
-    extractor = build_extractor(ExtractorConfig(**config["extractor"]))
-    networks: list[Any] = [extractor]
-    encoder = None
-    if "encoder" in config:
-        network = build_encoder(
-            EncoderConfig(**config["encoder"]), precision=config["precision"]
-        )
-        encoder = SentenceEncoder(network, open_tokenizer(folder))
-        networks.append(network)
-    for network in networks:
-        for weight in network.weights:
-            weight.assign(weights[weight.path])
+    with naming_config(folder):
+        extractor = build_extractor(ExtractorConfig(**config["extractor"]))
+        networks: list[Any] = [extractor]
+        encoder = None
+        if "encoder" in config:
+            network = build_encoder(
+                EncoderConfig(**config["encoder"]), precision=config["precision"]
+            )
+            encoder = SentenceEncoder(network, open_tokenizer(folder))
+            networks.append(network)
+        for network in networks:
+            for weight in network.weights:
+                weight.assign(weights[weight.path])
     return SentenceScorer(extractor, encoder, model_id=model_id)

@@ -10,17 +10,21 @@ manifest.json    checksums of the files, model_id, what it was trained on; writt
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from precis.model import files
+from precis.model.bundle.finite import check_finite
 from precis.model.bundle.manifest import (
+    BUNDLE_WAY_OUT,
     CONFIG_FILE,
     FORMAT_VERSION,
     KEYPHRASES,
     MANIFEST_FILE,
+    check_file,
+    naming_config,
     open_bundle_config,
     read_manifest,
 )
@@ -34,6 +38,13 @@ from precis.model.keyphrases.features import (
 from precis.model.keyphrases.ranking import best_candidates
 
 WEIGHTS_FILE = "weights.json"
+# The fields of that file.
+_WEIGHTS = {
+    "bias": float,
+    "bins": list,
+    "documents": int,
+    "document_frequencies": dict,
+}
 
 
 class Keyphrase(NamedTuple):
@@ -153,6 +164,12 @@ class KeyphraseModel:
         Returns:
           The model_id.
         """
+        values = {"bias": np.array(self.bias), "bins": self.weights}
+        check_finite(
+            files.join(folder, WEIGHTS_FILE),
+            values.items(),
+            way_out="no bundle is written; train it on other records",
+        )
         files.remove(files.join(folder, MANIFEST_FILE))
         files.write_json(files.join(folder, CONFIG_FILE), self._config())
         files.write_json(files.join(folder, WEIGHTS_FILE), self._weights())
@@ -183,22 +200,37 @@ class KeyphraseModel:
         """
         config = open_bundle_config(folder, KEYPHRASES).config
         manifest = read_manifest(folder)
-        if tuple(config["features"]) != FEATURES:
-            names = ", ".join(config["features"])
+        with naming_config(folder):
+            features = tuple(config["features"])
+            names = ", ".join(features)
+        if features != FEATURES:
             raise UsageError(
                 f"{folder}: trained on other features ({names}) "
                 "than this precis computes; train it again"
             )
+        check_file(folder, WEIGHTS_FILE, manifest)
         path = files.join(folder, WEIGHTS_FILE)
-        if (
-            not files.exists(path)
-            or files.sha256_file(path) != manifest["sha256"][WEIGHTS_FILE]
-        ):
+        weights = files.read_object(path, way_out=BUNDLE_WAY_OUT, fields=_WEIGHTS)
+        with naming_config(folder):
+            model = cls._from_json(config, weights, manifest["provenance"])
+        values = {"bias": np.array(model.bias), "bins": model.weights}
+        check_finite(path, values.items(), way_out=BUNDLE_WAY_OUT)
+        if model.model_id != manifest["model_id"]:
             raise DataError(
-                f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
-                "copy the bundle again or train it again"
+                f"{files.join(folder, MANIFEST_FILE)}: its model_id is "
+                f"{manifest['model_id']}, and that of its files is {model.model_id}; "
+                f"{BUNDLE_WAY_OUT}"
             )
-        weights = files.read_json(path)
+        return model
+
+    @classmethod
+    def _from_json(
+        cls,
+        config: Mapping[str, Any],
+        weights: Mapping[str, Any],
+        provenance: dict[str, Any],
+    ) -> "KeyphraseModel":
+        """The model of the content of the files of a bundle."""
         pairs = [
             (FEATURES.index(first), FEATURES.index(second))
             for first, second in config["pairs"]
@@ -210,7 +242,7 @@ class KeyphraseModel:
             frequencies=DocumentFrequencies(
                 weights["documents"], weights["document_frequencies"]
             ),
-            provenance=manifest["provenance"],
+            provenance=provenance,
         )
 
     def _config(self) -> dict[str, Any]:

@@ -24,6 +24,17 @@ from precis.model.tokenization.folder import (
 
 FORMAT_VERSION = 1
 DATASET_FILE = "dataset.json"
+# The types of the fields that other code computes with.
+_FIELDS = {
+    "features": dict,
+    "splits": dict,
+    "counts": dict,
+    "max_source_tokens": int,
+    "max_target_tokens": int,
+    "tokenizer_fingerprint": str,
+    "fingerprint": str,
+}
+_SHARD_FIELDS = {"file": str, "records": int, "bytes": int, "sha256": str}
 SUCCESS_FILE = "_SUCCESS"
 
 
@@ -138,8 +149,13 @@ class DatasetInfo:
         """The description from the result of `to_json`.
 
         Raises:
-          KeyError, TypeError: a field is missing or unknown.
+          KeyError, TypeError, ValueError: a field is missing, unknown or of another
+              type.
         """
+        files.check_fields(content, _FIELDS)
+        for entry in content["splits"].values():
+            for shard in entry["shards"]:
+                files.check_fields(shard, _SHARD_FIELDS)
         values = dict(content)
         values["splits"] = {
             split: tuple(Shard(**shard) for shard in entry["shards"])
@@ -206,20 +222,16 @@ def load_dataset(folder: str) -> DatasetInfo:
             f"{folder}: unfinished (no {SUCCESS_FILE}); "
             f"{again}, it goes on where it stopped"
         )
-    try:
-        content = files.read_json(path)
-        version = content["format_version"]
-        if version != FORMAT_VERSION:
-            raise DataError(
-                f"{path}: format_version is {version} "
-                f"and this precis reads {FORMAT_VERSION}; {again}"
-            )
-        info = DatasetInfo.from_json(content)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    way_out = f"{again} into an empty folder"
+    content = files.read_object(path, way_out=way_out, fields={"format_version": int})
+    version = content["format_version"]
+    if version != FORMAT_VERSION:
         raise DataError(
-            f"{path}: damaged ({type(error).__name__}: {error}); "
-            f"{again} into an empty folder"
-        ) from error
+            f"{path}: format_version is {version} "
+            f"and this precis reads {FORMAT_VERSION}; {again}"
+        )
+    with files.naming_damage(path, way_out=way_out):
+        info = DatasetInfo.from_json(content)
     _check_tokenizers(folder, info)
     return info
 

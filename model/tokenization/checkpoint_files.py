@@ -31,6 +31,7 @@ PIECES_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "spiece.model"
 SETTINGS_FILE = "tokenizer_config.json"
 _PRESET = "assets/tokenizer/"
+_WAY_OUT = "download the tokenizer again"
 
 
 class _TokenizerLayout(NamedTuple):
@@ -124,14 +125,15 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
     """
     layout = _find_layout(folder)
     path = files.join(folder, layout.vocabulary[0])
-    try:
-        contents = [
-            files.read_bytes(files.join(folder, name)) for name in layout.vocabulary
-        ]
-        settings = _read_settings(folder, layout)
-        tokenizer = ImportedTokenizer(layout.define(contents, settings, config))
-    except (DataError, ValueError) as error:
-        raise DataError(f"{path}: {error}") from error
+    settings = _read_settings(folder, layout)
+    contents = [
+        files.read_bytes(files.join(folder, name)) for name in layout.vocabulary
+    ]
+    with files.naming_damage(path, way_out=_WAY_OUT):
+        try:
+            tokenizer = ImportedTokenizer(layout.define(contents, settings, config))
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size > config["vocab_size"]:
         raise DataError(
             f"{path}: {tokenizer.vocabulary_size} tokens, and the network knows "
@@ -144,7 +146,7 @@ def _read_settings(folder: str, layout: _TokenizerLayout) -> dict[str, Any]:
     if layout.settings is None:
         return {}
     path = files.join(folder, layout.settings)
-    return files.read_json(path) if files.exists(path) else {}
+    return files.read_object(path, way_out=_WAY_OUT) if files.exists(path) else {}
 
 
 def _find_layout(folder: str) -> _TokenizerLayout:

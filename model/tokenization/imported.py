@@ -161,13 +161,12 @@ class ImportedTokenizer:
           DataError: the file is damaged, or of another format version.
         """
         path = files.join(folder, DEFINITION_FILE)
-        try:
-            content = files.read_json(path)
-            version, definition = content["format_version"], content["definition"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path}: damaged ({error!r}); copy the bundle again or import it again"
-            ) from error
+        content = files.read_object(
+            path,
+            way_out="copy the bundle again or import it again",
+            fields={"format_version": int, "definition": dict},
+        )
+        version, definition = content["format_version"], content["definition"]
         if version != FORMAT_VERSION:
             raise DataError(
                 f"{path}: format_version is {version} and this precis reads "

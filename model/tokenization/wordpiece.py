@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
+_WAY_OUT = "restore the file or run `precis prepare` again"
 RESERVED_TOKENS = (PAD, UNKNOWN, START, END)
 # "▁" and "␤", which normalised text does not contain.
 SPACE, LINE_BREAK = "\u2581", "\u2424"
@@ -189,15 +190,18 @@ class Tokenizer:
         """
         settings = _read_settings(files.join(folder, SETTINGS_FILE))
         path = files.join(folder, VOCABULARY_FILE)
-        content = _read(path)
+        _refuse_missing(path)
+        content = files.read_bytes(path)
         if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
             raise DataError(
                 f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names "
                 "(sha256 differs); restore both files"
             )
-        pieces = content.decode().split("\n")[:-1]
         try:
+            pieces = content.decode().split("\n")[:-1]
             return cls(pieces, lower_case=settings["lower_case"])
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 ({error}); {_WAY_OUT}") from error
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
@@ -298,26 +302,19 @@ def _check_vocabulary(vocabulary: Sequence[str]) -> None:
             )
 
 
-def _read(path: str) -> bytes:
-    try:
-        return files.read_bytes(path)
-    except FileNotFoundError as error:
+def _refuse_missing(path: str) -> None:
+    if not files.exists(path):
         raise DataError(
             f"{path}: there is no such file; a tokenizer folder holds "
             f"{SETTINGS_FILE} and {VOCABULARY_FILE}"
-        ) from error
+        )
 
 
 def _read_settings(path: str) -> dict[str, Any]:
-    try:
-        settings = json.loads(_read(path))
-    except ValueError as error:
-        raise DataError(
-            f"{path}: not JSON ({error}); "
-            "restore the file or run `precis prepare` again"
-        ) from error
+    _refuse_missing(path)
+    settings = files.read_object(path, way_out=_WAY_OUT)
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
-        value = settings.get(name) if isinstance(settings, dict) else None
+        value = settings.get(name)
         if value != expected:
             # Checkpoints of other projects also have a file of this name.
             way_out = (
@@ -328,10 +325,6 @@ def _read_settings(path: str) -> dict[str, Any]:
             raise DataError(
                 f"{path}: {name} is {value!r} and must be {expected!r}; {way_out}"
             )
-    missing = {"lower_case", "vocabulary_sha256"} - settings.keys()
-    if missing:
-        raise DataError(
-            f"{path}: {min(missing)} is missing; "
-            "restore the file or run `precis prepare` again"
-        )
+    with files.naming_damage(path, way_out=_WAY_OUT):
+        files.check_fields(settings, {"lower_case": bool, "vocabulary_sha256": str})
     return settings

@@ -83,13 +83,20 @@ def restore_checkpoint(
     """Sets the variables to a checkpoint's values.
 
     Returns:
-      The position, or None where the tensors are missing or do not match their
-      checksum; the variables then keep their values.
+      The position, or None where the state is damaged or the tensors are missing or do
+      not match their checksum; the variables then keep their values.
 
     Raises:
       UsageError: the checkpoint belongs to a training with other settings.
     """
-    state = files.read_json(files.join(path, STATE_FILE))
+    try:
+        state = files.read_object(
+            files.join(path, STATE_FILE),
+            way_out="remove that checkpoint",
+            fields={"fingerprint": str, "position": dict, "sha256": str},
+        )
+    except DataError:
+        return None
     if state["fingerprint"] != fingerprint:
         raise UsageError(
             f"{path}: this checkpoint belongs to a training with other records or "

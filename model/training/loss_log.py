@@ -15,6 +15,7 @@ from typing import Any
 from precis.model import files
 
 LOSSES_FILE = "losses.jsonl"
+_WAY_OUT = "take another --output, or remove that folder to start anew"
 
 Report = dict[str, Any]
 
@@ -48,7 +49,10 @@ def read_log(path: str, *, last_step: int) -> LossLog:
     for line in files.read_bytes(path).splitlines(keepends=True):
         if log.reports and log.reports[-1]["step"] >= last_step:
             break
-        log.reports.append(json.loads(line))
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            report = json.loads(line)
+            files.check_fields(report, {"step": int})
+        log.reports.append(report)
         log.saved_reports += 1
         log.saved_bytes += len(line)
     return log

@@ -67,13 +67,13 @@ def _check_settings(place: TrainingPlace) -> None:
     path = files.join(place.folder, SETTINGS_FILE)
     if not files.exists(path) or not list_checkpoints(place.checkpoints):
         return
-    differences = describe_differences(
-        files.read_json(path), place.settings, labels=_LABELS
-    )
+    way_out = "take another --output, or remove that folder to start anew"
+    earlier = files.read_object(path, way_out=way_out)
+    differences = describe_differences(earlier, place.settings, labels=_LABELS)
     if differences:
         raise UsageError(
             f"{place.folder} belongs to a training of other settings: {differences}; "
-            "take another --output, or remove that folder to start anew"
+            f"{way_out}"
         )
 
 

@@ -5,7 +5,7 @@ import shutil
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.records.dataset import DatasetInfo
+from precis.model.records.dataset import DATASET_FILE, DatasetInfo
 
 
 def check_shards(
@@ -19,16 +19,18 @@ def check_shards(
 
     Raises:
       UsageError: there is no such split.
-      DataError: the split holds no records, or a shard is missing or damaged.
+      DataError: the split holds no records, or a shard is missing, damaged or outside
+          of the folder.
     """
     if not info.records(split):
         raise DataError(
             f"{folder}: the split {split!r} holds no records; "
             "prepare a larger corpus or other shares of the splits"
         )
+    description = files.join(folder, DATASET_FILE)
     paths = []
     for shard in info.splits[split]:
-        path = files.join(folder, shard.file)
+        path = files.path_within(folder, shard.file, listed_in=description)
         way_out = "run the same `precis prepare` command into an empty folder"
         if not files.exists(path):
             raise DataError(f"{path}: the shard is missing; {way_out}")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
+_WAY_OUT = "download the checkpoint again"
 # The architectures by model_type.
 ENCODER_DECODERS: Mapping[str, CheckpointArchitecture[TransformerConfig]] = {
     "bart": BART,
@@ -92,12 +93,12 @@ def read_settings(
             f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
             f"name the folder that holds {CONFIG_FILE} and the weights"
         )
-    settings = _read_object(files.join(folder, CONFIG_FILE))
+    settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     if is_preset(settings):
         with _naming(folder):
             settings = preset_settings(settings)
     model_type = settings.get("model_type")
-    if model_type not in among:
+    if not isinstance(model_type, str) or model_type not in among:
         raise UsageError(
             f"{folder}: model_type is {model_type!r}, and what can be imported is "
             f"{', '.join(among)}; take such a checkpoint"
@@ -125,7 +126,9 @@ def load_checkpoint(
     settings = read_settings(folder, among=ENCODER_DECODERS)
     architecture = ENCODER_DECODERS[settings["model_type"]]
     path = files.join(folder, GENERATION_FILE)
-    generation = _read_object(path) if files.exists(path) else None
+    generation = None
+    if files.exists(path):
+        generation = files.read_object(path, way_out=_WAY_OUT)
     with _naming(folder):
         if settings.get("is_encoder_decoder") is False:
             raise DataError(
@@ -133,7 +136,9 @@ def load_checkpoint(
                 "writes no summaries; take the whole checkpoint"
             )
         config = _network_config(settings, architecture)
-        decoding, special = read_generation(settings, generation)
+        name = CONFIG_FILE if generation is None else GENERATION_FILE
+        with files.naming_damage(name, way_out=_WAY_OUT):
+            decoding, special = read_generation(settings, generation)
         task_prefix = task_settings(settings).get("prefix") or ""
     if config.positions != "learned":  # The number of positions is no limit.
         longest = max(config.max_target_tokens, decoding.max_summary_tokens)
@@ -143,7 +148,8 @@ def load_checkpoint(
         config = _with_output(config, tensors, architecture)
     from precis.model.network.build import build_network
 
-    network = build_network(config, precision=precision)
+    with _naming(folder), files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+        network = build_network(config, precision=precision)
     with _naming(folder):
         assign(network, tensors, architecture)
     return Checkpoint(network, decoding, special, task_prefix)
@@ -167,7 +173,8 @@ def load_encoder(
     config, tensors = _read_tensors(folder, config, architecture, max_source_tokens)
     from precis.model.network.build import build_encoder
 
-    encoder = build_encoder(config, precision=precision)
+    with _naming(folder), files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+        encoder = build_encoder(config, precision=precision)
     with _naming(folder):
         assign(encoder, tensors, architecture)
     return encoder
@@ -180,8 +187,10 @@ def _network_config(
         return architecture.network(settings)
     except KeyError as error:
         raise DataError(
-            f"{CONFIG_FILE}: {error.args[0]} is missing; download the checkpoint again"
+            f"{CONFIG_FILE}: {error.args[0]} is missing; {_WAY_OUT}"
         ) from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{CONFIG_FILE}: damaged ({error}); {_WAY_OUT}") from error
 
 
 def _read_tensors(
@@ -203,7 +212,8 @@ def _read_tensors(
             "ask for no more, or leave it at 0 for all of them"
         )
     stored = read_tensors(folder)
-    if is_preset(_read_object(files.join(folder, CONFIG_FILE))):
+    config_path = files.join(folder, CONFIG_FILE)
+    if is_preset(files.read_object(config_path, way_out=_WAY_OUT)):
         with _naming(folder):
             stored = preset_tensors(stored, config, architecture)
     tensors = {
@@ -251,15 +261,3 @@ def _naming(folder: str) -> Iterator[None]:
         yield
     except (DataError, UsageError) as error:
         raise DataError(f"{folder}: {error}") from error
-
-
-def _read_object(path: str) -> dict[str, Any]:
-    try:
-        content = files.read_json(path)
-    except ValueError as error:
-        raise DataError(
-            f"{path}: not JSON ({error}); download the checkpoint again"
-        ) from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path}: no JSON object; download the checkpoint again")
-    return content

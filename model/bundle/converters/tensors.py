@@ -4,11 +4,13 @@ A checkpoint in the layout of Hugging Face has model.safetensors, a keras-hub pr
 an HDF5 file. Either may be split into several files that an index names.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from precis.model import files
+from precis.model.bundle.finite import check_finite
 from precis.model.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ PRESET_INDEX_FILE = "model.weights.json"
 
 # The number formats of safetensors that NumPy has.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+_WAY_OUT = "download the checkpoint again"
 
 
 class Tensor(NamedTuple):
@@ -56,7 +59,7 @@ def weight_files(folder: str) -> list[str]:
 
     Raises:
       UsageError: there are none, or only a pickle.
-      DataError: a file that the index names is missing.
+      DataError: a file that the index names is missing or lies elsewhere.
     """
     for name, index in ((WEIGHTS_FILE, INDEX_FILE), (PRESET_FILE, PRESET_INDEX_FILE)):
         if files.exists(files.join(folder, name)):
@@ -82,17 +85,14 @@ def _indexed_files(folder: str, index: str) -> list[str]:
     The index of a preset names several files for a layer whose weights they share.
     """
     path = files.join(folder, index)
+    content = files.read_object(path, way_out=_WAY_OUT, fields={"weight_map": dict})
     names: set[str] = set()
-    try:
-        for place in files.read_json(path)["weight_map"].values():
+    with files.naming_damage(path, way_out=_WAY_OUT):
+        for place in content["weight_map"].values():
             names.update([place] if isinstance(place, str) else place)
         ordered = sorted(names)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise DataError(
-            f"{path}: no index of weights ({error!r}); download the checkpoint again"
-        ) from error
     for name in ordered:
-        if not files.exists(files.join(folder, name)):
+        if not files.exists(files.path_within(folder, name, listed_in=path)):
             raise DataError(
                 f"{files.join(folder, name)}: missing, and {index} names it; "
                 "download the checkpoint again"
@@ -105,13 +105,23 @@ def read_tensors(folder: str) -> dict[str, Tensor]:
 
     Raises:
       UsageError: there is no file of weights that may be read.
-      DataError: a file is missing or damaged.
+      DataError: a file is missing or damaged, or holds a weight that is not finite.
     """
     tensors: dict[str, Tensor] = {}
     for name in weight_files(folder):
         read = _read_hdf5 if name.endswith(".h5") else _read_safetensors
-        tensors.update(read(files.join(folder, name)))
+        path = files.join(folder, name)
+        stored = read(path)
+        check_finite(path, _floats(stored), way_out=_WAY_OUT)
+        tensors.update(stored)
     return tensors
+
+
+def _floats(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, np.ndarray]]:
+    """The values of those tensors that can become weights, one after the other."""
+    for name, tensor in tensors.items():
+        if tensor.format == "BF16" or tensor.format in _FORMATS:
+            yield name, tensor.numbers()
 
 
 def _read_safetensors(path: str) -> dict[str, Tensor]:
