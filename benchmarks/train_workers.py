@@ -126,7 +126,6 @@ def precis_training(job: TrainJob) -> StepSetup:
         optimizer,
         make_strategy("one"),
         training=training,
-        source_pad_id=PAD,
         target_pad_id=PAD,
         batch_spec=spec,
     )

@@ -75,7 +75,9 @@ def attention(**flags: Any) -> str:
 def _read_body(options: AttentionOptions) -> str:
     """The body of the article in the file `--text`."""
     body = Article.from_text(
-        _read_text(options.text, "--text"), strip_boilerplate=options.strip_boilerplate
+        _read_text(options.text, "--text"),
+        clean=options.clean,
+        strip_boilerplate=options.strip_boilerplate,
     ).body
     if not body:
         raise UsageError(

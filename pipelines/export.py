@@ -40,10 +40,14 @@ USE = {
     },
     "cleaned_inside": [
         "bytes that are no UTF-8 become U+FFFD",
-        "boilerplate before the story is left out, if strip_boilerplate",
+        (
+            "boilerplate before the story is left out, if strip_boilerplate and unless "
+            "clean is none"
+        ),
         (
             "invisible characters are removed, Unicode is composed (NFC), "
-            "white space and line breaks become single spaces"
+            "white space and line breaks become single spaces; if clean is none, line "
+            "breaks stay"
         ),
         "what is longer than max_source_tokens is cut",
     ],
@@ -93,6 +97,7 @@ def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
         "model_id": contents.model_id,
         "decode_id": decode_id(decoding, options.precision),
         "decoding": dataclasses.asdict(decoding),
+        "clean": options.clean,
         "strip_boilerplate": options.strip_boilerplate,
         "task_prefix": options.task_prefix,
         "precision": options.precision,
@@ -153,6 +158,7 @@ def _write(
     module = SummarizingModule(
         load_bundle(options.bundle, precision=options.precision),
         decoding,
+        clean=options.clean,
         strip_boilerplate=options.strip_boilerplate,
         task_prefix=options.task_prefix,
     )

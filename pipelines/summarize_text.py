@@ -7,6 +7,7 @@ from typing import Any
 
 from precis.model.errors import JobError, UsageError
 from precis.model.text.article import Article
+from precis.pipelines.options.clean import check_cleaning
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import SummarySettings, read_settings
@@ -17,7 +18,11 @@ _MOST_LOADED = 2
 
 
 def summarize_text(
-    text: str, *, strip_boilerplate: bool = True, **flags: Any
+    text: str,
+    *,
+    clean: str = "standard",
+    strip_boilerplate: bool = True,
+    **flags: Any,
 ) -> dict[str, Any]:
     """Summarizes one document.
 
@@ -29,6 +34,7 @@ def summarize_text(
 
     Args:
       text: the document.
+      clean: as `--clean` of `precis summarize`: standard or none.
       strip_boilerplate: leave out agency lines, as `precis summarize` does.
       **flags: the flags of `precis summarize` that concern summaries.
 
@@ -48,12 +54,13 @@ def summarize_text(
     for name in NOT_FOR_A_TEXT:
         if name in flags:
             raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
+    check_cleaning(clean)
     # A search process would take longer to start than one document to search.
     settings = read_settings(
         {"search_processes": 1, **flags},
-        cleaning={"strip_boilerplate": strip_boilerplate},
+        cleaning={"clean": clean, "strip_boilerplate": strip_boilerplate},
     )
-    article = Article.from_text(text, strip_boilerplate=strip_boilerplate)
+    article = Article.from_text(text, clean=clean, strip_boilerplate=strip_boilerplate)
     article = article.with_id_and_split(article.content_sha256, "")
     if not article.body:
         raise UsageError("the text cannot be summarized: the article has no text")

@@ -25,6 +25,7 @@ from precis.model.quality.fallback import (
 from precis.model.quality.measures import SourceIndex, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.model.tokenization.source import EncodedSource
@@ -212,7 +213,7 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
 def _source_text(document: SourceDocument, source: SourceIndex) -> SummaryText:
     """A document as its own summary."""
     article = document.article
-    text = _one_a_line(article.sentences) or article.body
+    text = _one_a_line(article.sentences) or one_line(article.body)
     flags = []
     if not source.words:
         flags.append("empty")

@@ -9,11 +9,11 @@ from precis.pipelines.targets import TARGETS
 
 
 class TrainingPair(NamedTuple):
-    """The texts of a training example, normalised.
+    """The texts of a training example.
 
     Attributes:
-      source: the text that the network reads.
-      target: the text that it learns to write.
+      source: the text that the network reads, behind the task prefix.
+      target: the text that it learns to write, normalised.
     """
 
     source: str

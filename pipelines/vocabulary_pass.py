@@ -15,6 +15,7 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import (
     TokenizerPair,
@@ -138,7 +139,10 @@ def _texts_to_learn(pair: TrainingPair, options: PrepareOptions) -> tuple[str, .
     if options.tokenizer:
         return ()
     # A tokenizer for the sources leaves the targets to the vocabulary.
-    return (pair.target,) if options.source_tokenizer else pair
+    if options.source_tokenizer:
+        return (pair.target,)
+    # The tokenizer normalises a source that --clean none left as it stands.
+    return normalise(pair.source), pair.target
 
 
 def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:

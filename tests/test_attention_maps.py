@@ -4,7 +4,9 @@ of each architecture compare their weights with its formulas.
 
 import numpy as np
 import pytest
-from support.small_network import PAD, SOURCE, TARGET, network_of
+from support.small_network import SOURCE, TARGET, network_of
+
+from precis.model.network.config import SOURCE_PADDING
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_maps_name_their_rows_and_columns_and_never_read_padding(variant, blocks
         if part.columns != "target":
             # Not even rows that are padding read it.
             is_padding = np.broadcast_to(
-                (SOURCE == PAD)[:, None, None], (*weights.shape[:3], width)
+                (SOURCE == SOURCE_PADDING)[:, None, None], (*weights.shape[:3], width)
             )
             assert (weights[..., :width][is_padding] == 0).all()
         if part.block == "self":

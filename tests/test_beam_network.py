@@ -12,6 +12,7 @@ from support.small_network import COVERED, PAD, network_of
 from support.table_network import check
 from support.walks import SOURCE, every_summary
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.search import compaction
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
@@ -49,7 +50,7 @@ def plain_parts(network, document):
 
     def coverage(tokens):
         total = copies[rows[tokens], : len(tokens) + 1].astype("float64").sum(0)
-        return float(np.log(np.minimum(total[source[0] != PAD], 1)).sum())
+        return float(np.log(np.minimum(total[source[0] != SOURCE_PADDING], 1)).sum())
 
     return lambda tokens: logits[rows[tokens], len(tokens)], coverage
 
@@ -110,10 +111,12 @@ def test_padding_and_neighbours_change_nothing(compiled):
     """
     together = compiled.run(SOURCE)
     for row in range(3):
-        length = int((SOURCE[row] != PAD).sum())
+        length = int((SOURCE[row] != SOURCE_PADDING).sum())
         for source in (
             SOURCE[row : row + 1, :length],
-            np.pad(SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=PAD),
+            np.pad(
+                SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=SOURCE_PADDING
+            ),
         ):
             alone = compiled.run(source)
             np.testing.assert_array_equal(alone.tokens[0], together.tokens[row])

@@ -24,7 +24,7 @@ from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 
-SOURCE = np.array([[9, 30, 31, 200, 0, 0], [40, 41, 42, 43, 44, 45]], "int32")
+SOURCE = np.array([[9, 30, 31, 200, -1, -1], [40, 41, 42, 43, 44, 45]], "int32")
 TARGET = np.array([[2, 30, 31, 7], [2, 50, 0, 0]], "int32")
 
 

@@ -9,7 +9,6 @@ from keras import ops
 from support.small_network import (
     COVERED,
     KINDS,
-    PAD,
     SOURCE,
     TARGET,
     make_network,
@@ -18,6 +17,7 @@ from support.small_network import (
 from support.walks import SOURCE as DOCUMENTS
 from support.walks import random_walk, take_steps
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.layers import score_bias
 from precis.model.network.pointer import coverage_loss, coverage_penalty
 
@@ -127,7 +127,7 @@ def test_a_search_counts_the_coverage_of_each_hypothesis(variant):
         counted = copies[step.documents, :, step.index, : step.index + 1]
         expected = counted.sum(2)  # [B, K, S]
         np.testing.assert_allclose(step.cache.per_beam["coverage"], expected, atol=1e-5)
-        readable = DOCUMENTS[step.documents] != PAD
+        readable = DOCUMENTS[step.documents] != SOURCE_PADDING
         penalty = [
             [np.log(np.minimum(row[text], 1)).sum() for row in ranked]
             for ranked, text in zip(expected, readable, strict=True)

@@ -8,7 +8,6 @@ from keras import ops
 from support.plain_network import weights_of
 from support.small_network import (
     DECODERS_ONLY,
-    PAD,
     SOURCE,
     TARGET,
     by_hand,
@@ -18,6 +17,7 @@ from support.small_network import (
 )
 
 from precis.model.network.decoder_only import source_lengths
+from precis.model.network.layers import padding_mask
 
 
 @pytest.mark.parametrize("variant", DECODERS_ONLY)
@@ -40,7 +40,7 @@ def test_the_whole_network_by_hand(variant):
 def test_positions_continue_after_the_source_whatever_its_padding():
     """The sources have four and six tokens, so the start token has position 4 or 6."""
     network = network_of("decoder_only")
-    assert np.asarray(source_lengths(SOURCE, PAD)).tolist() == [4, 6]
+    assert np.asarray(source_lengths(padding_mask(SOURCE))).tolist() == [4, 6]
     _, inputs, _ = network.decode(TARGET, network.encode(SOURCE))
     weights = weights_of(network)
     table, codes = weights["embedding/table"], weights["input_layer/positions"]

@@ -12,7 +12,7 @@ from support.small_network import PAD, SOURCE, network_of, small_config
 
 from precis.model.errors import UsageError
 from precis.model.network.build import build_encoder
-from precis.model.network.config import EncoderConfig
+from precis.model.network.config import SOURCE_PADDING, EncoderConfig
 from precis.model.network.encoder import Encoder
 
 BERT = {
@@ -41,8 +41,8 @@ def test_padding_has_no_influence(bert):
     padded = np.asarray(bert(SOURCE))
     alone = np.asarray(bert(SOURCE[:1, :4]))
     np.testing.assert_allclose(padded[:1, :4], alone, atol=1e-6)
-    assert (SOURCE[0, 4:] == PAD).all()
-    unpadded = np.asarray(bert(np.where(SOURCE == PAD, 5, SOURCE)))
+    assert (SOURCE[0, 4:] == SOURCE_PADDING).all()
+    unpadded = np.asarray(bert(np.where(SOURCE == SOURCE_PADDING, 5, SOURCE)))
     assert np.abs(padded[0, 0] - unpadded[0, 0]).max() > 1e-2
 
 

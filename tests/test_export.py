@@ -31,6 +31,7 @@ from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference.export import SummarizingModule, keep_distinct
 from precis.model.inference.summarizer import Summarizer
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
@@ -194,8 +195,7 @@ def test_sources_have_the_prefix_and_the_tokenizer_of_sources(
     encoded = source.encode(["Headline: " + body for body in texts])
     ids = [row[:40].tolist() for row in encoded]
     longest = max(map(len, ids))
-    pad = small.tokenizer.pad_id
-    assert read == [row + [pad] * (longest - len(row)) for row in ids]
+    assert read == [row + [SOURCE_PADDING] * (longest - len(row)) for row in ids]
 
 
 @pytest.mark.slow

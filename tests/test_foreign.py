@@ -29,6 +29,7 @@ from precis.model.bundle.converters.checkpoint import (
 )
 from precis.model.bundle.converters.tensors import read_tensors
 from precis.model.errors import DataError
+from precis.model.network.config import SOURCE_PADDING
 
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias.weight"
 OTHER = np.zeros((VOCABULARY, 8), "float32")
@@ -74,9 +75,10 @@ def test_states_and_logits_are_those_of_transformers(kind, checkpoints, frozen):
     network = checkpoints[kind].network
     source, target = frozen[f"{kind}/source"], frozen[f"{kind}/target"]
     assert network.config.max_source_tokens == source.shape[1] != POSITIONS
-    readable = source != network.config.pad_id
+    readable = source != SOURCE_PADDING
     states, logits = frozen[f"{kind}/states"], frozen[f"{kind}/logits"]
     assert 0.7 < readable.mean() < 0.8 and logits.std() > 0.5
+    assert source[0, 3] == network.config.pad_id
     np.testing.assert_allclose(
         np.asarray(network.encode(source).states)[readable],
         states[readable],
@@ -94,7 +96,7 @@ def test_every_hidden_state_of_an_encoder_is_that_of_transformers(
 ):
     encoder = load_encoder(write_encoder(tmp_path, kind))
     source, expected = frozen[f"{kind}/source"], frozen[f"{kind}/states"]
-    readable = source != encoder.config.pad_id
+    readable = source != SOURCE_PADDING
     states = states_of(encoder, source)
     assert len(states) == len(expected) == 3 and readable.mean() == 0.75
     for state, expected_state in zip(states, expected, strict=True):

@@ -17,6 +17,7 @@ from support.small_network import (
 )
 
 from precis.model.network.build import build_network
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.prediction import log_probs
 
 # Of each architecture the two variants that differ most, and special features.
@@ -64,7 +65,7 @@ def test_a_call_is_the_log_probabilities_of_the_prediction(variant):
 def test_padding_and_batch_neighbours_have_no_influence(variant):
     network = network_of(variant)
     alone = logits_of(network, SOURCE[:1, :4], TARGET[:1])
-    padding = np.full((1, 3), PAD)
+    padding = np.full((1, 3), SOURCE_PADDING)
     more_columns = logits_of(
         network, np.concatenate([SOURCE[:1, :4], padding], axis=1), TARGET[:1]
     )
@@ -179,7 +180,7 @@ def test_gradients_are_differences_of_the_loss(variant):
 def test_a_source_of_padding_only_is_no_nan(variant):
     network, source = (
         network_of(variant),
-        np.stack([np.full(6, PAD, "int32"), SOURCE[1]]),
+        np.stack([np.full(6, SOURCE_PADDING, "int32"), SOURCE[1]]),
     )
     logits = logits_of(network, source, TARGET)
     assert np.isfinite(logits).all()
@@ -310,7 +311,7 @@ def test_mixed_precision_stays_near_float32(variant, precision):
     assert network.compute_dtype == half and {
         weight.dtype for weight in network.weights
     } == {"float32"}
-    source = np.concatenate([SOURCE, np.full((1, 6), PAD)]).astype(
+    source = np.concatenate([SOURCE, np.full((1, 6), SOURCE_PADDING)]).astype(
         "int32"
     )  # a source of nothing is no NaN here either
     logits, expected = (

@@ -20,6 +20,7 @@ from support.small_checkpoint import SETTINGS
 from precis.model.bundle.converters.checkpoint import Checkpoint, load_checkpoint
 from precis.model.bundle.converters.generation import read_generation
 from precis.model.inference.searcher import Searcher
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.transformer import Transformer
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 
@@ -83,7 +84,8 @@ def test_encoder_states_and_logits_are_those_of_transformers(name, folder, load)
         reference["target"].astype("int32"),
     )
     states = np.asarray(network.encode(source).states)
-    readable = source != network.config.pad_id
+    readable = source != SOURCE_PADDING
+    assert (source == network.config.pad_id).sum() >= DOCUMENTS // 3
     assert states.shape == reference["states"].shape and 0.3 < readable.mean() < 0.8
     logits = np.asarray(network(source, target))
     assert logits.shape == reference["logits"].shape and reference["logits"].std() > 1
@@ -124,7 +126,7 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
         )  # what a call is given comes before it
         decoding, special = read_generation(settings, {**saved, **run["settings"]})
     rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
-    sources = [row[row != special.pad_id] for row in rows]
+    sources = [row[row != SOURCE_PADDING] for row in rows]
     searcher = Searcher(network, config=decoding, special=special)
     results = searcher.search(sources)
     expected = [

@@ -27,7 +27,7 @@ from precis.model.training.loss import smoothed_cross_entropy
 ROOT = Path(__file__).parent.parent
 PAD, START, END = 0, 2, 3
 SOURCE = np.array(
-    [[7, 8, 7, 9, PAD, PAD], [6, 12, 5, 8, 8, 9], [4, PAD, PAD, PAD, PAD, PAD]], "int32"
+    [[7, 8, 7, 9, -1, -1], [6, 12, 5, 8, 8, 9], [4, -1, -1, -1, -1, -1]], "int32"
 )
 TARGET = np.array(
     [[START, 7, 8, 9, 6], [START, 5, 5, 12, 5], [START, 10, 4, 4, 11]], "int32"

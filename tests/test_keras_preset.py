@@ -20,6 +20,7 @@ from precis.model.bundle.converters.checkpoint import (
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import UsageError
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.checkpoint_files import read_tokenizer
@@ -137,7 +138,7 @@ def test_states_are_those_of_keras_hub(name, preset):
     expected = np.asarray(
         expected["sequence_output"] if name.startswith("bert") else expected
     )
-    states = np.asarray(encoder(ids))
+    states = np.asarray(encoder(np.where(mask, ids, SOURCE_PADDING)))
     np.testing.assert_allclose(states[mask], expected[mask], atol=1e-4, rtol=1e-4)
     assert 0.3 < mask.mean() < 0.8 and expected[mask].std() > 0.3
 
@@ -165,6 +166,7 @@ def test_states_and_logits_are_those_of_keras_hub(name, preset):
         "decoder_token_ids": target,
         "decoder_padding_mask": np.ones_like(target),
     }
+    source = np.where(source_mask, source, SOURCE_PADDING)
     states = np.asarray(network.encode(source).states)
     expected = np.asarray(backbone(given, training=False)["encoder_sequence_output"])
     np.testing.assert_allclose(

@@ -39,9 +39,11 @@ def readable_by(queries, row):
 
 
 def test_padding_may_not_be_read():
-    mask = np.asarray(layers.padding_mask(np.array([[7, 8, 4], [7, 4, 4]]), 4))
+    mask = np.asarray(layers.padding_mask(np.array([[7, 0, -1], [7, -1, -1]])))
     assert mask.dtype == bool
     assert mask.tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
+    tokens = layers.source_tokens(np.array([[7, 0, -1], [7, -1, -1]]), 4)
+    assert np.asarray(tokens).tolist() == [[7, 0, 4], [7, 4, 4]]
 
 
 def test_a_target_position_may_read_itself_and_earlier_ones():

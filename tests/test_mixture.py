@@ -22,7 +22,7 @@ from precis.model.training.mixture import Part, check_mixture, turns
 from precis.model.training.shards import check_shards
 from precis.model.training.strategy import make_strategy
 
-IDS = SpecialIds(target_pad=0, start=2, end=3, source_pad=0)
+IDS = SpecialIds(target_pad=0, start=2, end=3)
 LIMITS = BatchLimits(
     max_source_tokens=60,
     max_target_tokens=6,

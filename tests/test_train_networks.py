@@ -77,7 +77,6 @@ def make_step(network, *, accumulate=1):
         optimizer,
         make_strategy("one"),
         training=training_config(accumulate=accumulate),
-        source_pad_id=0,
         target_pad_id=0,
         batch_spec=spec,
     )

@@ -8,7 +8,7 @@ from support.shared_networks import eagerly
 from support.small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
-from precis.model.network.config import StackConfig
+from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
 
@@ -20,12 +20,12 @@ def eager_steps():
         yield
 
 
-def make_batch(*, source_pad_id: int = 0) -> dict[str, tf.Tensor]:
+def make_batch() -> dict[str, tf.Tensor]:
     """Four rows, of which one source and two targets are padded."""
     generator = np.random.default_rng(5)
     source = generator.integers(4, VOCABULARY, (4, 20))
     target = generator.integers(4, VOCABULARY, (4, 9))
-    source[1, 12:] = source_pad_id
+    source[1, 12:] = SOURCE_PADDING
     target[1, 5:] = 0
     target[2, 8:] = 0
     rows = {
@@ -37,7 +37,7 @@ def make_batch(*, source_pad_id: int = 0) -> dict[str, tf.Tensor]:
     return {name: tf.constant(values, tf.int32) for name, values in rows.items()}
 
 
-def make_step(network, batch, *, source_pad_id: int = 0, **settings):
+def make_step(network, batch, **settings):
     """A step of plain gradient descent with the learning rate 1."""
     optimizer = keras.optimizers.SGD(1.0)
     optimizer.build(network.trainable_variables)
@@ -50,7 +50,6 @@ def make_step(network, batch, *, source_pad_id: int = 0, **settings):
         optimizer,
         make_strategy("one"),
         training=training_config(**settings),
-        source_pad_id=source_pad_id,
         target_pad_id=0,
         batch_spec=spec,
     )
@@ -85,7 +84,7 @@ def sgd_step(*, clip_norm: float, accumulate: int = 1):
     )
     report = {name: float(value) for name, value in step(batch)._asdict().items()}
     assert report["loss"] == pytest.approx(float(loss), rel=1e-5)
-    source_tokens = (batch["source"].numpy() != 0).sum()
+    source_tokens = (batch["source"].numpy() != SOURCE_PADDING).sum()
     target_tokens = (batch["expected"].numpy() != 0).sum()
     assert report["tokens"] == source_tokens + target_tokens
     changes = [
@@ -121,8 +120,8 @@ def test_a_gradient_over_the_clip_is_scaled_down_to_it():
 
 
 def test_sources_and_targets_are_counted_without_their_own_padding():
-    """20 + 12 + 20 + 20 source tokens and 8 + 4 + 7 + 8 target tokens, one id of each
-    being the padding of the other.
+    """20 + 12 + 20 + 20 source tokens and 8 + 4 + 7 + 8 target tokens. Among those of
+    the source are the padding tokens of both vocabularies.
     """
     decoder = StackConfig(
         vocabulary_size=VOCABULARY, pad_id=0, width=16, heads=2, feed_forward=32
@@ -132,8 +131,10 @@ def test_sources_and_targets_are_counted_without_their_own_padding():
             pad_id=9, decoder_stack=decoder, shared_embedding=False, pointer=False
         )
     )
-    batch = make_batch(source_pad_id=9)
-    batch["source"] = tf.tensor_scatter_nd_update(batch["source"], [[0, 3]], [0])
+    batch = make_batch()
+    batch["source"] = tf.tensor_scatter_nd_update(
+        batch["source"], [[0, 3], [0, 4]], [0, 9]
+    )
     batch["expected"] = tf.tensor_scatter_nd_update(batch["expected"], [[0, 3]], [9])
-    step = make_step(network, batch, source_pad_id=9)
+    step = make_step(network, batch)
     assert float(step(batch).tokens) == 72 + 27

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.records.dataset import load_dataset
 from precis.model.training.batch_shapes import (
     BatchLimits,
@@ -18,7 +19,7 @@ from precis.model.training.shards import check_shards
 from precis.model.training.strategy import make_strategy
 
 STAGING = "nothing is copied here"
-IDS = SpecialIds(target_pad=0, start=2, end=3, source_pad=0)
+IDS = SpecialIds(target_pad=0, start=2, end=3)
 LIMITS = BatchLimits(
     max_source_tokens=192,
     max_target_tokens=48,
@@ -85,7 +86,11 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
             strict=True,
         ):
             if shard == -1:
-                assert not source.any() and not target.any() and not expected.any()
+                assert (
+                    (source == SOURCE_PADDING).all()
+                    and not target.any()
+                    and not expected.any()
+                )
                 continue
             target, expected = (
                 target[target != IDS.target_pad],
@@ -95,7 +100,7 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
             assert target[1:].tolist() == expected[:-1].tolist()
             rows.append(
                 (
-                    tuple(source[source != IDS.target_pad].tolist()),
+                    tuple(source[source != SOURCE_PADDING].tolist()),
                     tuple(target[1:].tolist()),
                     int(shard),
                 )
@@ -169,7 +174,7 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
         )
         assert height * (width + batch["target"].shape[1]) <= LIMITS.batch_tokens
         shorter = max([bucket for bucket in buckets if bucket < width], default=0)
-        lengths = (batch["source"] != IDS.target_pad).sum(axis=1)
+        lengths = (batch["source"] != SOURCE_PADDING).sum(axis=1)
         assert width in buckets and ((lengths > shorter) & (lengths <= width)).all()
         heights.setdefault(width, []).append(height)
     assert len(heights) > 4
@@ -241,22 +246,14 @@ def test_special_tokens_that_end_a_source_stay_when_it_is_cut(shards, records):
     assert any(len(source) < 24 for source, _, _ in rows)
 
 
-def test_sources_are_filled_up_with_an_id_of_their_own(shards, records):
+def test_sources_are_filled_up_with_the_id_of_no_token(shards, records):
     limits = LIMITS._replace(pieces=4, fixed_shapes=True)
-    order = {"limits": limits, "seed": 1, "epoch": 0, "shuffle_documents": 100}
-    plain, filled = (
-        list(epoch_batches(shards, ids=ids, **order).as_numpy_iterator())
-        for ids in (IDS, IDS._replace(source_pad=7000))
-    )
-    padding = 0
-    for batch, other in zip(plain, filled, strict=True):
-        assert all(
-            np.array_equal(batch[name], other[name])
-            for name in ("target", "expected", "shard")
-        )
-        assert batch["source"].max() < 7000 and 0 not in other["source"]
-        assert np.array_equal(
-            np.where(other["source"] == 7000, 0, other["source"]), batch["source"]
-        )
-        padding += int((other["shard"] == -1).sum())
-    assert padding > 0  # whole rows are filled up too
+    lengths = {tuple(source): len(source) for source, _, _ in records}
+    rows = 0
+    for batch in batches_of(shards, limits=limits):
+        for source, shard in zip(batch["source"].tolist(), batch["shard"], strict=True):
+            tokens = tuple(token for token in source if token != SOURCE_PADDING)
+            rows += shard == -1
+            length = 0 if shard == -1 else lengths[tokens]
+            assert source[length:] == [SOURCE_PADDING] * (len(source) - length)
+    assert rows > 0  # whole rows are filled up too

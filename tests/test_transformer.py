@@ -11,7 +11,6 @@ from keras import ops
 from support import plain_layers as plain
 from support.plain_network import finish, weights_of
 from support.small_network import (
-    PAD,
     SOURCE,
     TARGET,
     make_network,
@@ -23,6 +22,7 @@ from support.small_network import (
 from precis.model.errors import UsageError
 from precis.model.network import blocks, layers
 from precis.model.network.build import build_network
+from precis.model.network.config import SOURCE_PADDING
 
 
 def layer_by_layer(network, source, target):
@@ -87,7 +87,7 @@ def test_the_whole_network_is_its_layers_in_their_order(variant):
     logits = np.asarray(network(SOURCE, TARGET))
     all_maps = read_maps(network, SOURCE, TARGET)
     for row, ids in enumerate(SOURCE):
-        expected = layer_by_layer(network, ids[ids != PAD], TARGET[row])
+        expected = layer_by_layer(network, ids[ids != SOURCE_PADDING], TARGET[row])
         np.testing.assert_allclose(
             ops.softmax(logits[row]), expected.probabilities, atol=1e-5
         )

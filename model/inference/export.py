@@ -19,7 +19,12 @@ from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.inference.summarizer import special_tokens
-from precis.model.inference.text_operations import body_tensor, normalise_tensor
+from precis.model.inference.text_operations import (
+    body_tensor,
+    normalise_tensor,
+    valid_utf8,
+)
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
@@ -41,10 +46,17 @@ class SummarizingModule(tf.Module):
         bundle: Bundle,
         config: SearchConfig,
         *,
+        clean: str = "standard",
         strip_boilerplate: bool = True,
         task_prefix: str = "",
     ) -> None:
         """Takes a bundle that this project trained.
+
+        Args:
+          bundle: the bundle.
+          config: the search settings.
+          clean, strip_boilerplate: as in `Article`.
+          task_prefix: the text before each article.
 
         Raises:
           UsageError: an imported bundle, whose tokenizer no graph can hold.
@@ -53,6 +65,7 @@ class SummarizingModule(tf.Module):
         self._tokenizer = tokenizer_with_graph(bundle.tokenizer)
         self._source_tokenizer = tokenizer_with_graph(bundle.source_tokenizer)
         self._task_prefix = task_prefix
+        self._is_raw = clean == "none"
         self._strip_boilerplate = strip_boilerplate
         self._searcher = Searcher(
             bundle.network,
@@ -67,12 +80,17 @@ class SummarizingModule(tf.Module):
 
     def _summarize(self, articles: tf.Tensor) -> dict[str, tf.Tensor]:
         """The graph of `summarize`."""
-        bodies = body_tensor(articles, strip_boilerplate=self._strip_boilerplate)
-        tokens = self._source_tokenizer.encode_tensor(
-            tf.strings.join([self._task_prefix, bodies])
-        )
+        if self._is_raw:
+            texts = valid_utf8(articles)
+            bodies = normalise_tensor(texts)
+            # The tokenizer normalises the whole of it, as `encode` does.
+            sources = normalise_tensor(tf.strings.join([self._task_prefix, texts]))
+        else:
+            bodies = body_tensor(articles, strip_boilerplate=self._strip_boilerplate)
+            sources = tf.strings.join([self._task_prefix, bodies])
+        tokens = self._source_tokenizer.encode_tensor(sources)
         cut = tokens[:, : self._searcher.max_source_tokens]
-        sources = cut.to_tensor(self._searcher.special.pad_id)  # [B, S]
+        sources = cut.to_tensor(SOURCE_PADDING)  # [B, S]
         summary_tokens, scores, exists, *_ = self._searcher.search_batch(sources)
         texts = self._tokenizer.decode_tensor(summary_tokens)  # [B, N]
         texts = tf.reshape(

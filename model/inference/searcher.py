@@ -17,6 +17,7 @@ from precis.model.inference.batches import (
     restore_order,
 )
 from precis.model.isolation import NAN, Failure
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
@@ -39,10 +40,10 @@ class Searcher:
         write.
       special: the ids of special tokens.
       max_source_tokens: source tokens that the network reads.
-      search_batch: source int32 [B, S] -> tokens int32 [B, N, T]; scores float32
-        [B, N]; exists bool [B, N], False where there are fewer than N hypotheses;
-        log_probs float32 [B, N]; margins float32 [B, N], NaN for the last hypothesis of
-        a beam. N is `config.n_best`.
+      search_batch: source int32 [B, S], filled up with SOURCE_PADDING -> tokens int32
+        [B, N, T]; scores float32 [B, N]; exists bool [B, N], False where there are
+        fewer than N hypotheses; log_probs float32 [B, N]; margins float32 [B, N], NaN
+        for the last hypothesis of a beam. N is `config.n_best`.
     """
 
     def __init__(
@@ -58,7 +59,6 @@ class Searcher:
         self.special = special
         self.max_source_tokens = network.config.max_source_tokens
         self._network = network
-        self._pad_id = network.config.pad_id
         self.search_batch = tf.function(
             self._search_batch,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -103,7 +103,7 @@ class Searcher:
         lengths = [len(source) for source in sources]
         padded = np.full(
             (len(sources), padded_length(lengths, self.max_source_tokens)),
-            self._pad_id,
+            SOURCE_PADDING,
             "int32",
         )
         for row, source in enumerate(sources):

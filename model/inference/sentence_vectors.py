@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.tokenization.folder import AnyTokenizer
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class SentenceEncoder:
         longest = _round_up(max(len(window.tokens) for window in windows))
         longest = min(longest, self._encoder.config.max_source_tokens)
         shape = (len(windows), longest)
-        tokens = np.full(shape, self._encoder.config.pad_id, np.int32)
+        tokens = np.full(shape, SOURCE_PADDING, np.int32)
         sentences = np.zeros(shape, np.int32)
         for row, window in enumerate(windows):
             length = len(window.tokens)

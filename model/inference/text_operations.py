@@ -46,6 +46,13 @@ def normalise_tensor(texts: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_replace(texts, r"\A[\n ]+|[\n ]+\z", "")
 
 
+def valid_utf8(texts: tf.Tensor) -> tf.Tensor:
+    """Texts in UTF-8, string [B]; bytes that are none become U+FFFD."""
+    return tf.strings.unicode_transcode(
+        texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace"
+    )
+
+
 def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tensor:
     """The bodies of articles, as `Article.body` has them.
 
@@ -57,9 +64,7 @@ def body_tensor(texts: tf.Tensor, *, strip_boilerplate: bool = True) -> tf.Tenso
     Returns:
       string [B], each on one line.
     """
-    texts = tf.strings.unicode_transcode(
-        texts, input_encoding="UTF-8", output_encoding="UTF-8", errors="replace"
-    )
+    texts = valid_utf8(texts)
     if strip_boilerplate:
         texts = tf.strings.substr(
             texts,

@@ -16,6 +16,9 @@ POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 CELLS = ("gru", "lstm")
 ATTENTIONS = ("luong", "bahdanau")
+# Fills the rows of a batch of sources up. It is the id of no token: the padding token
+# of a vocabulary may stand in a text, and a network then reads it.
+SOURCE_PADDING = -1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class StackConfig:
     """The fields that every stack of Transformer blocks has."""
 
     vocabulary_size: int  # V, pieces of the tokenizer
-    pad_id: int  # fills short rows; attention never reads it
+    pad_id: int  # the padding token of the vocabulary
     width: int  # D
     feed_forward: int  # F, the inner width of the position-wise network
     heads: int  # H
@@ -139,7 +142,7 @@ class RecurrentConfig:
     """
 
     vocabulary_size: int  # V, pieces of the tokenizer
-    pad_id: int  # fills short rows; attention never reads it
+    pad_id: int  # the padding token of the vocabulary
     width: int  # D, of embeddings and states
     encoder_layers: int  # each reads in both directions
     decoder_layers: int

@@ -27,6 +27,7 @@ from precis.model.network.layers import (
     make_norm,
     padding_mask,
     score_bias,
+    source_tokens,
 )
 from precis.model.network.positions import (
     PositionedInput,
@@ -90,11 +91,12 @@ class DecoderOnly(Generator):
         of the source in each block, pairs of [B, H, S, D/H].
         """
         length = ops.shape(source)[1]
-        mask = padding_mask(source, self.config.pad_id)
+        mask = padding_mask(source)
+        tokens = source_tokens(source, self.config.pad_id)
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
         bias = score_bias(visible) + self._relative_bias(positions, positions)
-        states = self.input_layer(self.embedding(source), training=training)
+        states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
             inputs = block.attention_residual.sublayer_input(states)
@@ -102,14 +104,14 @@ class DecoderOnly(Generator):
             states, weights = block(states, bias, training=training)
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
         states = self._norm_last(states)
-        return Memory(states, source, mask, tuple(keys_values)), maps
+        return Memory(states, tokens, mask, tuple(keys_values)), maps
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False
     ) -> tuple[Any, Any, list[AttentionMap]]:
         """As in `Generator`."""
         length = ops.shape(target)[1]
-        first = source_lengths(memory.source, self.config.pad_id)[:, None]  # [B, 1]
+        first = source_lengths(memory.mask)[:, None]  # [B, 1]
         positions = first + ops.arange(length, dtype="int32")[None]  # [B, T]
         bias = self._target_bias(positions, memory.mask)
         inputs = self.input_layer(self.embedding(target), positions, training=training)
@@ -137,7 +139,7 @@ class DecoderOnly(Generator):
                 "kv_cache": kv_cache,
                 "source": tuple(arrange_source(*kv) for kv in memory.decoder_inputs),
                 "source_mask": memory.mask,
-                "source_lengths": source_lengths(memory.source, self.config.pad_id),
+                "source_lengths": source_lengths(memory.mask),
                 "pointer": self.start_pointer(memory),
             },
             shared={
@@ -221,6 +223,6 @@ class DecoderOnly(Generator):
         return self.last_norm(states) if self.last_norm else states
 
 
-def source_lengths(source: Any, pad_id: int) -> Any:
-    """The number of tokens of each source int32 [B, S], int32 [B]."""
-    return ops.sum(ops.cast(ops.not_equal(source, pad_id), "int32"), axis=1)
+def source_lengths(mask: Any) -> Any:
+    """The tokens of each source, int32 [B], counted in its mask, bool [B, 1, 1, S]."""
+    return ops.sum(ops.cast(mask[:, 0, 0], "int32"), axis=1)

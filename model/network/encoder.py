@@ -9,7 +9,12 @@ from keras import ops
 
 from precis.model.network.blocks import EncoderBlock
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
-from precis.model.network.layers import make_norm, padding_mask, score_bias
+from precis.model.network.layers import (
+    make_norm,
+    padding_mask,
+    score_bias,
+    source_tokens,
+)
 from precis.model.network.positions import (
     PositionedInput,
     TokenEmbedding,
@@ -42,8 +47,9 @@ class Encoder(keras.Model):
         self.built = True
 
     def call(self, tokens: Any, training: bool = False) -> Any:
-        """Maps ids int32 [B, S] to states float32 [B, S, D]; those at padding have no
-        meaning.
+        """Maps ids int32 [B, S] to states float32 [B, S, D].
+
+        SOURCE_PADDING fills short rows; the states there have no meaning.
         """
         states, _, _ = read_tokens(self, tokens, training=training)
         return states
@@ -88,25 +94,26 @@ def add_encoder(
 
 
 def read_tokens(
-    network: Any, tokens: Any, training: bool = False
+    network: Any, source: Any, training: bool = False
 ) -> tuple[Any, Any, list[Any]]:
     """Runs the layers of `add_encoder`.
 
     Args:
       network: the network with these layers.
-      tokens: int32 [B, S].
+      source: int32 [B, S]; SOURCE_PADDING fills short rows.
       training: whether dropout is on.
 
     Returns:
       States float32 [B, S, D], the bias float32 [B, 1, 1, S] that masks padding, and
       the attention weights [B, H, S, S] of each block.
     """
-    padding_bias = score_bias(padding_mask(tokens, network.config.pad_id))
+    padding_bias = score_bias(padding_mask(source))
     bias = padding_bias
     attention_weights = []
     if network.encoder_positions:
-        positions = ops.arange(ops.shape(tokens)[1], dtype="int32")
+        positions = ops.arange(ops.shape(source)[1], dtype="int32")
         bias = bias + network.encoder_positions(positions, positions)
+    tokens = source_tokens(source, network.config.pad_id)
     states = network.source_input(network.embedding(tokens), training=training)
     for block in network.encoder:
         states, weights = block(states, bias, training=training)

@@ -32,7 +32,7 @@ class Memory(NamedTuple):
 
     Attributes:
       states: [B, S, D].
-      source: int32 [B, S].
+      source: int32 [B, S], the tokens; the padding token of the vocabulary at padding.
       mask: bool [B, 1, 1, S], False at padding.
       decoder_inputs: tensors that the decoder reads besides the states; () for none.
     """
@@ -126,7 +126,7 @@ class Generator(keras.Model):
         """Computes the logits of each next token with teacher forcing.
 
         Args:
-          source: int32 [B, S].
+          source: int32 [B, S]; SOURCE_PADDING fills short rows.
           target: int32 [B, T], start token first.
           training: whether dropout is on.
 
@@ -168,7 +168,7 @@ class Generator(keras.Model):
         return maps
 
     def encode(self, source: Any, training: bool = False) -> Memory:
-        """Encodes a source, int32 [B, S]."""
+        """Encodes a source, int32 [B, S]; SOURCE_PADDING fills short rows."""
         memory, _ = self.encode_with_attention(
             source, training=training and not self.is_encoder_frozen
         )

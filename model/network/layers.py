@@ -14,7 +14,7 @@ import keras
 from keras import ops
 
 from precis.model.backend import add_bias, keep_mask
-from precis.model.network.config import StackConfig
+from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.network.gradients import attend, layer_norm
 
 # Added to the score of a masked position before the softmax. It is finite, so that the
@@ -29,15 +29,23 @@ ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def padding_mask(ids: Any, pad_id: int) -> Any:
+def padding_mask(source: Any) -> Any:
     """Masks the padding of sources: int32 [B, S] -> bool [B, 1, 1, S].
 
-    True where a position may be read; with pad_id 0:
+    True where a position may be read. The padding token of a vocabulary, 0 here, is a
+    token like any other, because a text may hold it:
 
-        ids   7     8     0
-        mask  True  True  False
+        source  7     0     8     SOURCE_PADDING
+        mask    True  True  True  False
     """
-    return ops.not_equal(ids, pad_id)[:, None, None, :]
+    return ops.not_equal(source, SOURCE_PADDING)[:, None, None, :]
+
+
+def source_tokens(source: Any, pad_id: int) -> Any:
+    """The tokens of sources, int32 [B, S], for embeddings and copies: padding becomes
+    the padding token of the vocabulary.
+    """
+    return ops.where(ops.equal(source, SOURCE_PADDING), pad_id, source)
 
 
 def look_ahead_mask(length: int) -> Any:

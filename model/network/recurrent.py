@@ -22,7 +22,13 @@ from precis.model.cache import Cache
 from precis.model.network.config import RecurrentConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.generator import AttentionMap, Generator, Memory
-from precis.model.network.layers import Dropout, Linear, padding_mask, score_bias
+from precis.model.network.layers import (
+    Dropout,
+    Linear,
+    padding_mask,
+    score_bias,
+    source_tokens,
+)
 from precis.model.network.positions import TokenEmbedding
 
 # The layer and the cell of each kind, and the number of tensors in a cell's state.
@@ -156,8 +162,9 @@ class Recurrent(Generator):
         self, source: Any, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """As in `Generator`; recurrent layers have no attention maps."""
-        mask = padding_mask(source, self.config.pad_id)
-        states = self.input_dropout(self.embedding(source), training=training)
+        mask = padding_mask(source)
+        tokens = source_tokens(source, self.config.pad_id)
+        states = self.input_dropout(self.embedding(tokens), training=training)
         for layer in self.encoder:
             states, *last = layer(states, mask=mask[:, 0, 0], training=training)
         # Keras attaches the mask to the states, and layers that do not support masks
@@ -168,7 +175,7 @@ class Recurrent(Generator):
             bias = score_bias(mask)
             states = self.convolutional_gate(states, bias, training=training)
         start = DecoderStart(self.scores.key(states), first_cells)
-        return Memory(states, source, mask, start), []
+        return Memory(states, tokens, mask, start), []
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False

@@ -23,6 +23,7 @@ from precis.model.network.layers import (
     make_norm,
     padding_mask,
     score_bias,
+    source_tokens,
 )
 from precis.model.network.positions import (
     PositionedInput,
@@ -114,7 +115,8 @@ class Transformer(Generator):
             AttentionMap("encoder", layer, block_weights, "source", "source")
             for layer, block_weights in enumerate(weights)
         ]
-        return Memory(states, source, padding_mask(source, self.config.pad_id)), maps
+        tokens = source_tokens(source, self.config.pad_id)
+        return Memory(states, tokens, padding_mask(source)), maps
 
     def decode(
         self, target: Any, memory: Memory, training: bool = False

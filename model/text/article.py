@@ -11,6 +11,10 @@ from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import words
 
+# What is done to an article before a network reads it: `standard` cleans it, with
+# `none` the network reads it as it stands.
+CLEANINGS = ("standard", "none")
+
 
 class Article:
     """A document with the values that are derived from its text.
@@ -24,19 +28,37 @@ class Article:
     body              "Rain fell. It was cold. Nobody came."
     sentences                  [9, 19)     [21, 33)     [35, 47)
 
+    Without cleaning, `body` is `document.article`, and `story_start` is 0.
+
     Attributes:
       document: the document as it was read.
     """
 
-    def __init__(self, document: Document, *, strip_boilerplate: bool = True) -> None:
+    def __init__(
+        self,
+        document: Document,
+        *,
+        clean: str = "standard",
+        strip_boilerplate: bool = True,
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          document: the document as it was read.
+          clean: one of CLEANINGS.
+          strip_boilerplate: whether cleaning leaves out the boilerplate.
+        """
         self.document = document
-        self._strip_boilerplate = strip_boilerplate
+        self._is_raw = clean == "none"
+        self._strip_boilerplate = strip_boilerplate and not self._is_raw
 
     @classmethod
-    def from_text(cls, text: str, *, strip_boilerplate: bool = True) -> "Article":
+    def from_text(
+        cls, text: str, *, clean: str = "standard", strip_boilerplate: bool = True
+    ) -> "Article":
         """The article of a text that belongs to no corpus."""
         document = Document("", "", text, None, {})
-        return cls(document, strip_boilerplate=strip_boilerplate)
+        return cls(document, clean=clean, strip_boilerplate=strip_boilerplate)
 
     def with_id_and_split(self, document_id: str, split: str) -> "Article":
         """This article with another id and split; derived values are kept."""
@@ -51,12 +73,19 @@ class Article:
 
     @functools.cached_property
     def normalised(self) -> str:
-        """The normalised text, boilerplate included; content hashes are made of it."""
+        """The normalised text, boilerplate included."""
         return normalise(self.document.article)
 
     @functools.cached_property
     def body(self) -> str:
-        """The input of a network: the story on one line, normalised, no boilerplate."""
+        """The input of a network: the story on one line, normalised, no boilerplate.
+
+        Without cleaning it is the text as it was read, except that lone surrogates,
+        which no encoding can write, are left out. It is empty if there is only white
+        space.
+        """
+        if self._is_raw:
+            return self._raw if self.normalised else ""
         text = self.normalised.replace("\n", " ")
         if self.story_start == 0:
             return text
@@ -101,5 +130,15 @@ class Article:
 
     @functools.cached_property
     def content_sha256(self) -> str:
-        """The sha256 of `normalised` in hexadecimal."""
-        return hashlib.sha256(self.normalised.encode()).hexdigest()
+        """The sha256 of `normalised` in hexadecimal.
+
+        Without cleaning it is that of the text as it was read, because a network then
+        reads texts of one normal form differently.
+        """
+        text = self._raw if self._is_raw else self.normalised
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @functools.cached_property
+    def _raw(self) -> str:
+        """The text as it was read, without lone surrogates."""
+        return self.document.article.encode("utf-8", "ignore").decode()

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.wordpiece import Tokenizer
 
 
 class EncodedSource(NamedTuple):
@@ -42,7 +44,13 @@ def cut_source(
 def encode_sources(
     tokenizer: AnyTokenizer, texts: Iterable[str], *, max_source_tokens: int
 ) -> list[EncodedSource]:
-    """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does."""
+    """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does.
+
+    An imported tokenizer takes a text as it stands, one of this project takes it
+    normalised. With `--clean none` this function normalises it for the latter.
+    """
+    if isinstance(tokenizer, Tokenizer):
+        texts = map(normalise, texts)
     return [
         cut_source(tokenizer, ids, max_source_tokens=max_source_tokens)
         for ids in tokenizer.encode(texts)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.records.example import feature_spec
 
 
@@ -37,26 +38,23 @@ class BatchLimits(NamedTuple):
 
 
 class SpecialIds(NamedTuple):
-    """The ids that frame targets and fill rows up.
+    """The ids that frame targets and fill them up. SOURCE_PADDING fills sources up.
 
     Attributes:
       target_pad: fills targets up.
       start: the first token of a target.
       end: the token that is expected after a target.
-      source_pad: fills sources up; another id than `target_pad` where sources have a
-          tokenizer of their own.
     """
 
     target_pad: int
     start: int
     end: int
-    source_pad: int
 
     @property
     def padding(self) -> dict[str, int]:
         """The id that fills each sequence of a batch up."""
         return {
-            "source": self.source_pad,
+            "source": SOURCE_PADDING,
             "target": self.target_pad,
             "expected": self.target_pad,
         }

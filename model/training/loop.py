@@ -194,7 +194,6 @@ def _compile_step(
         state.optimizer,
         setup.strategy,
         training=setup.training,
-        source_pad_id=setup.ids.source_pad,
         target_pad_id=setup.ids.target_pad,
         batch_spec=batch_spec,
     )

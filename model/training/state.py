@@ -156,7 +156,6 @@ def make_setup(
         target_pad=target_ids.pad_id,
         start=target_ids.start_id,
         end=target_ids.end_id,
-        source_pad=network.pad_id,
     )
     limits = BatchLimits(
         max_source_tokens=network.max_source_tokens,

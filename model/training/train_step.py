@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.training.config import TrainingConfig
 from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
@@ -38,7 +39,6 @@ def make_train_step(
     strategy: tf.distribute.Strategy,
     *,
     training: TrainingConfig,
-    source_pad_id: int,
     target_pad_id: int,
     batch_spec: Any,
 ) -> Callable[[Any], StepReport]:
@@ -53,7 +53,6 @@ def make_train_step(
       optimizer: as Keras makes it; it may scale the loss.
       strategy: the devices.
       training: smoothing, coverage weight, pieces and clipping.
-      source_pad_id: fills sources up.
       target_pad_id: fills targets up.
       batch_spec: the types and shapes of a distributed batch.
     """
@@ -65,7 +64,7 @@ def make_train_step(
         pieces = training.accumulate
         gradients, sums = _sum_over_pieces(piece_sums, batch, pieces, network)
         source_tokens = tf.math.count_nonzero(
-            tf.not_equal(batch["source"], source_pad_id), dtype=tf.float32
+            tf.not_equal(batch["source"], SOURCE_PADDING), dtype=tf.float32
         )
         context = tf.distribute.get_replica_context()
         loss, correct, target_tokens, source_tokens = context.all_reduce(

@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from precis.model.config import flag, required
+from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.names import written_argument
 from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.task import Fields
+from precis.pipelines.options.clean import clean_flag
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _HASH_SPLITS = ("train", "validation", "test")
 _SCHEMES_WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
 
 # The flags that decide what text of a document is read.
-CLEANING_FLAGS = ("strip_boilerplate",)
+CLEANING_FLAGS = ("clean", "strip_boilerplate")
 
 
 class Address(NamedTuple):
@@ -108,8 +109,11 @@ class CorpusOptions:
         metavar="MIB",
     )
     # What counts as the article's text.
+    clean: str = clean_flag()
     strip_boilerplate: bool = flag(
-        True, "leave out agency lines such as (CNN) and By ... PUBLISHED: ..."
+        True,
+        "leave out agency lines such as (CNN) and By ... PUBLISHED: ...; "
+        "--clean none leaves them in too",
     )
     redact: str = flag(
         "",
@@ -137,6 +141,7 @@ class CorpusOptions:
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         # Results record the flag, and they are UTF-8.
         object.__setattr__(self, "corpus", written_argument(self.corpus))
         address = parse_address(self.corpus)

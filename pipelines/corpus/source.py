@@ -208,7 +208,9 @@ def _to_article(
     """The article of a document, with an id and a split."""
     if isinstance(content, Unreadable):
         return content
-    article = Article(content, strip_boilerplate=options.strip_boilerplate)
+    article = Article(
+        content, clean=options.clean, strip_boilerplate=options.strip_boilerplate
+    )
     document_id = content.document_id or article.content_sha256
     split = task.split or content.split or split_of(document_id, options)
     if is_split_name(split):

@@ -5,6 +5,7 @@ import dataclasses
 from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
+from precis.pipelines.options.clean import clean_flag
 from precis.pipelines.options.output import check_output
 
 BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network
@@ -51,6 +52,7 @@ class ExportOptions:
         is_common=True,
     )
     output: str = required("folder for the SavedModel", metavar="DIR", is_common=True)
+    clean: str = clean_flag()
     strip_boilerplate: bool = flag(
         True,
         "leave out credits, datelines and bylines in front of a story, as `precis "
@@ -121,6 +123,7 @@ class AttentionOptions:
         metavar="TOKENS",
         is_common=True,
     )
+    clean: str = clean_flag()
     strip_boilerplate: bool = flag(
         True,
         "leave out credits, datelines and bylines in front of a story, as `precis "

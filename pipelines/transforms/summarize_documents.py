@@ -1,6 +1,6 @@
 """`SummarizeDocuments`: documents -> summary rows, in any Beam pipeline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -11,6 +11,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import EmptyArticle
 from precis.pipelines.dead_letters import DeadLetter
+from precis.pipelines.options.clean import check_cleaning
 from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import (
     SummarySettings,
@@ -56,6 +57,7 @@ class SummarizeDocuments(beam.PTransform):
     def __init__(
         self,
         *,
+        clean: str = "standard",
         strip_boilerplate: bool = True,
         run_id: str = "",
         **options: Any,
@@ -63,6 +65,7 @@ class SummarizeDocuments(beam.PTransform):
         """Stores its arguments.
 
         Args:
+          clean: as `--clean` of `precis summarize`.
           strip_boilerplate: as `--strip_boilerplate` of `precis summarize`.
           run_id: the column `run_id`; there is no job that could name it.
           **options: the flags of `precis summarize` that concern summaries, such as
@@ -70,7 +73,10 @@ class SummarizeDocuments(beam.PTransform):
               bundle there are extractive summaries only, and TensorFlow is not needed.
         """
         super().__init__()
-        self._strip_boilerplate = strip_boilerplate
+        self._cleaning: dict[str, Any] = {
+            "clean": clean,
+            "strip_boilerplate": strip_boilerplate,
+        }
         self._run_id = run_id
         self._summary_options = options
 
@@ -81,13 +87,14 @@ class SummarizeDocuments(beam.PTransform):
           UsageError: an option or a bundle that cannot be.
         """
         refuse_within_import()
+        check_cleaning(self._cleaning["clean"])
         if "output" in self._summary_options:
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
         settings = read_settings(
             self._summary_options,
-            cleaning={"strip_boilerplate": self._strip_boilerplate},
+            cleaning=self._cleaning,
         )
         options = limit_search_processes(settings.options, documents.pipeline.options)
         settings = settings._replace(options=options)
@@ -97,7 +104,7 @@ class SummarizeDocuments(beam.PTransform):
             documents
             | "Batch" >> beam.BatchElements(min_batch_size=size, max_batch_size=size)
             | "SummarizeBatches"
-            >> beam.ParDo(_SummarizeBatch(settings, columns, self._strip_boilerplate))
+            >> beam.ParDo(_SummarizeBatch(settings, columns, self._cleaning))
             .with_output_types(dict[str, Any])
             .with_outputs(DEAD_LETTERS, main=ROWS)
         )
@@ -110,11 +117,11 @@ class _SummarizeBatch(beam.DoFn):
         self,
         settings: SummarySettings,
         columns: dict[str, Any],
-        strip_boilerplate: bool,
+        cleaning: Mapping[str, Any],
     ) -> None:
         self._settings = settings
         self._columns = columns
-        self._strip_boilerplate = strip_boilerplate
+        self._cleaning = cleaning
         self._summarizer = WindowSummarizer(settings)
 
     def setup(self) -> None:
@@ -128,7 +135,7 @@ class _SummarizeBatch(beam.DoFn):
         for document in documents:
             letter = invalid_document_letter(document)
             if letter is None:
-                article = to_article(document, self._strip_boilerplate)
+                article = to_article(document, **self._cleaning)
                 is_empty = not article.body
                 articles.append(EmptyArticle(document, b"") if is_empty else article)
             else:
@@ -168,9 +175,14 @@ def invalid_document_letter(document: Document) -> DeadLetter | None:
     return None
 
 
-def to_article(document: Document, strip_boilerplate: bool) -> Article:
-    """The article of a document; without an id, it has the hash of its content."""
-    article = Article(document, strip_boilerplate=strip_boilerplate)
+def to_article(document: Document, **cleaning: Any) -> Article:
+    """The article of a document; without an id, it has the hash of its content.
+
+    Args:
+      document: the document.
+      **cleaning: the other arguments of `Article`.
+    """
+    article = Article(document, **cleaning)
     if document.document_id:
         return article
     return article.with_id_and_split(article.content_sha256, document.split)

@@ -7,12 +7,14 @@ where neither library is installed. Written again, in an environment with the ex
     cd tests
     python -m support.frozen_reference checkpoints
     python -m support.frozen_reference presets
+    python -m support.frozen_reference raw_articles
 
 writes
 
     data/checkpoints.npz    inputs, states and logits of each checkpoint
     data/presets.npz        the same of each preset
     data/presets.json       config.json of each preset and the shapes of its weights
+    data/raw_articles.json  summaries of the articles of `raw_articles`
 """
 
 import json
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from support import small_checkpoint, small_encoder_checkpoint
+from support.raw_articles import reference_summaries
 from support.small_preset import fill_weights
 
 DATA = Path(__file__).parent.parent / "data"
@@ -65,6 +68,16 @@ def rows(
     return {"source": source, "target": target}
 
 
+def with_literal_padding(source: np.ndarray, pad: int) -> np.ndarray:
+    """Sources of `rows` with -1 at padding, and the padding token within a text.
+
+    transformers masks by length, so it reads that token.
+    """
+    source = np.where(source == pad, -1, source)
+    source[0, 3] = pad
+    return source
+
+
 def checkpoint_reference(folder: Path) -> dict[str, np.ndarray]:
     """The results of transformers, by name of the checkpoint and of the array."""
     arrays: dict[str, np.ndarray] = {}
@@ -75,6 +88,9 @@ def checkpoint_reference(folder: Path) -> dict[str, np.ndarray]:
             pad=settings["pad_token_id"],
             start=settings["decoder_start_token_id"],
         )
+        given["source"] = with_literal_padding(
+            given["source"], settings["pad_token_id"]
+        )
         small_checkpoint.write_checkpoint(folder / kind, kind=kind)
         arrays |= {
             f"{kind}/{name}": array
@@ -84,6 +100,11 @@ def checkpoint_reference(folder: Path) -> dict[str, np.ndarray]:
         given = rows(
             small_encoder_checkpoint.VOCABULARY, 20, pad=settings["pad_token_id"]
         )
+        given["source"] = with_literal_padding(
+            given["source"], settings["pad_token_id"]
+        )
+        if kind == "roberta":  # It numbers positions without padding tokens.
+            given["source"][0, 3] = 3
         small_encoder_checkpoint.write_encoder(folder / kind, kind)
         arrays |= {
             f"{kind}/{name}": array
@@ -104,8 +125,8 @@ def _run_writer(folder: Path, given: dict[str, np.ndarray]) -> dict[str, np.ndar
     source = torch.tensor(given["source"]).long()
     with torch.no_grad():
         result = model(
-            input_ids=source,
-            attention_mask=(source != config.pad_token_id).long(),
+            input_ids=torch.where(source < 0, config.pad_token_id, source),
+            attention_mask=(source >= 0).long(),
             decoder_input_ids=torch.tensor(given["target"]).long(),
         )
     return {
@@ -123,8 +144,8 @@ def _run_encoder(folder: Path, given: dict[str, np.ndarray]) -> dict[str, np.nda
     source = torch.tensor(given["source"]).long()
     with torch.no_grad():
         result = model(
-            input_ids=source,
-            attention_mask=(source != model.config.pad_token_id).long(),
+            input_ids=torch.where(source < 0, model.config.pad_token_id, source),
+            attention_mask=(source >= 0).long(),
             output_hidden_states=True,
         )
     return {"states": torch.stack(result.hidden_states).numpy()}
@@ -200,6 +221,10 @@ if __name__ == "__main__":
             np.savez_compressed(
                 DATA / "checkpoints.npz", **checkpoint_reference(Path(temporary))
             )
+        elif sys.argv[1] == "raw_articles":
+            summaries = reference_summaries(Path(temporary))
+            content = json.dumps(summaries, indent=1, ensure_ascii=False)
+            (DATA / "raw_articles.json").write_text(f"{content}\n")
         else:
             results, presets = preset_reference(Path(temporary))
             np.savez_compressed(DATA / "presets.npz", **results)

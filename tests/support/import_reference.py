@@ -121,12 +121,13 @@ def inputs(
     """Random inputs.
 
     Returns:
-      Sources, int64 [B, S], of different lengths and padded; and targets, int64 [B, T],
-      which begin with the start token.
+      Sources, int64 [B, S], of different lengths and filled up with -1, some with the
+      padding token within the text; and targets, int64 [B, T], which begin with the
+      start token.
     """
     rng = np.random.default_rng(seed)
-    source = np.full((DOCUMENTS, case.source_tokens), pad, "int64")
-    for row in source:
+    source = np.full((DOCUMENTS, case.source_tokens), -1, "int64")
+    for number, row in enumerate(source):
         length = rng.integers(3, case.source_tokens + 1)
         first = [0] if case.kind == "bart" else []
         row[:length] = [
@@ -134,6 +135,8 @@ def inputs(
             *rng.integers(3, VOCABULARY, length - 1 - len(first)),
             end,
         ]
+        if number % 3 == 0:
+            row[1] = pad
     target = rng.integers(3, VOCABULARY, (DOCUMENTS, case.target_tokens))
     target[:, 0] = start
     return source, target
@@ -162,10 +165,8 @@ def write_reference(folder: Path, case: Case, seed: int) -> None:
         start=ids.decoder_start_token_id,
         end=ids.eos_token_id,
     )
-    source_ids, mask = (
-        torch.tensor(source),
-        torch.tensor(source != ids.pad_token_id).long(),
-    )
+    source_ids = torch.tensor(np.where(source < 0, ids.pad_token_id, source))
+    mask = torch.tensor(source >= 0).long()
     with torch.no_grad():
         whole = model(
             input_ids=source_ids,

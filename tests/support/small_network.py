@@ -11,7 +11,7 @@ import numpy as np
 
 from precis.model.network.architectures import ARCHITECTURES
 from precis.model.network.build import build_network
-from precis.model.network.config import NetworkConfig, TransformerConfig
+from precis.model.network.config import SOURCE_PADDING, NetworkConfig, TransformerConfig
 from precis.model.network.generator import Generator
 from support import plain_network
 from support.plain_network import Document, scramble
@@ -19,7 +19,9 @@ from support.plain_recurrent import recurrent
 
 PAD, VOCABULARY = 4, 13
 # Documents of different length, and targets longer than the longest source.
-SOURCE = np.array([[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9]], "int32")
+SOURCE = np.array(
+    [[7, 8, 7, 0, SOURCE_PADDING, SOURCE_PADDING], [3, 12, 5, 8, 8, 9]], "int32"
+)
 TARGET = np.array([[1, 7, 8, 0, 0, 6, 12, 2], [1, 3, 3, 12, 5, 10, 2, PAD]], "int32")
 
 _ANY = {
@@ -231,7 +233,7 @@ def by_hand(
     """
     compute, weights = PLAIN[network.name], plain_network.weights_of(network)
     return [
-        compute(network.config, weights, ids[ids != PAD], written)
+        compute(network.config, weights, ids[ids != SOURCE_PADDING], written)
         for ids, written in zip(source, target, strict=True)
     ]
 
@@ -244,7 +246,7 @@ def read_maps(network: Generator, source: np.ndarray, target: np.ndarray) -> lis
     width, steps = source.shape[1], target.shape[1]
     documents = []
     for row, ids in enumerate(source):
-        length = int((ids != PAD).sum())
+        length = int((ids != SOURCE_PADDING).sum())
         places = {
             "source": np.arange(length),
             "target": np.arange(steps),

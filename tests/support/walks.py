@@ -11,11 +11,13 @@ import numpy as np
 from keras import ops
 
 from precis.model.cache import Cache, grow, reorder_beams, select_documents
-from support.small_network import PAD, VOCABULARY
+from precis.model.network.config import SOURCE_PADDING
+from support.small_network import VOCABULARY
 
+_ = SOURCE_PADDING
 # Three documents, all of different length.
 SOURCE = np.array(
-    [[7, 8, 7, 0, PAD, PAD], [3, 12, 5, 8, 8, 9], [10, PAD, PAD, PAD, PAD, PAD]],
+    [[7, 8, 7, 0, _, _], [3, 12, 5, 8, 8, 9], [10, _, _, _, _, _]],
     "int32",
 )
 STEPS = 7
