@@ -1,5 +1,6 @@
 """Tests of `import precis`: what it offers, its signatures, and one document."""
 
+import hashlib
 import inspect
 import subprocess
 import sys
@@ -75,6 +76,9 @@ def test_one_text_is_summarized_as_a_run_would():
     assert ARTICLE[sentence["start"] : sentence["end"]] == sentence["text"]
     kept = precis.summarize_text(ARTICLE, extractive="lead", strip_boilerplate=False)
     assert kept["extractive"][0]["start"] == 0
+    raw = precis.summarize_text(ARTICLE, extractive="lead", clean="none")
+    assert raw["extractive"] == kept["extractive"]
+    assert raw["content_sha256"] == hashlib.sha256(ARTICLE.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -83,6 +87,7 @@ def test_one_text_is_summarized_as_a_run_would():
         (" \n", {}, "the text cannot be summarized: the article has no text"),
         (["a", "b"], {}, "takes one text, not list; precis.summarize takes a corpus"),
         ("Rain.", {"bundle": "none"}, "none: this is no complete bundle"),
+        ("Rain.", {"clean": "raw"}, "clean is one of standard, none, not 'raw'"),
         ("Rain.", {"output": "o"}, "takes no output; precis.summarize does"),
         ("Rain.", {"bundle": ["b"]}, "bundle takes a value of type str, not "),
         ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),

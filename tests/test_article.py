@@ -1,5 +1,6 @@
 """Articles: derived values by hand, computed once, and shared by renamed copies."""
 
+import hashlib
 import random
 import sys
 import unicodedata
@@ -75,6 +76,23 @@ def test_derived_values_with_boilerplate_kept():
     assert article.body == "(CNN) -- Rain fell. It was cold. Nobody came."
     assert article.sentences[0] == (0, 19, "(CNN) -- Rain fell.")
     assert article.content_sha256 == TEXT_SHA256
+
+
+def test_derived_values_without_cleaning():
+    article = Article(DOCUMENT, clean="none")
+    assert article.body == DOCUMENT.article != article.normalised
+    assert article.story_start == 0
+    assert article.sentences[0] == (0, 19, "(CNN) -- Rain fell.")
+    for sentence in article.sentences:
+        assert DOCUMENT.article[sentence.start : sentence.end] == sentence.text
+    assert article.sentence_lines[0] == "(CNN) -- Rain fell."
+    raw = hashlib.sha256(DOCUMENT.article.encode()).hexdigest()
+    assert article.content_sha256 == raw != TEXT_SHA256
+
+
+def test_a_text_of_white_space_is_empty_and_lone_surrogates_are_left_out():
+    assert Article.from_text(" \n\u200b", clean="none").body == ""
+    assert Article.from_text(" a\ud800\r\nb ", clean="none").body == " a\r\nb "
 
 
 def test_a_text_without_a_corpus():

@@ -33,6 +33,7 @@ from precis.model.inference.export import SummarizingModule, keep_distinct
 from precis.model.inference.summarizer import Summarizer
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
+from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.export import export
 from precis.pipelines.options.summarize import decode_id
@@ -154,9 +155,16 @@ def test_a_summary_that_differs_in_white_space_only_is_left_out(bundle, monkeypa
     assert output["scores"].numpy().tolist() == [[-1.0, -3.0, -np.inf, -np.inf]]
 
 
-@pytest.mark.parametrize("strip_boilerplate", [True, False])
+@pytest.mark.parametrize(
+    "cleaning",
+    [
+        {"strip_boilerplate": True},
+        {"strip_boilerplate": False},
+        {"clean": "none"},
+    ],
+)
 def test_sources_have_the_prefix_and_the_tokenizer_of_sources(
-    bundle, tmp_path, monkeypatch, strip_boilerplate
+    bundle, tmp_path, monkeypatch, cleaning
 ):
     """No flag says which prefix: the bundle does."""
     small = load_bundle(bundle)
@@ -176,9 +184,9 @@ def test_sources_have_the_prefix_and_the_tokenizer_of_sources(
         Path(folder, "saved_model.pb").write_bytes(b"graph")
 
     monkeypatch.setattr(precis.model.inference.export, "save_graph", keep)
-    flags = {"bundle": tmp_path / "bundle", "strip_boilerplate": strip_boilerplate}
+    flags = {"bundle": tmp_path / "bundle", **cleaning}
     manifest = export(output=tmp_path / "g", **flags)
-    assert manifest["strip_boilerplate"] is strip_boilerplate
+    assert cleaning.items() <= manifest.items()
     (module,) = modules
 
     def search_batch(sources):
@@ -191,9 +199,9 @@ def test_sources_have_the_prefix_and_the_tokenizer_of_sources(
     assert set(decoded(module._summarize(tf.constant(ARTICLES))["summaries"])[0]) == {
         ""
     }
-    texts = bodies(strip_boilerplate=strip_boilerplate)
-    encoded = source.encode(["Headline: " + body for body in texts])
-    ids = [row[:40].tolist() for row in encoded]
+    texts = ["Headline: " + body for body in bodies(**cleaning)]
+    encoded = encode_sources(source, texts, max_source_tokens=40)
+    ids = [row.ids.tolist() for row in encoded]
     longest = max(map(len, ids))
     assert read == [row + [SOURCE_PADDING] * (longest - len(row)) for row in ids]
 

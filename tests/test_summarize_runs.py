@@ -89,8 +89,10 @@ def test_the_manifest_states_the_cost_of_the_search(undisturbed):
 
 
 def test_every_setting_of_the_rows_makes_another_run(corpus):
-    def inputs(strip_boilerplate=True, **flags):
-        read = CorpusOptions(corpus=corpus, strip_boilerplate=strip_boilerplate)
+    def inputs(strip_boilerplate=True, clean="standard", **flags):
+        read = CorpusOptions(
+            corpus=corpus, clean=clean, strip_boilerplate=strip_boilerplate
+        )
         settings = settings_of(**flags)
         settings = settings._replace(cleaning={"strip_boilerplate": strip_boilerplate})
         recorded = recorded_flags([read, *settings[:5]])
@@ -101,6 +103,7 @@ def test_every_setting_of_the_rows_makes_another_run(corpus):
         {"sentences": 2},
         {"extractive": "lead"},
         {"strip_boilerplate": False},
+        {"clean": "none"},
         {"redundancy": "mmr"},
         {"min_source_words": 9},
         {"fallback": "extractive"},

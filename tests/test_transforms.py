@@ -207,11 +207,7 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         Document("d", article="\ud800 fell."),
     ]
     with pipeline() as p:
-        result = (
-            p
-            | beam.Create(documents)
-            | SummarizeDocuments(strip_boilerplate=False, **LEAD)
-        )
+        result = p | beam.Create(documents) | SummarizeDocuments(clean="none", **LEAD)
         names = ("document_id", "split", "reference_summary", "summary")
         kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
         summary = "(CNN) -- Rain fell on Monday."
@@ -228,6 +224,11 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
             ("invalid_text", no_text, None),
         ]
         assert_that(short, equal_to(expected), label="letters")
+
+
+def test_an_unknown_cleaning_is_refused():
+    with pytest.raises(UsageError, match="clean is one of standard, none, not 'raw'"):
+        pipeline() | beam.Create([Document()]) | SummarizeDocuments(clean="raw", **LEAD)
 
 
 def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():

@@ -1,6 +1,7 @@
 """Articles, a tiny network for them in a bundle, and the flags of its export."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +26,9 @@ ARTICLES += [
 FLAGS = {"beam_width": 4, "n_best": 3, "max_summary_tokens": 9}
 
 
-def bodies(*, strip_boilerplate: bool = True) -> list[str]:
-    """The bodies of the articles."""
-    return [
-        Article.from_text(article, strip_boilerplate=strip_boilerplate).body
-        for article in ARTICLES
-    ]
+def bodies(**cleaning: Any) -> list[str]:
+    """The bodies of the articles; the arguments are those of `Article`."""
+    return [Article.from_text(article, **cleaning).body for article in ARTICLES]
 
 
 def save_small_network(folder: Path) -> str:
