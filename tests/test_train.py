@@ -32,7 +32,7 @@ from support.small_training import (
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
-from precis.model.network.config import StackConfig
+from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.training import loop
 from precis.model.training.input_batches import epoch_batches
 from precis.model.training.loop import Interrupted
@@ -238,7 +238,6 @@ def test_mixed_precision_keeps_weights_in_float32(undisturbed, scaled):
 def test_source_tokens_are_counted_with_the_padding_of_sources(
     records_folder, tmp_path
 ):
-    """The end id 3 is in no source, so that it can fill sources up."""
     decoder = StackConfig(
         vocabulary_size=VOCABULARY, pad_id=0, width=16, heads=2, feed_forward=32
     )
@@ -256,13 +255,13 @@ def test_source_tokens_are_counted_with_the_padding_of_sources(
         shuffle_documents=setup.training.shuffle_documents,
     )
     batch = next(batches.as_numpy_iterator())
-    assert (batch["source"] == 3).any() and not (batch["source"] == 0).any()
+    assert (batch["source"] == SOURCE_PADDING).any()
     with eagerly():
         training.run()
     (report,) = reports(tmp_path)
     assert (
         report["tokens"]
-        == (batch["source"] != 3).sum() + (batch["expected"] != 0).sum()
+        == (batch["source"] != SOURCE_PADDING).sum() + (batch["expected"] != 0).sum()
     )
 
 

@@ -16,7 +16,11 @@ from support.small_training import (
 )
 
 from precis.model.network.build import build_network
-from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig
+from precis.model.network.config import (
+    SOURCE_PADDING,
+    DecoderOnlyConfig,
+    RecurrentConfig,
+)
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
 
@@ -57,10 +61,10 @@ def make_batch() -> dict[str, tf.Tensor]:
     generator = np.random.default_rng(5)
     source = generator.integers(4, VOCABULARY, (6, 8))
     target = generator.integers(4, VOCABULARY, (6, 5))
-    source[1, 5:] = target[1, 3:] = 0
-    source[5] = target[5] = 0
+    source[1, 5:] = source[5] = SOURCE_PADDING
+    target[1, 3:] = target[5] = 0
     rows = {"source": source, "target": target[:, :-1], "expected": target[:, 1:]}
-    rows["shard"] = np.where(source[:, 0] == 0, -1, 0)
+    rows["shard"] = np.where(source[:, 0] == SOURCE_PADDING, -1, 0)
     return {name: tf.constant(values, tf.int32) for name, values in rows.items()}
 
 
