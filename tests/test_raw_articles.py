@@ -73,7 +73,7 @@ def test_a_run_without_cleaning_writes_the_same(bundle, expected, tmp_path):
     rows = sorted(rows_of(tmp_path / "out"), key=lambda row: row["document_id"])
     assert [row["abstractive_summary"] for row in rows] == expected
     for row, text in zip(rows, raw_articles(), strict=True):
-        for sentence in row["extractive_sentences"]:
+        for sentence in row["extractive"]:
             assert text[sentence["start"] : sentence["end"]] == sentence["text"]
     one = summarize_text(raw_articles()[5], **flags)
     assert one["abstractive_summary"] == expected[5]
