@@ -15,6 +15,7 @@ from precis.model.isolation import Failure, isolate
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
 from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.score_rounding import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.sentence_scorer import SentenceScorer
@@ -80,9 +81,12 @@ def neural_scores(
         return [None] * len(articles)
     return isolate(
         articles,
-        lambda group: scorer.score(
-            [[sentence.text for sentence in article.sentences] for article in group]
-        ),
+        lambda group: [
+            np.array([round_score(score) for score in scores.tolist()])
+            for scores in scorer.score(
+                [[sentence.text for sentence in article.sentences] for article in group]
+            )
+        ],
         stage=EXTRACT,
     )
 

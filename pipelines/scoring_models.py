@@ -17,7 +17,9 @@ def open_scoring_models(settings: SummarySettings) -> ScoringModels:
     if options.extractive_bundle:
         from precis.model.inference.sentence_scorer import load_scorer
 
-        neural = load_scorer(options.extractive_bundle)
+        neural = load_scorer(
+            options.extractive_bundle, batch_invariant=options.batch_invariant
+        )
         expected = settings.model_ids["extractive_model_id"]
         _check_unchanged(options.extractive_bundle, neural.model_id, expected)
     if options.keyphrase_bundle:

@@ -35,6 +35,7 @@ from precis.pipelines.extractive_summaries import (
     neural_scores,
 )
 from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.score_rounding import round_margin, round_score
 from precis.pipelines.summary_settings import SummarySettings
 
 if TYPE_CHECKING:  # They import TensorFlow.
@@ -202,7 +203,7 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
         {
             "method": method,
             "rank": extract.rank,
-            "score": extract.score,
+            "score": round_score(extract.score),
             **extract.sentence._asdict(),
         }
         for method, chosen in extracts.items()
@@ -239,13 +240,14 @@ def _keyphrase_columns(
     count = settings.options.keyphrases
     reference = article.document.highlights
     phrases = [
-        {"method": "classifier", **phrase._asdict()}
-        for phrase in models.keyphrases.keyphrases(texts, count)
+        {"method": "classifier", "phrase": phrase, "score": round_score(score)}
+        for phrase, score in models.keyphrases.keyphrases(texts, count)
     ]
     if not reference:
         return {"keyphrases": phrases, "reference_keyphrases": None}
     for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):
-        phrases.append({"method": "frequency", "phrase": phrase, "score": 1 / rank})
+        score = round_score(1 / rank)
+        phrases.append({"method": "frequency", "phrase": phrase, "score": score})
     return {
         "keyphrases": phrases,
         "reference_keyphrases": sorted(reference_keyphrases(texts, reference)),
@@ -295,11 +297,13 @@ def _abstractive_columns(
 ) -> tuple[dict[str, Any], SummaryText]:
     """The columns of the network, and the summary that may be shown."""
     best = summaries[0]
+    # The flag low_confidence must follow from the column.
+    mean_log_prob = round_score(best.mean_log_prob)
     quality = measure(
         best.text,
         partial.source,
         settings.quality,
-        mean_log_prob=best.mean_log_prob,
+        mean_log_prob=mean_log_prob,
         is_truncated=source.is_truncated,
     )
     columns = {
@@ -308,13 +312,13 @@ def _abstractive_columns(
         "truncated": source.is_truncated,
         "abstractive_summary": best.text,
         "abstractive": [
-            {"rank": rank, "score": summary.score, "text": summary.text}
+            {"rank": rank, "score": round_score(summary.score), "text": summary.text}
             for rank, summary in enumerate(summaries, start=1)
         ],
         "abstractive_quality": {
             **quality._asdict(),
-            "mean_log_prob": best.mean_log_prob,
-            "beam_margin": best.margin,
+            "mean_log_prob": mean_log_prob,
+            "beam_margin": round_margin(best.margin),
         },
     }
     return columns, SummaryText(ABSTRACTIVE, best.text, quality.flags)

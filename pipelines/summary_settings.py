@@ -182,7 +182,9 @@ def read_model_ids(
         # also where no document is left to search.
         check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
-        ids["decode_id"] = decode_id(decoding, options.precision)
+        ids["decode_id"] = decode_id(
+            decoding, options.precision, batch_invariant=options.batch_invariant
+        )
     if options.extractive_bundle:
         contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
         check_weights(options.extractive_bundle)

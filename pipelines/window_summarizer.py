@@ -22,7 +22,11 @@ from apache_beam.utils.shared import Shared
 
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
-from precis.model.inference.worker_pool import ModelSearch, count_processes
+from precis.model.inference.worker_pool import (
+    ModelSearch,
+    compute_on_one_thread,
+    count_processes,
+)
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.text.article import Article
 from precis.model.tokenization.source import EncodedSource, encode_sources
@@ -152,12 +156,17 @@ class WindowSummarizer:
         """Opens the bundles, once per process.
 
         Raises:
+          UsageError: the rows must not depend on the number of threads, and TensorFlow
+            has begun with several.
           DataError: a bundle is damaged or holds another model than the settings say.
         """
+        options = self._settings.options
+        if options.batch_invariant and (options.bundle or options.extractive_bundle):
+            compute_on_one_thread()
         self._models = self._shared_models.acquire(
             lambda: open_scoring_models(self._settings)
         )
-        if self._settings.options.bundle:
+        if options.bundle:
             self._bulk = self._shared_bulk.acquire(self._open_bulk)
             self._bulk.pool.retain()
 
@@ -176,6 +185,7 @@ class WindowSummarizer:
             str(self._settings.model_ids["model_id"]),
             options.precision,
             self._settings.decoding,
+            options.batch_invariant,
         )
         processes = count_processes(options.search_processes)
         return BulkSummarizer(search, processes=processes)

@@ -88,7 +88,7 @@ def padded_length(lengths: Sequence[int], limit: int) -> int:
 
 
 def batches_by_length(
-    lengths: Sequence[int], *, beams: int, limit: int
+    lengths: Sequence[int], *, beams: int, limit: int, batch_invariant: bool = False
 ) -> list[list[int]]:
     """Groups documents of similar length into batches, the longest documents first.
 
@@ -101,6 +101,7 @@ def batches_by_length(
       lengths: source tokens of each document.
       beams: hypotheses of each document.
       limit: source tokens that the network reads.
+      batch_invariant: every document is a batch of its own.
 
     Returns:
       The positions of the documents of each batch.
@@ -111,6 +112,8 @@ def batches_by_length(
         longest = padded_length([lengths[order[0]]], limit)
         fitting = BATCH_BEAM_TOKENS // (beams * longest)
         size = max(1, min(MAX_BATCH_HYPOTHESES // beams, fitting))
+        if batch_invariant:
+            size = 1
         batches.append(order[:size])
         order = order[size:]
     return batches

@@ -75,7 +75,9 @@ class BulkSummarizer:
         Args:
           sources: int32 [S] each.
         """
-        return self._processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
+        # Batches of single documents would say nothing about the amount of work.
+        batches = self._batches(sources, batch_invariant=False)
+        return self._processes > 1 and len(batches) >= POOL_BATCHES
 
     def begin(
         self, sources: Sequence[np.ndarray], *, in_processes: bool
@@ -91,9 +93,8 @@ class BulkSummarizer:
           ValueError: a source is longer than the network reads.
         """
         check_source_lengths(sources, limit=self.max_source_tokens)
-        return PendingWindow(
-            self, sources, self._batches(sources), in_processes=in_processes
-        )
+        batches = self._batches(sources, batch_invariant=self._search.batch_invariant)
+        return PendingWindow(self, sources, batches, in_processes=in_processes)
 
     def search_here(self, sources: list[np.ndarray]) -> SearchedBatch:
         """Searches a batch in this process; the first call loads the weights."""
@@ -105,12 +106,15 @@ class BulkSummarizer:
             Batch(sources), lambda batch: searcher.search_together(batch.sources)
         )
 
-    def _batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
+    def _batches(
+        self, sources: Sequence[np.ndarray], *, batch_invariant: bool
+    ) -> list[list[int]]:
         """The positions of the documents of each batch of a window."""
         return batches_by_length(
             [len(source) for source in sources],
             beams=self._search.config.beam_width,
             limit=self.max_source_tokens,
+            batch_invariant=batch_invariant,
         )
 
 

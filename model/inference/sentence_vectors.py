@@ -101,12 +101,22 @@ class SentenceEncoder:
         tokenizer: AnyTokenizer,
         *,
         overlap_tokens: int = 64,
+        batch_invariant: bool = False,
     ) -> None:
+        """Takes the parts of a bundle.
+
+        Args:
+          encoder: the network that reads the sentences.
+          tokenizer: the tokenizer of the encoder.
+          overlap_tokens: the largest number of tokens that a window reads again.
+          batch_invariant: whether each window is read alone.
+        """
         import tensorflow as tf
 
         self.width = encoder.config.width
         self._encoder = encoder
         self._tokenizer = tokenizer
+        self._batch_tokens = 0 if batch_invariant else _BATCH_TOKENS
         self._before, self._behind = tokenizer.surrounding_ids
         special_tokens = len(self._before) + len(self._behind)
         self._limit = encoder.config.max_source_tokens - special_tokens
@@ -143,7 +153,8 @@ class SentenceEncoder:
             )
         ]
         tokens = [self._join(ids[number], window) for number, window in windows]
-        for batch in _batches([len(window.tokens) for window in tokens]):
+        lengths = [len(window.tokens) for window in tokens]
+        for batch in _batches(lengths, self._batch_tokens):
             most_sentences = max(
                 windows[place][1].last - windows[place][1].first for place in batch
             )
@@ -222,8 +233,9 @@ class SentenceEncoder:
         return ops.matmul(member, states) / ops.maximum(lengths, 1.0)
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Groups windows of similar length into batches of at most _BATCH_TOKENS.
+def _batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Groups windows of similar length into batches of at most `batch_tokens`, or of
+    one window where that has more.
 
     Returns:
       The positions of the windows of each batch.
@@ -232,7 +244,7 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
     padded = 0
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     for place in order:
-        if not batches or (len(batches[-1]) + 1) * padded > _BATCH_TOKENS:
+        if not batches or (len(batches[-1]) + 1) * padded > batch_tokens:
             batches.append([])
             padded = _round_up(lengths[place])
         batches[-1].append(place)

@@ -55,12 +55,14 @@ class ModelSearch(NamedTuple):
       model_id: the model that the folder must hold.
       precision: the number format that the network's layers compute in.
       config: the search settings.
+      batch_invariant: whether each document is searched alone.
     """
 
     bundle: str
     model_id: str
     precision: str
     config: SearchConfig
+    batch_invariant: bool = False
 
 
 def load_searcher(search: ModelSearch) -> "Searcher":
@@ -99,6 +101,24 @@ def check_model(search: ModelSearch, model_id: str) -> None:
             f"{search.model_id}; put that model back, or begin anew with another "
             "--output"
         )
+
+
+def compute_on_one_thread() -> None:
+    """Lets TensorFlow compute on one thread, however many cores there are.
+
+    Raises:
+      UsageError: TensorFlow has computed something in this process already, on more.
+    """
+    import tensorflow as tf
+
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError as error:
+        raise UsageError(
+            "--batch_invariant computes on one thread, and TensorFlow has begun with "
+            "more in this process; start a new process for it"
+        ) from error
 
 
 def count_processes(asked: int) -> int:
@@ -302,10 +322,7 @@ def _die_with_parent() -> None:
 def _process_searcher(search: ModelSearch) -> "Searcher":
     """The searcher of this process, on one thread; the first call loads it."""
     import_tensorflow()
-    import tensorflow as tf
-
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    compute_on_one_thread()
     return load_searcher(search)
 
 

@@ -15,13 +15,17 @@ from precis.pipelines.options.output import check_output
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 
 
-def decode_id(decoding: SearchConfig, precision: str) -> str:
+def decode_id(
+    decoding: SearchConfig, precision: str, *, batch_invariant: bool = False
+) -> str:
     """Names a search in every row it writes and in every graph that was exported with
     it: 16 hexadecimal digits.
     """
-    return files.sha256_json({**dataclasses.asdict(decoding), "precision": precision})[
-        :16
-    ]
+    search = {**dataclasses.asdict(decoding), "precision": precision}
+    if batch_invariant:
+        # Left out where it is off: searches keep the names that earlier versions wrote.
+        search["batch_invariant"] = True
+    return files.sha256_json(search)[:16]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,12 @@ class SummarizeOptions:
         "float32",
         "number format of the network's layers; others may change a summary",
         choices=PRECISIONS,
+    )
+    batch_invariant: bool = flag(
+        False,
+        "compute every document alone and on one thread, so that its row is the same "
+        "to the last bit whatever other documents, windows and processes there are, on "
+        "one kind of processor; slower",
     )
 
     def __post_init__(self) -> None:
