@@ -52,6 +52,12 @@ def test_a_batch_is_sixteen_documents_of_four_hundred_tokens_at_four_beams():
     assert batch_sizes([2] * 100, beams=4) == [64, 36]  # 256 hypotheses
 
 
+def test_every_document_is_a_batch_of_its_own():
+    assert batches_by_length(
+        [5, 400, 7, 400], beams=4, limit=512, batch_invariant=True
+    ) == [[1], [3], [2], [0]]
+
+
 def test_batches_hold_every_document_once_longest_first():
     lengths = [5, 900, 0, 5, 9000, 10_000, 1, 300]
     assert batches_by_length(lengths, beams=4, limit=10_000) == [

@@ -97,6 +97,29 @@ def test_few_documents_are_not_worth_a_process(search):
     assert not alone.pays_for_processes(random_sources(1000))
 
 
+def test_the_same_bits_in_windows_of_any_size(search):
+    invariant = search._replace(batch_invariant=True)
+    bulk = BulkSummarizer(invariant, processes=2)
+    sources = random_sources(9)
+    searched = []
+    with eagerly():
+        for size in (1, 7, 9):
+            windows = [
+                bulk.begin(sources[first : first + size], in_processes=False)
+                for first in range(0, 9, size)
+            ]
+            searched.append(
+                [ranked for window in windows for ranked in window.summaries()]
+            )
+            for window in windows:
+                assert {len(batch.hypotheses) for batch in window.searched} == {1}
+    assert searched[0] == searched[1] == searched[2]
+    assert len({str(texts_of([ranked])) for ranked in searched[0]}) > 3
+    # The start of processes pays for as many documents as without the switch.
+    assert not bulk.pays_for_processes(random_sources(3 * 85))
+    assert bulk.pays_for_processes(random_sources(3 * 85 + 1))
+
+
 def test_a_longer_source_than_the_network_reads_is_refused(search):
     bulk = BulkSummarizer(search, processes=1)
     with pytest.raises(

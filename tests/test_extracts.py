@@ -31,6 +31,14 @@ class Scorer:
         return [np.arange(len(document), dtype=np.float64) for document in documents]
 
 
+class NearlyEqualScorer:
+    """Scores that differ in the fifth digit, but for one."""
+
+    def score(self, documents):
+        scores = np.array([0.50001, 0.50003, 0.50002, 0.50061, 0.50004])
+        return [scores[: len(document)] for document in documents]
+
+
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
     documents = zip(DOCUMENTS, references, neural_scores(PARSED, scorer), strict=True)
@@ -84,6 +92,12 @@ def test_neural_scores_all_documents_at_once():
     assert indices(first["neural"], 0) == [3, 4]
     assert scores(second["neural"]) == [0.0, 1.0]
     assert indices(first["lead"], 0) == [0, 1]
+
+
+def test_of_neural_scores_that_are_equal_when_rounded_the_earlier_sentence_wins():
+    first, _ = choose("neural", scorer=NearlyEqualScorer(), redundancy="none")
+    assert indices(first["neural"], 0) == [0, 3]
+    assert scores(first["neural"]) == [0.5, 0.5006]
 
 
 def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():

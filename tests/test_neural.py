@@ -131,6 +131,19 @@ def test_scores_do_not_depend_on_the_other_documents(scorer):
     assert np.abs(together[0] - together[-1]).max() > 1e-3
 
 
+def test_a_score_has_the_same_bits_alone(eager, bundle):
+    scorer = load_scorer(bundle, batch_invariant=True)
+    windows = []
+    compute = scorer._logits
+    scorer._logits = lambda *inputs: windows.append(len(inputs[0])) or compute(*inputs)
+    together = scorer.score(DOCUMENTS)
+    assert len(windows) > 4 and set(windows) == {1}
+    assert scorer._encoder._batch_invariant
+    assert_same_scores(
+        [scorer.score([document])[0] for document in DOCUMENTS], together
+    )
+
+
 def test_no_documents_and_no_sentences(scorer):
     assert scorer.score([]) == []
     (scores,) = scorer.score([[]])

@@ -123,6 +123,19 @@ def test_vectors_are_means_over_the_states_of_a_document(
     np.testing.assert_allclose(vectors, means, atol=1e-5)
 
 
+def test_a_vector_has_the_same_bits_alone(encoder, tokenizer):
+    alone = SentenceEncoder(encoder, tokenizer, batch_invariant=True)
+    shapes = []
+    compute = alone._mean_states
+    alone._mean_states = lambda tokens, *rest: (
+        shapes.append(tokens.shape) or compute(tokens, *rest)
+    )
+    together = alone.vectors([STORY, LONG, STORY[1:]])
+    assert len(shapes) > 5 and {rows for rows, _ in shapes} == {1}
+    for document, vectors in zip((STORY, LONG, STORY[1:]), together, strict=True):
+        np.testing.assert_array_equal(alone.vectors([document])[0], vectors)
+
+
 def test_a_vector_sees_the_document_around_the_sentence(sentence_encoder):
     one, other = sentence_encoder.vectors([STORY, ["old town", *STORY[1:]]])
     assert np.abs(one[1:] - other[1:]).max() > 0.01

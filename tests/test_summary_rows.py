@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     SHORT,
@@ -96,7 +97,9 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     best = sorted(np.argsort(-scores, kind="stable")[:3].tolist())
     chosen = [item for item in row["extractive"] if item["method"] == "neural"]
     assert [item["text"] for item in chosen] == [TEXTS[place] for place in best]
-    assert [item["score"] for item in chosen] == pytest.approx(scores[best], rel=1e-5)
+    assert [item["score"] for item in chosen] == [
+        float(f"{score:.4g}") for score in scores[best]
+    ]
     assert row["summary_method"] == row["extractive_method"] == "neural"
 
     model = KeyphraseModel.load(str(keyphrase_bundle))
@@ -108,7 +111,9 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
         ]
         for method in ("classifier", "frequency")
     }
-    assert phrases["classifier"] == model.keyphrases(TEXTS, 2)
+    assert phrases["classifier"] == [
+        (phrase, float(f"{score:.4g}")) for phrase, score in model.keyphrases(TEXTS, 2)
+    ]
     frequent = frequent_keyphrases(TEXTS, 2)
     assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
     named = reference_keyphrases(TEXTS, story(0)["highlights"])
@@ -239,6 +244,19 @@ def test_the_columns_of_a_network(tokenizer):
     assert "low_confidence" not in row["abstractive_quality"]["flags"]
 
 
+def test_flags_follow_from_the_rounded_scores(tokenizer):
+    best = Summary("Rain fell.", -12.3456, -1.50004, 0.00049)
+    row = finished(story(0), [best], tokenizer, min_mean_log_prob=-1.5)
+    quality = row["abstractive_quality"]
+    assert (quality["mean_log_prob"], quality["beam_margin"]) == (-1.5, 0.0)
+    assert row["abstractive"][0]["score"] == -12.35
+    assert "low_confidence" not in quality["flags"]
+    best = best._replace(mean_log_prob=-1.5006)
+    row = finished(story(0), [best], tokenizer, min_mean_log_prob=-1.5)
+    assert row["abstractive_quality"]["mean_log_prob"] == -1.501
+    assert "low_confidence" in row["abstractive_quality"]["flags"]
+
+
 def test_a_document_of_just_the_networks_length_is_not_truncated(tokenizer):
     pieces = len(tokenizer.encode(["rain"])[0])
     text = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces))
@@ -314,3 +332,18 @@ def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):
     all_ids = [ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)]
     assert len({each["decode_id"] for each in all_ids}) == 4
     assert len({each["model_id"] for each in all_ids}) == 1
+    invariant = settings_of(bundle=str(bundle), batch_invariant=True).model_ids
+    assert invariant["decode_id"] not in {each["decode_id"] for each in all_ids}
+    assert invariant["model_id"] == all_ids[0]["model_id"]
+
+
+def test_one_thread_is_asked_for_before_tensorflow_computes(bundle):
+    assert int(tf.constant(1)) == 1
+    with pytest.raises(
+        UsageError,
+        match="--batch_invariant computes on one thread, and TensorFlow has begun "
+        "with more in this process; start a new process for it",
+    ):
+        first_rows([story(0)], bundle=str(bundle), batch_invariant=True)
+    # Nothing here computes with TensorFlow.
+    assert first_rows([story(0)], batch_invariant=True) == first_rows([story(0)])

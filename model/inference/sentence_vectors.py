@@ -116,7 +116,7 @@ class SentenceEncoder:
         self.width = encoder.config.width
         self._encoder = encoder
         self._tokenizer = tokenizer
-        self._batch_tokens = 0 if batch_invariant else _BATCH_TOKENS
+        self._batch_invariant = batch_invariant
         self._before, self._behind = tokenizer.surrounding_ids
         special_tokens = len(self._before) + len(self._behind)
         self._limit = encoder.config.max_source_tokens - special_tokens
@@ -154,7 +154,8 @@ class SentenceEncoder:
         ]
         tokens = [self._join(ids[number], window) for number, window in windows]
         lengths = [len(window.tokens) for window in tokens]
-        for batch in _batches(lengths, self._batch_tokens):
+        batch_tokens = 0 if self._batch_invariant else _BATCH_TOKENS
+        for batch in _batches(lengths, batch_tokens):
             most_sentences = max(
                 windows[place][1].last - windows[place][1].first for place in batch
             )
