@@ -1,254 +1,259 @@
-"""How much a row of `precis summarize` depends on how the job is run, with and without
-`--batch_invariant`.
+"""How much a document's summaries and scores depend on the documents beside it, with
+and without `--batch_invariant`, and what the flag costs.
 
     python benchmarks/batch_invariance.py [--documents 500] [--bundle DIR]
-        [--extractive_bundle DIR] [--keyphrase_bundle DIR] [--beam_widths 1,4]
-        [--batch_invariant off,on]
+        [--extractive_bundle DIR] [--beam_widths 1,4] [--rounds 3]
 
-summarizes the same documents of the built-in corpus with other windows, search
-processes, workers of Beam and another order, and compares the rows with those of the
-first run. Without `--bundle`, a network `tiny` with random weights writes the
-summaries. It prints a table: the documents with another text, list or flag; the scores
-that differ as they are written; and, with all digits of the scores, the largest
-difference in units of the score (of 1 for a margin, which can be near zero).
+searches the same documents of the built-in corpus in windows of 512, 64, 7 and 1
+documents and in reversed order, and compares the results with those of the first.
+Without `--bundle`, a network `tiny` with random weights writes the summaries. It prints
+a table: documents with another best summary; documents whose score differs in any bit,
+and as the rows hold it, rounded; the largest difference of a score in units of the
+score, and that of a margin. Of a bundle of `precis train-extractor` it compares the
+three best sentences and the scores of all sentences.
+
+The cost is the CPU time of both in windows of 512, in alternating rounds: the median of
+the ratios. All is computed on one thread.
 """
 
 import argparse
-import json
 import os
-import subprocess
-import sys
+import statistics
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 from machine import chip
 from overhead import random_bundle
 
-from precis.pipelines import score_rounding
-from precis.pipelines.corpus.sample import generator
-
-# Written files, so that four workers have something to do.
-FILES = 4
-ALL_DIGITS = 17
-# Of each run: documents of a window, search processes, and workers of Beam where they
-# are processes. The first is the one that the others are compared with.
-RUNS = (
-    {"window_documents": 512, "search_processes": 2},
-    {"window_documents": 512, "search_processes": 2, "reversed": True},
-    {"window_documents": 512, "search_processes": 1},
-    {"window_documents": 512, "search_processes": 4},
-    {"window_documents": 64, "search_processes": 2},
-    {"window_documents": 7, "search_processes": 1},
-    {"window_documents": 1, "search_processes": 1},
-    {"window_documents": 64, "search_processes": 1, "workers": 4},
+from precis.model.bundle.manifest import read_manifest
+from precis.model.inference.batches import batches_by_length, restore_order
+from precis.model.inference.worker_pool import (
+    ModelSearch,
+    compute_on_one_thread,
+    load_searcher,
 )
-METHODS = "frequency,lead,lexrank,textrank,lsa,pacsum"
-# They differ from run to run, or say which search it was.
-NOT_COMPARED = ("run_id", "created_at", "decode_id")
+from precis.model.search.config import SearchConfig
+from precis.model.tensorflow_import import import_tensorflow
+from precis.model.text.article import Article
+from precis.pipelines.corpus.sample import generator
+from precis.pipelines.score_rounding import round_margin, round_score
+
+WINDOWS = (512, 64, 7, 1)
+SENTENCES = 3
+HEADER = (
+    "| what | batch_invariant | windows | other summary | other bits "
+    "| other rounded score | largest difference | of a margin |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+class Result(NamedTuple):
+    """What is compared of a document.
+
+    Attributes:
+      choice: the tokens of the best summary, or the places of the best sentences.
+      scores: float64, of its summaries or sentences.
+      margin: of the best summary, if there is one.
+    """
+
+    choice: list[int]
+    scores: np.ndarray
+    margin: float | None
+
+
+# Computes documents with or without the flag.
+Compute = Callable[[Sequence[Any], bool], list[Result]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parses the flags, does the runs and prints the table."""
+    """Parses the flags, compares and prints."""
     flags = parse_flags(argv)
-    print(f"chip: {chip()}, {os.cpu_count()} cores; {flags.documents} documents")
-    print("| beam width | batch_invariant | run | other text | other score | largest |")
-    print("|---|---|---|---|---|---|", flush=True)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import_tensorflow()
+    compute_on_one_thread()
+    print(f"chip: {chip()}; {flags.documents} documents\n{HEADER}", flush=True)
+    articles = make_articles(flags.documents)
+    costs = []
     with tempfile.TemporaryDirectory() as folder:
-        if not flags.bundle:
-            flags.bundle = random_bundle(os.path.join(folder, "bundle"), "tiny").bundle
-        for is_reversed in (False, True):
-            write_corpus(
-                corpus_folder(folder, is_reversed), flags.documents, is_reversed
-            )
-        for width in flags.beam_widths.split(","):
-            for switch in flags.batch_invariant.split(","):
-                settings = {"beam_width": int(width), "batch_invariant": switch == "on"}
-                for line in compare_runs(folder, flags, settings):
-                    print(f"| {width} | {switch} | {line} |", flush=True)
+        for name, compute, documents in subjects(flags, articles, folder):
+            for is_invariant in (False, True):
+                for line in compare(compute, documents, is_invariant):
+                    switch = "on" if is_invariant else "off"
+                    print(f"| {name} | {switch} | {line} |", flush=True)
+            costs.append(f"cost of {name}: {cost(compute, documents, flags.rounds)}")
+    print(*costs, sep="\n")
 
 
 def parse_flags(argv: Sequence[str] | None) -> argparse.Namespace:
     """The flags of the benchmark."""
     parser = argparse.ArgumentParser(
-        description="How much a row depends on how the job is run."
+        description="How much a result depends on the documents beside it."
     )
     parser.add_argument(
         "--documents", type=int, default=500, help="documents (default: 500)"
     )
-    parser.add_argument("--bundle", default="", help="default: random weights")
-    parser.add_argument("--extractive_bundle", default="", help="adds the method")
-    parser.add_argument("--keyphrase_bundle", default="", help="adds keyphrases")
+    parser.add_argument("--bundle", default="", help="(default: random weights)")
+    parser.add_argument("--extractive_bundle", default="", help="(default: none)")
     parser.add_argument("--beam_widths", default="1,4", help="(default: 1,4)")
     parser.add_argument(
-        "--batch_invariant", default="off,on", help="off, on or both (default: off,on)"
+        "--rounds", type=int, default=3, help="rounds of the cost (default: 3)"
     )
     return parser.parse_args(argv)
 
 
-def corpus_folder(folder: str, is_reversed: bool) -> str:
-    """Where the documents lie in one of the two orders."""
-    return os.path.join(folder, "reversed" if is_reversed else "corpus")
-
-
-def write_corpus(folder: str, documents: int, is_reversed: bool) -> None:
-    """Writes documents of the built-in corpus, some hundred words long and shorter."""
-    os.makedirs(folder)
-    lines = []
-    for index in range(documents):
-        document = generator.document(len(generator.hand_written()) + index)
-        # The documents of this corpus are of similar length.
-        article = document.article[: 400 + 211 * index % 1600]
-        lines.append(json.dumps({"id": f"{index:05}", "article": article}))
-    if is_reversed:
-        lines.reverse()
-    for number in range(FILES):
-        path = os.path.join(folder, f"{number}.jsonl")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in lines[number::FILES])
-
-
-def compare_runs(
-    folder: str, flags: argparse.Namespace, settings: Mapping[str, Any]
-) -> Iterator[str]:
-    """Does all runs and yields a row of the table for each but the first."""
-    jobs = [job_of(folder, flags, {**settings, **run}) for run in RUNS]
-    worker = subprocess.run(
-        [sys.executable, os.path.abspath(__file__), json.dumps(jobs)],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    answers = [line for line in worker.stdout.splitlines() if line.startswith("{")]
-    reference, *others = map(json.loads, answers)
-    for run, rows in zip(RUNS[1:], others, strict=True):
-        name = ", ".join(f"{key} {value}" for key, value in run.items())
-        yield f"{name} | {differences(reference, rows, is_rounded='workers' in run)}"
-
-
-def job_of(
-    folder: str, flags: argparse.Namespace, run: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The flags of `precis summarize`, and what `RUNS` holds beside them."""
-    return {
-        **run,
-        "corpus": f"jsonl:{corpus_folder(folder, 'reversed' in run)}/*.jsonl",
-        "output": tempfile.mkdtemp(dir=folder),
-        "bundle": flags.bundle,
-        "extractive": METHODS + (",neural" if flags.extractive_bundle else ""),
-        "extractive_bundle": flags.extractive_bundle,
-        "keyphrase_bundle": flags.keyphrase_bundle,
-        "n_best": min(2, run["beam_width"]),
-    }
-
-
-def work(job: dict[str, Any]) -> None:
-    """Does a run in this process and prints its rows by document on one line.
-
-    The scores have all digits where Beam's workers are not other processes.
-    """
-    import pyarrow.dataset
-
-    import precis
-
-    job.pop("reversed", None)
-    beam_args = []
-    workers = job.pop("workers", 0)
-    if workers:
-        beam_args = [
-            "--direct_running_mode=multi_processing",
-            f"--direct_num_workers={workers}",
-        ]
-    output = job["output"]
-    precis.summarize(**job, task_bytes=1 << 30, beam_args=beam_args)
-    parts = [
-        os.path.join(place, name)
-        for place, _, names in os.walk(output)
-        for name in names
-        if name.endswith(".parquet") and "dead_letters" not in place
+def make_articles(documents: int) -> list[Article]:
+    """Articles of the built-in corpus, cut at lengths that differ."""
+    first = len(generator.hand_written())
+    texts = [generator.document(first + index).article for index in range(documents)]
+    return [
+        Article.from_text(text[: 300 + 211 * index % 1600])
+        for index, text in enumerate(texts)
     ]
-    rows = pyarrow.dataset.dataset(parts).to_table().to_pylist()
-    content = {
-        row["document_id"]: {
-            name: value for name, value in row.items() if name not in NOT_COMPARED
-        }
-        for row in rows
-    }
-    print(json.dumps(content), flush=True)
 
 
-def differences(
-    reference: Mapping[str, Any], rows: Mapping[str, Any], *, is_rounded: bool
-) -> str:
-    """The last cells of a row of the table.
+def subjects(
+    flags: argparse.Namespace, articles: Sequence[Article], folder: str
+) -> Iterator[tuple[str, Compute, list[Any]]]:
+    """What is compared: its name, how it is computed, and its documents."""
+    from precis.model.bundle.network_bundle import open_bundle
+    from precis.model.tokenization.source import encode_sources
 
-    Args:
-      reference: rows with all digits of the scores.
-      rows: the rows to compare.
-      is_rounded: whether their scores are rounded.
+    bundle = flags.bundle or random_bundle(os.path.join(folder, "b"), "tiny").bundle
+    contents = open_bundle(bundle)
+    encoded = encode_sources(
+        contents.source_tokenizer,
+        [article.body for article in articles],
+        max_source_tokens=contents.config.max_source_tokens,
+    )
+    sources = [source.ids for source in encoded]
+    for width in map(int, flags.beam_widths.split(",")):
+        yield f"beam width {width}", search_compute(bundle, width), sources
+    if flags.extractive_bundle:
+        sentences = [
+            [sentence.text for sentence in article.sentences] for article in articles
+        ]
+        yield "neural sentences", score_compute(flags.extractive_bundle), sentences
+
+
+def search_compute(bundle: str, width: int) -> Compute:
+    """Searches token ids with a bundle."""
+    config = SearchConfig(beam_width=width, n_best=min(2, width))
+    model_id = read_manifest(bundle)["model_id"]
+    searcher = load_searcher(ModelSearch(bundle, model_id, "float32", config))
+
+    def compute(sources: Sequence[np.ndarray], is_invariant: bool) -> list[Result]:
+        batches = batches_by_length(
+            [len(source) for source in sources],
+            beams=width,
+            limit=searcher.max_source_tokens,
+            batch_invariant=is_invariant,
+        )
+        searched = [
+            searcher.search_together([sources[row] for row in rows]) for rows in batches
+        ]
+        return [
+            Result(
+                ranked[0].tokens,
+                np.array([hypothesis.score for hypothesis in ranked]),
+                ranked[0].margin,
+            )
+            for ranked in restore_order(batches, searched)
+        ]
+
+    return compute
+
+
+def score_compute(bundle: str) -> Compute:
+    """Scores sentences with a bundle."""
+    from precis.model.inference.sentence_scorer import load_scorer
+
+    scorers = [load_scorer(bundle, batch_invariant=switch) for switch in (False, True)]
+
+    def compute(documents: Sequence[list[str]], is_invariant: bool) -> list[Result]:
+        return [
+            Result(best_places(scores), scores, None)
+            for scores in scorers[is_invariant].score(documents)
+        ]
+
+    return compute
+
+
+def best_places(scores: np.ndarray) -> list[int]:
+    """The sentences that `precis summarize` selects without --redundancy."""
+    rounded = np.array([round_score(score) for score in scores.tolist()])
+    return sorted(np.argsort(-rounded, kind="stable")[:SENTENCES].tolist())
+
+
+def compare(
+    compute: Compute, documents: Sequence[Any], is_invariant: bool
+) -> Iterator[str]:
+    """Yields the last cells of a row of the table for each way to cut windows."""
+    reference = in_windows(compute, documents, WINDOWS[0], is_invariant)
+    for window in WINDOWS[1:]:
+        results = in_windows(compute, documents, window, is_invariant)
+        yield f"{window} | {differences(reference, results)}"
+    results = in_windows(compute, documents[::-1], WINDOWS[0], is_invariant)
+    yield f"{WINDOWS[0]}, reversed | {differences(reference, results[::-1])}"
+
+
+def in_windows(
+    compute: Compute, documents: Sequence[Any], window: int, is_invariant: bool
+) -> list[Result]:
+    """The results of all documents, computed in windows."""
+    return [
+        result
+        for first in range(0, len(documents), window)
+        for result in compute(documents[first : first + window], is_invariant)
+    ]
+
+
+def differences(reference: Iterable[Result], results: Iterable[Result]) -> str:
+    """The cells that count the differences.
+
+    The numbers of documents with the same choice are compared; with another choice,
+    they are numbers of something else.
     """
-    assert reference.keys() == rows.keys()
-    texts = 0
-    scores: Counter[str] = Counter()
-    largest: Counter[str] = Counter()
-    for key, row in rows.items():
-        texts += without_scores(row) != without_scores(reference[key])
-        pairs = zip(named_scores(reference[key]), named_scores(row), strict=False)
-        for (name, first), (other_name, second) in pairs:
-            if name != other_name or None in (first, second):
-                continue
-            scores[name] += written(name, first) != written(name, second)
-            size = 1.0 if name == "beam_margin" else abs(first) or 1.0
-            largest[name] = max(largest[name], abs(first - second) / size)
-    others = [f"{name} {count}" for name, count in scores.items() if count]
-    furthest = [f"{name} {value:.1e}" for name, value in largest.items() if value]
-    cells = [", ".join(others) or "0", ", ".join(furthest) or "0"]
-    if is_rounded:
-        cells[1] = "not measured"
-    return " | ".join([f"{texts}", *cells])
+    other_choices = other_bits = other_rounded = 0
+    largest = largest_margin = 0.0
+    for first, second in zip(reference, results, strict=True):
+        if first.choice != second.choice or len(first.scores) != len(second.scores):
+            other_choices += 1
+            continue
+        other_bits += not np.array_equal(first.scores, second.scores)
+        other_rounded += [*map(round_score, first.scores.tolist())] != [
+            *map(round_score, second.scores.tolist())
+        ] or round_margin(first.margin) != round_margin(second.margin)
+        apart = np.abs(first.scores - second.scores) / np.abs(first.scores)
+        largest = max(largest, apart.max(initial=0.0))
+        if first.margin is not None and second.margin is not None:
+            largest_margin = max(largest_margin, abs(first.margin - second.margin))
+    return (
+        f"{other_choices} | {other_bits} | {other_rounded} | {largest:.1e} "
+        f"| {largest_margin:.1e}"
+    )
 
 
-def written(name: str, score: float) -> float | None:
-    """A score with all its digits, as the rows hold it."""
-    if name == "beam_margin":
-        return score_rounding.round_margin(score)
-    return score_rounding.round_score(score)
+def cost(compute: Compute, documents: Sequence[Any], rounds: int) -> str:
+    """The CPU time with the flag over that without it.
 
-
-def named_scores(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The scores of a row with their names."""
-    for extract in row["extractive"]:
-        yield f"extractive {extract['method']}", extract["score"]
-    for phrase in row["keyphrases"] or ():
-        yield "keyphrases", phrase["score"]
-    for summary in row["abstractive"] or ():
-        yield "abstractive", summary["score"]
-    quality = row["abstractive_quality"] or {}
-    for name in ("mean_log_prob", "beam_margin"):
-        yield name, quality.get(name)
-
-
-def without_scores(value: Any) -> Any:
-    """A value without the numbers of `named_scores`."""
-    if isinstance(value, Mapping):
-        return {
-            name: without_scores(part)
-            for name, part in value.items()
-            if name not in ("score", "mean_log_prob", "beam_margin")
-        }
-    if isinstance(value, list):
-        return [without_scores(part) for part in value]
-    return value
+    Both have run before, so nothing is compiled here.
+    """
+    ratios = []
+    for _ in range(rounds):
+        seconds = []
+        for is_invariant in (False, True):
+            started = time.process_time()
+            in_windows(compute, documents, WINDOWS[0], is_invariant)
+            seconds.append(time.process_time() - started)
+        ratios.append(seconds[1] / seconds[0])
+    return (
+        f"{statistics.median(ratios):.2f} times the CPU time "
+        f"({min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds)"
+    )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].startswith("["):
-        # Their scores keep all digits; those of other processes of Beam are rounded.
-        score_rounding.SCORE_DIGITS = ALL_DIGITS
-        score_rounding.MARGIN_DECIMALS = ALL_DIGITS
-        for one_job in json.loads(sys.argv[1]):
-            work(one_job)
-    else:
-        main()
+    main()

@@ -6,6 +6,10 @@ Each field carries its description in its metadata, so every file describes itse
 
 import pyarrow as pa
 
+from precis.pipelines.score_rounding import MARGIN_DECIMALS, SCORE_DIGITS
+
+ROUNDED = f"rounded to {SCORE_DIGITS} significant digits"
+
 
 def _column(
     name: str, kind: pa.DataType, description: str, *, nullable: bool = False
@@ -28,7 +32,7 @@ _SENTENCES = _list_of(
         "method", pa.string(), "name of the extractive method that chose the sentence"
     ),
     _column("rank", pa.int32(), "place among the method's sentences by score, from 1"),
-    _column("score", pa.float64(), "the method's score of the sentence"),
+    _column("score", pa.float64(), f"the method's score of the sentence, {ROUNDED}"),
     _column(
         "start",
         pa.int64(),
@@ -42,7 +46,9 @@ _SENTENCES = _list_of(
 
 _ABSTRACTIVE_SUMMARIES = _list_of(
     _column("rank", pa.int32(), "place among the candidates, from 1"),
-    _column("score", pa.float32(), "log-probability after the length penalty"),
+    _column(
+        "score", pa.float32(), f"log-probability after the length penalty, {ROUNDED}"
+    ),
     _column("text", pa.string(), "the summary, one sentence a line"),
 )
 
@@ -56,7 +62,7 @@ _KEYPHRASES = _list_of(
     _column(
         "score",
         pa.float64(),
-        "probability by the classifier, or one over the rank by frequency",
+        f"probability by the classifier, or one over the rank by frequency, {ROUNDED}",
     ),
 )
 
@@ -127,12 +133,14 @@ _NETWORK_MEASURES = (
     _column(
         "mean_log_prob",
         pa.float32(),
-        "mean log-probability of the tokens with the end token",
+        f"mean log-probability of the tokens with the end token, {ROUNDED}; "
+        "low_confidence is decided by the rounded value",
     ),
     _column(
         "beam_margin",
         pa.float32(),
-        "score of the best hypothesis less that of the second; null with beam width 1",
+        "score of the best hypothesis less that of the second, rounded to "
+        f"{MARGIN_DECIMALS} decimals; null with beam width 1",
         nullable=True,
     ),
 )
