@@ -10,16 +10,18 @@ import sys
 import pytest
 from support.command_line import write_jsonl
 from support.small_extractor import extractor_config, make_encoder_bundle
-from support.summarize_runs import story
+from support.summarize_runs import MAX_SOURCE_TOKENS, story
 
+from precis.model.inference.batches import batches_by_length
+from precis.model.inference.bulk_summarizer import POOL_BATCHES
 from precis.model.inference.sentence_scorer import save_scorer
 from precis.model.network.build import build_extractor
 
 pytestmark = pytest.mark.slow
 
-# Documents of each of four files. A window of a file makes four batches, so that the
-# search processes are used.
-DOCUMENTS = 72
+# Documents of each of four files, which make enough batches for search processes.
+DOCUMENTS = 64
+BEAM_WIDTH = 12
 # One process is started for all runs of a switch: it imports TensorFlow once.
 PROGRAM = """
 import json, sys
@@ -109,8 +111,12 @@ def test_every_way_to_run_gives_the_same_rows(
     corpus, bundle, extractor, tmp_path, switch
 ):
     """With the switch all columns are the same, without it the texts of this corpus."""
+    lengths = [MAX_SOURCE_TOKENS] * DOCUMENTS
+    batches = batches_by_length(lengths, beams=BEAM_WIDTH, limit=MAX_SOURCE_TOKENS)
+    assert len(batches) >= POOL_BATCHES
     flags = {
         "corpus": corpus,
+        "beam_width": BEAM_WIDTH,
         "bundle": str(bundle),
         "extractive": "neural,lead,lsa,textrank",
         "extractive_bundle": str(extractor),

@@ -20,6 +20,7 @@ from support.small_search import (
 from precis.model import files
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
+from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.summarizer import Summarizer
 from precis.model.inference.worker_pool import load_searcher
@@ -97,24 +98,24 @@ def test_few_documents_are_not_worth_a_process(search):
     assert not alone.pays_for_processes(random_sources(1000))
 
 
-def test_the_same_bits_in_windows_of_any_size(search):
-    invariant = search._replace(batch_invariant=True)
-    bulk = BulkSummarizer(invariant, processes=2)
+def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches(
+    search, monkeypatch
+):
+    bulk = BulkSummarizer(search._replace(batch_invariant=True), processes=2)
     sources = random_sources(9)
     searched = []
-    with eagerly():
-        for size in (1, 7, 9):
-            windows = [
-                bulk.begin(sources[first : first + size], in_processes=False)
-                for first in range(0, 9, size)
-            ]
-            searched.append(
-                [ranked for window in windows for ranked in window.summaries()]
-            )
-            for window in windows:
-                assert {len(batch.hypotheses) for batch in window.searched} == {1}
-    assert searched[0] == searched[1] == searched[2]
-    assert len({str(texts_of([ranked])) for ranked in searched[0]}) > 3
+
+    def search_here(batch):
+        searched.append([source.tolist() for source in batch])
+        found = [
+            Hypothesis([6 + len(source) % 8], -1.0, -1.0, None) for source in batch
+        ]
+        return SearchedBatch([[best] for best in found], 1, 1, 0.0, 1.0)
+
+    monkeypatch.setattr(bulk, "search_here", search_here)
+    summaries = bulk.begin(sources, in_processes=False).summaries()
+    assert sorted(searched) == sorted([source.tolist()] for source in sources)
+    assert texts_of(summaries) == [["abcdefghij"[len(ids) % 8]] for ids in sources]
     # The start of processes pays for as many documents as without the switch.
     assert not bulk.pays_for_processes(random_sources(3 * 85))
     assert bulk.pays_for_processes(random_sources(3 * 85 + 1))

@@ -130,9 +130,10 @@ def test_a_vector_has_the_same_bits_alone(encoder, tokenizer):
     alone._mean_states = lambda tokens, *rest: (
         shapes.append(tokens.shape) or compute(tokens, *rest)
     )
-    together = alone.vectors([STORY, LONG, STORY[1:]])
-    assert len(shapes) > 5 and {rows for rows, _ in shapes} == {1}
-    for document, vectors in zip((STORY, LONG, STORY[1:]), together, strict=True):
+    documents = [STORY, LONG[:9], STORY[1:]]
+    together = alone.vectors(documents)
+    assert len(shapes) > 3 and {rows for rows, _ in shapes} == {1}
+    for document, vectors in zip(documents, together, strict=True):
         np.testing.assert_array_equal(alone.vectors([document])[0], vectors)
 
 
