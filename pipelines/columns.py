@@ -193,15 +193,22 @@ _DOCUMENT = (
     _column(
         "seen_tokens",
         pa.int32(),
-        "tokens that the network read; null where none did",
+        "those of them that the network read, each counted once; null as above",
         nullable=True,
     ),
     _column(
-        "truncated",
-        pa.bool_(),
-        "seen_tokens < source_tokens; null where no network read it",
+        "seen_ratio",
+        pa.float64(),
+        "seen_tokens / source_tokens, from 0 to 1; null as above",
         nullable=True,
     ),
+    _column(
+        "chunks",
+        pa.int32(),
+        "passages that the network read, whose summaries are merged; null as above",
+        nullable=True,
+    ),
+    _column("truncated", pa.bool_(), "seen_tokens < source_tokens", nullable=True),
     _column("article_words", pa.int32(), "length of the article in words"),
 )
 _SUMMARIES = (
@@ -242,7 +249,7 @@ _SUMMARIES = (
     _column(
         "abstractive",
         _ABSTRACTIVE_SUMMARIES,
-        "the candidates, best first; null where no network read the article",
+        "the candidates, best first, or the merged summary; null as above",
         nullable=True,
     ),
     _column(

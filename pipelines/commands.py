@@ -172,9 +172,10 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     warn_of_cuts(
         "summarize",
         share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
-        what="the articles are longer than the network reads; their ends were not read",
-        way_out="the column `truncated` marks them; a network that reads more is "
-        "trained on records with a larger --max_source_tokens",
+        what="the articles are longer than the network reads; a part was not read",
+        way_out="the column `truncated` marks them; --long_documents chunk_merge reads "
+        "them whole, and a network that reads more is trained on records with a larger "
+        "--max_source_tokens",
     )
     models = {
         "model": manifest["model_id"],

@@ -10,11 +10,11 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.extractive.selection import Extract, extract
+from precis.model.extractive.selection import Extract, extract, select
 from precis.model.isolation import Failure, isolate
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
-from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.options.summarize import EXTRACT_THEN_WRITE, SummarizeOptions
 from precis.pipelines.score_rounding import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
@@ -62,6 +62,12 @@ def check_methods(options: SummarizeOptions) -> None:
             "--extractive names oracle first, whose sentences would be the summary to "
             "show though the reference chose them; name another method first, or "
             "oracle alone"
+        )
+    if options.long_documents == EXTRACT_THEN_WRITE and options.methods[0] == ORACLE:
+        raise UsageError(
+            "--long_documents extract_then_write reads the sentences of the first of "
+            "--extractive, and oracle would choose them by the reference; name another "
+            "method"
         )
 
 
@@ -116,6 +122,30 @@ def choose_sentences(
         )
         for method in methods
     }
+
+
+def rank_sentences(
+    sentences: Sequence[str],
+    *,
+    method: str,
+    scorer: "SentenceScorer | None",
+) -> list[int]:
+    """The places of sentences by the scores of a method, the best first.
+
+    Sentences about the web page are left out where `choose_sentences` does so.
+    """
+    if method == NEURAL:
+        assert scorer is not None
+        (scores,) = scorer.score([sentences])
+    else:
+        scores = METHODS[method](sentences)
+    everything = SelectionConfig(sentences=max(1, len(sentences)), redundancy="none")
+    return select(
+        sentences,
+        scores,
+        selection=everything,
+        skip_boilerplate=method not in BASELINES,
+    )
 
 
 def _choose(

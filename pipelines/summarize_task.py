@@ -13,6 +13,7 @@ from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.document_keys import scan_size
+from precis.pipelines.document_windows import read_windows
 from precis.pipelines.job import Job
 from precis.pipelines.join_keys import read_joined
 from precis.pipelines.pieces import PieceWriter
@@ -21,7 +22,7 @@ from precis.pipelines.summary_rows import run_columns
 from precis.pipelines.summary_settings import SummarySettings
 from precis.pipelines.task_rows import InferSettings, TaskRows
 from precis.pipelines.tasks import TaskResult
-from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
+from precis.pipelines.window_summarizer import WindowSummarizer
 
 
 class SummaryFigures(NamedTuple):

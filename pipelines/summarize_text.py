@@ -7,11 +7,12 @@ from typing import Any
 
 from precis.model.errors import JobError, UsageError
 from precis.model.text.article import Article
+from precis.pipelines.document_windows import read_windows
 from precis.pipelines.options.clean import check_cleaning
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import SummarySettings, read_settings
-from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
+from precis.pipelines.window_summarizer import WindowSummarizer
 
 # Two sets of settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from precis.model.extractive.selection import Extract
+from precis.model.inference.passages import EncodedDocument
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.fallback import (
     ABSTRACTIVE,
@@ -28,7 +29,6 @@ from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.model.tokenization.source import EncodedSource
 from precis.pipelines.extractive_summaries import (
     EXTRACT,
     choose_sentences,
@@ -50,6 +50,8 @@ UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
 _ABSTRACTIVE_COLUMNS = (
     "source_tokens",
     "seen_tokens",
+    "seen_ratio",
+    "chunks",
     "truncated",
     "abstractive_summary",
     "abstractive",
@@ -256,7 +258,7 @@ def _keyphrase_columns(
 
 def finish_row(
     partial: PartialRow,
-    source: EncodedSource | None,
+    source: EncodedDocument | None,
     summaries: "Sequence[Summary] | None",
     settings: SummarySettings,
 ) -> SummaryRow:
@@ -264,7 +266,7 @@ def finish_row(
 
     Args:
       partial: the columns that are there already.
-      source: the token ids that the network read; None where no network read it.
+      source: what the network read of it; None where no network read it.
       summaries: its abstractive summaries, best first; None as above.
       settings: how documents are summarized.
     """
@@ -291,7 +293,7 @@ def finish_row(
 
 def _abstractive_columns(
     partial: PartialRow,
-    source: EncodedSource,
+    source: EncodedDocument,
     summaries: "Sequence[Summary]",
     settings: SummarySettings,
 ) -> tuple[dict[str, Any], SummaryText]:
@@ -308,7 +310,9 @@ def _abstractive_columns(
     )
     columns = {
         "source_tokens": source.source_tokens,
-        "seen_tokens": len(source.ids),
+        "seen_tokens": source.seen_tokens,
+        "seen_ratio": source.seen_ratio,
+        "chunks": len(source.passages),
         "truncated": source.is_truncated,
         "abstractive_summary": best.text,
         "abstractive": [

@@ -85,7 +85,12 @@ class SummarySettings(NamedTuple):
         options = self.options
         without_effect = set(WITHOUT_EFFECT)
         if not options.bundle:
-            without_effect |= {"precision", *option_names([SearchConfig])}
+            without_effect |= {
+                "precision",
+                "long_documents",
+                "merged_length",
+                *option_names([SearchConfig]),
+            }
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
         flags = recorded_flags(self[:5])

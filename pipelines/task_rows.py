@@ -201,7 +201,8 @@ class TaskRows:
         self._pieces.write("written", table)
         for letter in (*summarized.window.letters, *summarized.letters):
             self._letters.write(letter)
-        self.search.add(summarized.batches)
+        searched = sum(row.columns["chunks"] is not None for row in summarized.rows)
+        self.search.add(summarized.batches, documents=searched)
 
     def _count(self, table: pa.Table) -> None:
         """Counts rows by what became of their documents."""

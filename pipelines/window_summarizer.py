@@ -14,6 +14,7 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
@@ -22,6 +23,7 @@ from apache_beam.utils.shared import Shared
 
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
+from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.worker_pool import (
     ModelSearch,
     compute_on_one_thread,
@@ -29,26 +31,24 @@ from precis.model.inference.worker_pool import (
 )
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.text.article import Article
-from precis.model.tokenization.source import EncodedSource, encode_sources
-from precis.pipelines.corpus.task import EmptyArticle, Position, Unreadable
-from precis.pipelines.dead_letters import (
-    DeadLetter,
-    document_letter,
-    empty_article_letter,
-    unreadable_letter,
-)
+from precis.pipelines.dead_letters import DeadLetter, document_letter
+from precis.pipelines.document_windows import DocumentWindow
 from precis.pipelines.extractive_summaries import EXTRACT
 from precis.pipelines.failure_watch import FailureWatch
+from precis.pipelines.long_documents import (
+    ENCODE,
+    encode_documents,
+    is_too_long,
+    merge_passages,
+)
 from precis.pipelines.schema import SUMMARY_SCHEMA
 from precis.pipelines.scoring_models import open_scoring_models
 from precis.pipelines.summary_rows import (
     PartialRow,
     ScoringModels,
-    SourceDocument,
     SummaryRow,
     draft_rows,
     finish_row,
-    source_document,
 )
 from precis.pipelines.summary_settings import SummarySettings
 from precis.pipelines.window_tables import WRITE, isolated_table
@@ -58,24 +58,7 @@ if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.summarizer import Summary
 
 ItemT = TypeVar("ItemT")
-ENCODE = "encode"
 FINISH = "finish"
-
-
-class DocumentWindow(NamedTuple):
-    """Some hundred documents that follow each other.
-
-    Attributes:
-      documents: those that can be summarized.
-      letters: the dead letters of the others.
-      records: how many records were read, those of the dead letters included.
-      position: how far the task is read with the window; there only in a command.
-    """
-
-    documents: list[SourceDocument]
-    letters: list[DeadLetter]
-    records: int
-    position: Position = Position()
 
 
 class SummarizedWindow(NamedTuple):
@@ -101,41 +84,14 @@ class _StartedWindow(NamedTuple):
 
     Attributes:
       window: the documents.
-      sources: the token ids of each document, or why there are none; None for a short
+      sources: the sources of each document, or why there are none; None for a short
           document, and without a network.
-      search: the search of those with token ids; None without a network.
+      search: the search of those with sources; None without a network.
     """
 
     window: DocumentWindow
-    sources: Sequence[EncodedSource | Failure | None]
+    sources: Sequence[EncodedDocument | Failure | None]
     search: "PendingWindow | None"
-
-
-def read_windows(
-    records: Iterable[Article | EmptyArticle | Unreadable], settings: SummarySettings
-) -> Iterator[DocumentWindow]:
-    """Cuts the records of a task into windows; the last one may be empty."""
-    documents: list[SourceDocument] = []
-    letters: list[DeadLetter] = []
-    record_count = 0
-    for record in records:
-        if isinstance(record, Unreadable):
-            record_count += record.records
-            letters.append(unreadable_letter(record))
-            continue
-        record_count += 1
-        if isinstance(record, EmptyArticle):
-            letters.append(empty_article_letter(record))
-        else:
-            documents.append(
-                source_document(record, settings.fallback.min_source_words)
-            )
-        if len(documents) == settings.options.window_documents:
-            yield DocumentWindow(documents, letters, record_count)
-            documents = []
-            letters = []
-            record_count = 0
-    yield DocumentWindow(documents, letters, record_count)
 
 
 class WindowSummarizer:
@@ -255,7 +211,12 @@ class WindowSummarizer:
                 yield _StartedWindow(window, [None] * len(window.documents), None)
                 continue
             sources = self._encode(window, self._bulk)
-            ids = [source.ids for source in sources if _is_encoded(source)]
+            ids = [
+                passage
+                for source in sources
+                if _is_encoded(source)
+                for passage in source.passages
+            ]
             if in_processes is None and ids:
                 in_processes = self._bulk.pays_for_processes(ids)
             search = self._bulk.begin(ids, in_processes=bool(in_processes))
@@ -263,19 +224,23 @@ class WindowSummarizer:
 
     def _encode(
         self, window: DocumentWindow, bulk: "BulkSummarizer"
-    ) -> list[EncodedSource | Failure | None]:
-        """The token ids of the documents that are not short."""
-        prefix = self._settings.options.task_prefix
+    ) -> list[EncodedDocument | Failure | None]:
+        """The sources of the documents that are not short."""
         encoded = isolate(
             [document for document in window.documents if not document.is_short],
-            lambda documents: encode_sources(
+            lambda documents: encode_documents(
+                documents,
                 bulk.source_tokenizer,
-                [prefix + document.article.body for document in documents],
                 max_source_tokens=bulk.max_source_tokens,
+                options=self._settings.options,
+                models=self._models,
             ),
             stage=ENCODE,
         )
-        self._watch.check(ENCODE, encoded)
+        # Documents that the user rejects are no sign of a defect.
+        self._watch.check(
+            ENCODE, [None if is_too_long(result) else result for result in encoded]
+        )
         remaining = iter(encoded)
         return [
             None if document.is_short else next(remaining)
@@ -298,38 +263,50 @@ class WindowSummarizer:
             )
             self._watch.check(SEARCH, summaries_of_all)
             searched = iter(summaries_of_all)
-        rows = [
-            self._row(draft, source, next(searched) if _is_encoded(source) else None)
-            for draft, source in zip(drafts, started.sources, strict=True)
-        ]
+        rows = []
+        for draft, source in zip(drafts, started.sources, strict=True):
+            count = len(source.passages) if _is_encoded(source) else 0
+            passages = list(itertools.islice(searched, count))
+            rows.append(self._row(draft, source, passages))
         self._watch.check(FINISH, rows)
         return rows
 
     def _row(
         self,
         draft: PartialRow | Failure,
-        source: EncodedSource | Failure | None,
-        summaries: "list[Summary] | Failure | None",
+        source: EncodedDocument | Failure | None,
+        passages: "Sequence[list[Summary] | Failure]",
     ) -> SummaryRow | Failure:
         """The row of a document, or the first of its failures."""
         if isinstance(draft, Failure):
             return draft
         if isinstance(source, Failure):
             return source
-        if isinstance(summaries, Failure):
-            return summaries
+        summaries_of_all = []
+        for summaries in passages:
+            if isinstance(summaries, Failure):
+                return summaries
+            summaries_of_all.append(summaries)
         return attempt(
             draft,
-            lambda partial: finish_row(partial, source, summaries, self._settings),
+            lambda partial: finish_row(
+                partial,
+                source,
+                merge_passages(
+                    summaries_of_all,
+                    merged_length=self._settings.options.merged_length,
+                ),
+                self._settings,
+            ),
             stage=FINISH,
         )
 
 
 def _is_encoded(
-    source: EncodedSource | Failure | None,
-) -> TypeGuard[EncodedSource]:
+    source: EncodedDocument | Failure | None,
+) -> TypeGuard[EncodedDocument]:
     """Whether there are token ids to search."""
-    return isinstance(source, EncodedSource)
+    return isinstance(source, EncodedDocument)
 
 
 def _sort_out(

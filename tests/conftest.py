@@ -106,14 +106,17 @@ def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def flags(corpus: str, bundle: Path) -> dict[str, Any]:
-    """The flags of the run `undisturbed`, in which no document counts as too short."""
+    """The flags of the run `undisturbed`, in which no document counts as too short and
+    long documents are cut.
+    """
     sizes = {
         "task_bytes": 4_000,
         "window_documents": 5,
         "min_source_words": 0,
         "max_failed_share": 0.5,
     }
-    return {"corpus": corpus, "bundle": bundle, "beam_width": 3, "n_best": 2, **sizes}
+    search = {"beam_width": 3, "n_best": 2, "long_documents": "head"}
+    return {"corpus": corpus, "bundle": bundle, **search, **sizes}
 
 
 @pytest.fixture(scope="session")

@@ -94,16 +94,19 @@ def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
         [
             searched(2, started=12.0, ended=15.0),
             searched(3, 4, started=10.0, ended=13.0),
-        ]
+        ],
+        documents=2,
     )
     cost.add(
         [
             searched(1, started=14.0, ended=14.5),
             searched(5, started=20.0, ended=21.0, source_tokens=0),
-        ]
+        ],
+        documents=1,
     )
     assert cost.sums == {
-        "documents": 5,
+        "documents": 3,
+        "passages": 5,
         "source_tokens": 30,
         "padded_tokens": 64,
         "summary_tokens": 15,
@@ -115,6 +118,7 @@ def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
 def test_ratios_follow_from_the_sums():
     sums = {
         "documents": 30,
+        "passages": 40,
         "source_tokens": 750,
         "padded_tokens": 1000,
         "summary_tokens": 600,
@@ -130,7 +134,8 @@ def test_ratios_follow_from_the_sums():
     }
     tokens, seconds = format_search_cost(described).split("; ")
     assert tokens == (
-        "search: 30 documents, 750 source tokens (25.0% padding), 600 summary tokens"
+        "search: 30 documents, 40 passages, 750 source tokens (25.0% padding), "
+        "600 summary tokens"
     )
     assert seconds == ("9.5 s of processes in 6.0 s: 5.0 documents/s, 100.0 tokens/s")
 
@@ -141,6 +146,7 @@ def test_a_search_of_nothing_has_no_rates():
     assert described["documents_per_second"] is None
     assert described["summary_tokens_per_second"] is None
     assert format_search_cost(described) == (
-        "search: 0 documents, 0 source tokens (0.0% padding), 0 summary tokens; "
+        "search: 0 documents, 0 passages, 0 source tokens (0.0% padding), "
+        "0 summary tokens; "
         "0.0 s of processes in 0.0 s"
     )

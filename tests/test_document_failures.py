@@ -65,6 +65,7 @@ def summarizer(bundle):
     table of them.
     """
     search = {"bundle": str(bundle), "beam_width": 2, "max_summary_tokens": 3}
+    search["long_documents"] = "head"
     settings = settings_of(window_documents=6, **search)
     worker = WindowSummarizer(settings)
     worker.load()

@@ -110,7 +110,7 @@ def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
 ):
     """And with those of the flags that are given."""
     corpus = write_jsonl(tmp_path / "c.jsonl", LINES)
-    flags = {"n_best": 2, "min_source_words": 0}
+    flags = {"n_best": 2, "min_source_words": 0, "long_documents": "head"}
     summarize(corpus=corpus, bundle=bundle, output=tmp_path / "run", **flags)
     rows, manifest = rows_of(tmp_path / "run"), manifest_of(tmp_path / "run")
     tokenizer = read_tokenizer(str(checkpoint), SETTINGS)
@@ -209,12 +209,21 @@ def test_a_t5_reads_its_prefix_and_the_given_length(t5_checkpoint, tmp_path):
     assert (decoding.beam_width, decoding.max_summary_tokens) == (2, 8)
     tokenizer = read_tokenizer(str(t5_checkpoint), SETTINGS)
     (expected,) = tokenizer.encode([f"summarize: {LONG}"])
-    worker = WindowSummarizer(settings)
-    worker.load()
-    (window,) = window_of([LINES[1]], settings)
-    (source,) = worker._encode(window, worker._bulk)
-    assert POSITIONS < len(expected) == source.source_tokens
-    assert source.ids.tolist() == tokenizer.cut(expected, 60).tolist()
+    *prefix, end = tokenizer.encode(["summarize:"])[0].tolist()
+    for long_documents in ("head", "chunk_merge"):
+        settings = settings_of(bundle=folder, long_documents=long_documents)
+        worker = WindowSummarizer(settings)
+        worker.load()
+        ((_, (source,), _),) = worker._start(window_of([LINES[1]], settings))
+        assert POSITIONS < len(expected) == source.source_tokens
+        if long_documents == "head":
+            assert source.passages[0].tolist() == tokenizer.cut(expected, 60).tolist()
+            continue
+        assert len(source.passages) > 1
+        for passage in source.passages:
+            assert passage[: len(prefix)].tolist() == prefix
+            assert passage[-1] == end and len(passage) <= 60
+        assert source.passages[-1][-20:].tolist() == expected[-20:].tolist()
 
 
 def test_an_impossible_source_length_is_refused(checkpoint, t5_checkpoint, tmp_path):

@@ -51,6 +51,8 @@ def summary_row(**changes):
         "content_sha256": "0" * 64,
         "source_tokens": 12,
         "seen_tokens": 10,
+        "seen_ratio": 10 / 12,
+        "chunks": 1,
         "truncated": True,
         "article_words": 9,
         "summary": "One.\nTwo.",
@@ -90,6 +92,8 @@ def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     network_columns = (
         "source_tokens",
         "seen_tokens",
+        "seen_ratio",
+        "chunks",
         "truncated",
         "abstractive_summary",
         "abstractive",
@@ -122,7 +126,7 @@ def test_every_column_is_described_in_the_file(tmp_path):
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
     assert stored.names[:2] == ["document_id", "document_id_repeat"]
-    assert len(stored) == 32
+    assert len(stored) == 34
     assert all(field.metadata[b"description"] for field in stored)
     assert stored.metadata[b"precis.schema_version"] == b"3"
 

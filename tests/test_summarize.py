@@ -35,6 +35,8 @@ from precis.pipelines.summary_settings import limit_search_processes
 READ_COLUMNS = (
     "source_tokens",
     "seen_tokens",
+    "seen_ratio",
+    "chunks",
     "truncated",
     "abstractive_summary",
     "abstractive",
@@ -228,6 +230,8 @@ def test_a_row_states_how_many_tokens_the_network_read(undisturbed, tokenizer):
         (ids,) = tokenizer.encode([Article.from_text(line["article"]).body])
         assert row["source_tokens"] == len(ids)
         assert row["seen_tokens"] == min(len(ids), MAX_SOURCE_TOKENS)
+        assert row["seen_ratio"] == row["seen_tokens"] / len(ids)
+        assert row["chunks"] == 1
         assert row["truncated"] is (len(ids) > MAX_SOURCE_TOKENS)
     # The credit line before the story is not read.
     with_credit = Article.from_text("(CNN) -- " + SHORT).content_sha256

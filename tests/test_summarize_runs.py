@@ -66,8 +66,9 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
         assert start + counts in said.splitlines()
     search = manifest["search"]
     (line,) = [line for line in said.splitlines() if line.startswith("search: ")]
-    counts = f"{search['documents']} documents, {search['source_tokens']} source tokens"
-    assert line.startswith(f"search: {counts} (") and line.endswith(" tokens/s")
+    counts = f"{search['documents']} documents, {search['passages']} passages, "
+    assert line.startswith(f"search: {counts}{search['source_tokens']} source tokens (")
+    assert line.endswith(" tokens/s")
     with pytest.raises(UsageError, match="holds the finished result of another job"):
         summarize(output=undisturbed, **{**flags, "n_best": 1})
 
@@ -76,7 +77,7 @@ def test_the_manifest_states_the_cost_of_the_search(undisturbed):
     rows = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
     search = manifest_of(undisturbed)["search"]
     source_tokens = sum(row["seen_tokens"] for row in rows)
-    assert search["documents"] == len(rows)
+    assert search["documents"] == search["passages"] == len(rows)
     assert search["source_tokens"] == source_tokens
     # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
     # documents.
@@ -88,7 +89,7 @@ def test_the_manifest_states_the_cost_of_the_search(undisturbed):
     assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
 
 
-def test_every_setting_of_the_rows_makes_another_run(corpus):
+def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):
     def inputs(strip_boilerplate=True, clean="standard", **flags):
         read = CorpusOptions(
             corpus=corpus, clean=clean, strip_boilerplate=strip_boilerplate
@@ -114,6 +115,11 @@ def test_every_setting_of_the_rows_makes_another_run(corpus):
     assert len({inputs(), *others}) == len(changes) + 1
     # Neither how documents are searched nor where the rows go changes a row.
     assert inputs(search_processes=3) == inputs(window_documents=5) == inputs()
+    # What is done with long documents does, where a network reads them.
+    network = {"bundle": str(bundle)}
+    assert inputs(long_documents="head", merged_length=2.0) == inputs()
+    assert inputs(long_documents="head", **network) != inputs(**network)
+    assert inputs(merged_length=2.0, **network) != inputs(**network)
     assert "output" not in json.loads(inputs())
 
 

@@ -28,9 +28,10 @@ from precis.model.network.config import ExtractorConfig
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.words import words
-from precis.model.tokenization.source import encode_sources
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
+from precis.pipelines.document_windows import read_windows
+from precis.pipelines.long_documents import encode_documents
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summary_rows import (
     ScoringModels,
@@ -44,7 +45,6 @@ from precis.pipelines.summary_settings import read_model_ids
 from precis.pipelines.window_summarizer import (
     WindowSummarizer,
     one_ahead,
-    read_windows,
 )
 
 TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
@@ -214,10 +214,12 @@ def finished(line, summaries, tokenizer, **flags):
     settings = settings_of(**flags)
     (window,) = window_of([line], settings)
     (draft,) = draft_rows(window.documents, settings, ScoringModels())
-    (source,) = encode_sources(
+    (source,) = encode_documents(
+        window.documents,
         tokenizer,
-        [window.documents[0].article.body],
         max_source_tokens=MAX_SOURCE_TOKENS,
+        options=settings.options,
+        models=ScoringModels(),
     )
     return finish_row(draft, source, summaries, settings).columns
 
@@ -229,7 +231,7 @@ def test_the_columns_of_a_network(tokenizer):
     best = Summary("Rain fell.", -0.5, -2.0, 0.25)
     other = Summary("It was cold.", -0.75, -1.0, None)
     flags = {"min_mean_log_prob": -1.5}
-    row = finished(story(0), [best, other], tokenizer, **flags)
+    row = finished(story(0), [best, other], tokenizer, long_documents="head", **flags)
     assert row["abstractive_summary"] == row["summary"] == "Rain fell."
     assert row["summary_method"] == "abstractive"
     assert row["abstractive"] == [
@@ -265,7 +267,8 @@ def test_a_document_of_just_the_networks_length_is_not_truncated(tokenizer):
         (text, MAX_SOURCE_TOKENS, False),
         (text + ".", MAX_SOURCE_TOKENS + 1, True),
     ):
-        row = finished({"article": article}, [Summary("", 0.0, 0.0, None)], tokenizer)
+        empty = [Summary("", 0.0, 0.0, None)]
+        row = finished({"article": article}, empty, tokenizer, long_documents="head")
         assert (row["source_tokens"], row["truncated"]) == (count, is_truncated)
         assert row["seen_tokens"] == MAX_SOURCE_TOKENS
 

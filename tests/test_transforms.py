@@ -121,7 +121,8 @@ def test_the_rows_of_a_network_are_those_of_the_command_and_one_model_searches(
 
     monkeypatch.setattr(BulkSummarizer, "__init__", init)
     monkeypatch.setattr(BulkSummarizer, "begin", begin)
-    options = {name: flags[name] for name in ("beam_width", "n_best")}
+    names = ("beam_width", "n_best", "long_documents")
+    options = {name: flags[name] for name in names}
     with pipeline() as p:
         read = p | ReadCorpus(corpus=flags["corpus"], task_bytes=4_000)
         result = read.documents | SummarizeDocuments(

@@ -3,6 +3,8 @@
 batches            groups documents of similar length
 searcher           searches a batch with a network
 summarizer         turns hypotheses into ranked texts
+passages           cuts long documents into several sources
+merging            merges the summaries of passages
 isolated_search    searches a batch in halves where a document fails
 processes          calls functions in processes that may die
 worker_pool        searches in processes

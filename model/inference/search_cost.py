@@ -10,7 +10,7 @@ from typing import Any
 
 from precis.model.inference.batches import SearchedBatch
 
-COUNTED = ("documents", "source_tokens", "padded_tokens", "summary_tokens")
+COUNTED = ("documents", "passages", "source_tokens", "padded_tokens", "summary_tokens")
 MEASURED = ("process_seconds", "wall_seconds")
 
 
@@ -18,10 +18,11 @@ class SearchCost:
     """Adds up the cost of batches.
 
     Attributes:
-      sums: documents; source_tokens, without padding; padded_tokens, with padding;
-        summary_tokens, of the best hypotheses, end tokens included; process_seconds,
-        the search times of all batches added up; wall_seconds, the time in which at
-        least one batch was searched.
+      sums: documents; passages, the sources of these documents; source_tokens,
+        without padding; padded_tokens, with padding; summary_tokens, of the best
+        hypotheses, end tokens included; process_seconds, the search times of all
+        batches added up; wall_seconds, the time in which at least one batch was
+        searched.
     """
 
     def __init__(self) -> None:
@@ -31,15 +32,20 @@ class SearchCost:
         }
         self._searched_until = float("-inf")
 
-    def add(self, batches: Iterable[SearchedBatch]) -> None:
+    def add(self, batches: Iterable[SearchedBatch], *, documents: int) -> None:
         """Adds batches; none may have started before a batch of an earlier call.
 
         batch 1    |---------|
         batch 2         |---------|
         wall       |--------------|
+
+        Args:
+          batches: what was searched.
+          documents: the documents of these batches.
         """
+        self.sums["documents"] += documents
         for batch in sorted(batches, key=lambda batch: batch.started):
-            self.sums["documents"] += len(batch.hypotheses)
+            self.sums["passages"] += len(batch.hypotheses)
             self.sums["source_tokens"] += batch.source_tokens
             self.sums["padded_tokens"] += batch.padded_tokens
             self.sums["summary_tokens"] += sum(
@@ -76,8 +82,9 @@ def describe(sums: Mapping[str, float]) -> dict[str, Any]:
 def format_search_cost(search: Mapping[str, Any]) -> str:
     """The result of `describe` as one line, for the end of a run."""
     line = (
-        f"search: {search['documents']} documents, {search['source_tokens']} source "
-        f"tokens ({search['padding_share']:.1%} padding), "
+        f"search: {search['documents']} documents, {search['passages']} passages, "
+        f"{search['source_tokens']} source tokens "
+        f"({search['padding_share']:.1%} padding), "
         f"{search['summary_tokens']} summary tokens; "
         f"{search['process_seconds']:.1f} s of processes in "
         f"{search['wall_seconds']:.1f} s"

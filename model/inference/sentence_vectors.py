@@ -11,6 +11,7 @@ sentence of a long document has a vector.
     second window           ~~^^^^^^^     ~ is read again; its vectors are not taken
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -134,14 +135,15 @@ class SentenceEncoder:
         """Computes a vector for every sentence of every document.
 
         A sentence without tokens has the zero vector. A sentence that is longer than
-        the encoder reads is cut.
+        the encoder reads is read in pieces, and its vector is their mean by tokens.
 
         Returns:
           float32 [N, D] for each document.
         """
-        ids = self._encode(documents)
+        pieces = self._encode(documents)
+        ids = [list(itertools.chain.from_iterable(document)) for document in pieces]
         vectors = [
-            np.zeros((len(document), self.width), np.float32) for document in documents
+            np.zeros((len(document), self.width), np.float32) for document in ids
         ]
         windows = [
             (number, window)
@@ -163,18 +165,29 @@ class SentenceEncoder:
             for place, window_means in zip(batch, means, strict=True):
                 number, (first, new, last) = windows[place]
                 vectors[number][new:last] = window_means[new - first : last - first]
-        return vectors
+        return [
+            _join_pieces(document_vectors, document)
+            for document_vectors, document in zip(vectors, pieces, strict=True)
+        ]
 
-    def _encode(self, documents: Sequence[Sequence[str]]) -> list[list[np.ndarray]]:
-        """The token ids of each sentence, int32 [S], cut at the encoder's length."""
+    def _encode(
+        self, documents: Sequence[Sequence[str]]
+    ) -> list[list[list[np.ndarray]]]:
+        """The token ids of each sentence, int32 [S], in pieces that the encoder
+        reads; nearly always one.
+        """
         encoded = iter(
             self._tokenizer.encode_bare(
                 [sentence for document in documents for sentence in document]
             )
         )
-        return [
-            [next(encoded)[: self._limit] for _ in document] for document in documents
-        ]
+        return [[self._cut(next(encoded)) for _ in document] for document in documents]
+
+    def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
+        """The ids of a sentence in as few pieces as there must be, of about the same
+        length.
+        """
+        return np.array_split(ids, max(1, -(-len(ids) // self._limit)))
 
     def _join(self, ids: Sequence[np.ndarray], window: SentenceWindow) -> _WindowTokens:
         """Joins the sentences of a window and the special tokens around them."""
@@ -232,6 +245,32 @@ class SentenceEncoder:
         member = ops.cast(is_member, "float32")
         lengths = ops.sum(member, axis=-1, keepdims=True)  # [B, N, 1]
         return ops.matmul(member, states) / ops.maximum(lengths, 1.0)
+
+
+def _join_pieces(
+    vectors: np.ndarray, pieces: Sequence[Sequence[np.ndarray]]
+) -> np.ndarray:
+    """The vectors of sentences from those of their pieces.
+
+    Args:
+      vectors: float32 [P, D] of the pieces of all sentences.
+      pieces: the pieces of each of the N sentences.
+
+    Returns:
+      float32 [N, D].
+    """
+    if len(vectors) == len(pieces):
+        return vectors
+    joined = np.zeros((len(pieces), vectors.shape[1]), np.float32)
+    first = 0
+    for number, sentence in enumerate(pieces):
+        last = first + len(sentence)
+        joined[number] = vectors[first]
+        if len(sentence) > 1:
+            lengths = [len(piece) for piece in sentence]
+            joined[number] = np.average(vectors[first:last], axis=0, weights=lengths)
+        first = last
+    return joined
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:

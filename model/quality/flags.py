@@ -29,7 +29,7 @@ FLAGS: Mapping[str, str] = {
     "low_confidence": (
         "a mean log-probability of its tokens below --min_mean_log_prob"
     ),
-    "truncated_source": "the network did not read the source to its end",
+    "truncated_source": "the network did not read all of the source",
     "short_source": (
         "the source has fewer words than --min_source_words and is its own summary"
     ),

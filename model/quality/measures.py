@@ -102,8 +102,8 @@ def measure(
       source: the document that it summarizes.
       config: the thresholds of the flags.
       mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
-      is_truncated: whether the network that wrote the summary read only the beginning
-          of the source.
+      is_truncated: whether the network that wrote the summary read only a part of the
+          source.
     """
     if not summary.isascii():
         summary = unicodedata.normalize("NFC", summary)

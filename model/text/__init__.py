@@ -2,6 +2,7 @@
 
 document        a document as its source holds it
 article         a document with all that is derived from its text
+body_parts      the body of an article cut at its sentences
 normalization   the normal form of a text
 boilerplate     agency, dateline and byline before a story
 page_sentences  sentences about the web page, such as "Scroll down for video"

@@ -114,6 +114,14 @@ class ImportedTokenizer:
         )
         return [np.array(encoding.ids, "int32") for encoding in encodings]
 
+    def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The token ids of texts that are cut out of a longer one, int32 [S] each.
+
+        A text begins with a space where the longer one has it: "Rain fell." is "Rain"
+        and " fell.".
+        """
+        return self.encode_bare(texts)
+
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids of the special tokens before and after a text.

@@ -118,6 +118,14 @@ class Tokenizer:
         """The same as `encode`; an imported tokenizer leaves out special tokens."""
         return self.encode(texts)
 
+    def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The token ids of texts that are cut out of a longer one, int32 [S] each.
+
+        The ids of a text that is cut before its spaces are those of its parts:
+        "Rain fell." is "Rain" and " fell.".
+        """
+        return self.encode([text.strip(" ") for text in texts])
+
     def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """`encode` as TensorFlow operations, for input pipelines and exported graphs.
 

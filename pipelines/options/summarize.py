@@ -14,6 +14,12 @@ from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 
+CHUNK_MERGE = "chunk_merge"
+EXTRACT_THEN_WRITE = "extract_then_write"
+HEAD = "head"
+REJECT = "reject"
+LONG_DOCUMENTS = (CHUNK_MERGE, EXTRACT_THEN_WRITE, HEAD, REJECT)
+
 
 def decode_id(
     decoding: SearchConfig, precision: str, *, batch_invariant: bool = False
@@ -88,6 +94,21 @@ class SummarizeOptions:
         metavar="PROCESSES",
         default_text="one per core",
     )
+    long_documents: str = flag(
+        "chunk_merge",
+        "documents that are longer than the network reads: "
+        "chunk_merge summarizes passages and merges their summaries, "
+        "extract_then_write reads the sentences that the first of --extractive "
+        "chooses, head reads the beginning, reject writes a dead letter",
+        choices=LONG_DOCUMENTS,
+    )
+    merged_length: float = flag(
+        0.0,
+        "about the length of a merged summary, in mean lengths of the summary of one "
+        "of its passages; 0 is the square root of their number",
+        metavar="SUMMARIES",
+        default_text="the square root of the passages",
+    )
     precision: str = flag(
         "float32",
         "number format of the network's layers; others may change a summary",
@@ -108,6 +129,11 @@ class SummarizeOptions:
                 raise UsageError(
                     f"--{name} must be at least 1, not {getattr(self, name)}"
                 )
+        if not (self.merged_length == 0 or self.merged_length > 1):
+            raise UsageError(
+                f"--merged_length must be above 1, not {self.merged_length:g}; "
+                "0 is the square root of the number of passages"
+            )
         if self.search_processes < 0:
             raise UsageError(
                 "--search_processes must not be negative, but is "

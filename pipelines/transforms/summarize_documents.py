@@ -11,6 +11,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import EmptyArticle
 from precis.pipelines.dead_letters import DeadLetter
+from precis.pipelines.document_windows import read_windows
 from precis.pipelines.options.clean import check_cleaning
 from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summary_settings import (
@@ -18,7 +19,7 @@ from precis.pipelines.summary_settings import (
     limit_search_processes,
     read_settings,
 )
-from precis.pipelines.window_summarizer import WindowSummarizer, read_windows
+from precis.pipelines.window_summarizer import WindowSummarizer
 
 ROWS = "rows"
 DEAD_LETTERS = "dead_letters"

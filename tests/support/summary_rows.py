@@ -76,6 +76,8 @@ def make_row(
         "content_sha256": "0" * 64,
         "source_tokens": 12 if network else None,
         "seen_tokens": 10 if network else None,
+        "seen_ratio": 10 / 12 if network else None,
+        "chunks": 1 if network else None,
         "truncated": number % 4 == 0 if network else None,
         "article_words": 9,
         "extractive_summary": "\n".join(sentences[:count]),
