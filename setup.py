@@ -46,6 +46,14 @@ EXTRAS = {
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say
     # so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
+    # Tables of Apache Iceberg. Parts of pyiceberg that may change with each minor
+    # version are used to write a table in batches.
+    "iceberg": ["pyiceberg[pyarrow,sql-sqlite]>=0.12,<0.13", "pyarrow>=25"],
+    # Tables of Delta Lake.
+    "delta": ["deltalake>=1.6,<2", "pyarrow>=25"],
+    # Reads the tables in a test, with Java 17 and a jar that Maven finds; `make
+    # test-slow` installs it. Not in `all`.
+    "spark": ["pyspark>=4.1,<4.2"],
     # Runs Beam jobs on Dataflow; not in `all`.
     "dataflow": ["apache-beam[gcp]>=2.77,<3"],
     # Paths on gs://.
@@ -102,7 +110,7 @@ setup(
             {
                 requirement
                 for name, extra in EXTRAS.items()
-                if name not in ("dataflow", "minilm", "parity")
+                if name not in ("dataflow", "minilm", "parity", "spark")
                 for requirement in extra
             }
         ),

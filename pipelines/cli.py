@@ -32,6 +32,7 @@ _TASK_COMMANDS = {
 _EXTRAS = {
     "apache_beam": "beam",
     "pyarrow": "beam",
+    "deltalake": "delta",
     "gcsfs": "gcs",
     "keras": "network",
     "safetensors": "network",
@@ -40,6 +41,7 @@ _EXTRAS = {
     "tensorflow_text": "network",
     "tokenizers": "network",
     "matplotlib": "plot",
+    "pyiceberg": "iceberg",
     "tensorflow_datasets": "tfds",
 }
 

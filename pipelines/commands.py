@@ -19,6 +19,7 @@ from precis.pipelines.last_lines import (
 )
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.options.evaluate import EVALUATE
+from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.prepare import PREPARE
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.options.train import (
@@ -197,6 +198,23 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     return 0
 
 
+def _load(values: dict[str, Any], _: list[str]) -> int:
+    from precis.pipelines.load import load
+    from precis.pipelines.warehouse.address import reading_command
+
+    result = load(**values)
+    if result.was_noop:
+        place = f"since version {result.version}" if result.version else "without rows"
+        print(f"run {result.run_id}: there already {place}; nothing was written")
+    else:
+        print(
+            f"run {result.run_id}: rows {result.rows:,}, in place of "
+            f"{result.replaced:,} earlier ones, as version {result.version}"
+        )
+    end_with(values["table"], sys.executable, "-c", reading_command(values["table"]))
+    return 0
+
+
 def _export(values: dict[str, Any], _: list[str]) -> int:
     load_tensorflow("export")
     from precis.pipelines.export import export
@@ -300,6 +318,12 @@ COMMANDS = {
         _evaluate,
         "precis evaluate --input summaries --show 3",
         uses_beam=True,
+    ),
+    "load": _command(
+        "Load a finished run into an Iceberg or Delta table, as one snapshot.",
+        LOAD,
+        _load,
+        "precis load summaries --table iceberg+sqlite://warehouse/news.summaries",
     ),
     "export": _command(
         "Make a TensorFlow SavedModel of a bundle, from text to summaries.",

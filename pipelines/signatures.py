@@ -30,6 +30,7 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "evaluate": COMMANDS["evaluate"].concerns,
     "export": COMMANDS["export"].concerns,
     "import_checkpoint": COMMANDS["import"].concerns,
+    "load": COMMANDS["load"].concerns,
     "prepare": COMMANDS["prepare"].concerns,
     "summarize": COMMANDS["summarize"].concerns,
     "summarize_text": tuple(
@@ -119,7 +120,8 @@ def stub() -> str:
         '"""Made by `python -m precis.pipelines.signatures`; not edited by hand."""\n',
         "import os\nfrom collections.abc import Sequence\nfrom typing import Any\n",
         "from precis.model.records.dataset import DatasetInfo\n"
-        "from precis.model.training.export import TrainResult\n",
+        "from precis.model.training.export import TrainResult\n"
+        "from precis.pipelines.warehouse.table_result import TableResult\n",
         "__version__: str\n",
     ]
     return "\n".join([*blocks, *(_stub_function(name) for name in CONCERNS)])
@@ -166,6 +168,7 @@ def _type_name(annotation: Any) -> str:
         "typing.",
         "precis.model.records.dataset.",
         "precis.model.training.export.",
+        "precis.pipelines.warehouse.table_result.",
     ):
         text = text.replace(module, "")
     return text

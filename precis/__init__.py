@@ -21,6 +21,7 @@ _FUNCTIONS = (
     "evaluate",
     "export",
     "import_checkpoint",
+    "load",
     "prepare",
     "summarize",
     "summarize_text",

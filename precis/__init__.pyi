@@ -6,6 +6,7 @@ from typing import Any
 
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.export import TrainResult
+from precis.pipelines.warehouse.table_result import TableResult
 
 __version__: str
 
@@ -83,6 +84,14 @@ def import_checkpoint(
     max_source_tokens: int = 0,
 ) -> str:
     """Turns a checkpoint in the layout of Hugging Face, or a preset, into a bundle."""
+
+def load(
+    *,
+    run: str | os.PathLike[str],
+    table: str,
+    table_key: str | Sequence[Any] = "document_id,split",
+) -> TableResult:
+    """Loads a finished run into a table, once; docs/WAREHOUSE.md says how."""
 
 def prepare(
     *,
