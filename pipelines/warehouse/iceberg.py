@@ -139,9 +139,8 @@ def _earlier_load(table: Table, run: FinishedRun) -> str | None:
         return None
     snapshot_id = recorded["snapshot_id"]
     there = metadata.snapshot_by_id(snapshot_id)
-    # Where snapshots were expired, the line ends before the oldest snapshot.
-    is_whole = not line or line[-1].parent_snapshot_id is None
-    if there and (is_whole or _number(there) > _number(line[-1])):
+    # Where snapshots were expired, the line ends before the oldest commits.
+    if there and (not line or _number(there) > _number(line[-1])):
         return None
     return str(snapshot_id)
 
@@ -189,7 +188,7 @@ def _load_once(
         transaction = table.transaction()
         merge = _plan_merge(table, keys)
         evolve_schema(transaction, schema)
-    files = TableFiles(transaction.table_metadata, transaction._table.io)
+    files = TableFiles(transaction.table_metadata, transaction._table.io, keys.columns)
     writer = DataFileWriter(files)
     try:
         snapshot_id = _stage(transaction, files, writer, run, keys, merge)
@@ -246,7 +245,7 @@ def _create_table(
 
 def _plan_merge(table: Table, keys: RowKeys) -> _Merge:
     """Finds the rows of the table that have a key of the run."""
-    files = TableFiles(table.metadata, table.io)
+    files = TableFiles(table.metadata, table.io, keys.columns)
     merge = _Merge([], [], 0)
     for task in table.scan().plan_files():
         rows = hits = 0

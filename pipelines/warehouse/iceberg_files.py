@@ -1,14 +1,15 @@
 """The data files of an Iceberg table, read and written in batches.
 
 pyiceberg itself holds all rows of a write, and all rows of a file that it reads, in
-memory. Here a file is copied batch by batch, so the memory does not depend on the size
-of the table or of the run.
+memory, and writes a null list of structs as an empty list. Here a file is copied batch
+by batch, so the memory does not depend on the size of the table or of the run.
 """
 
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,7 +19,6 @@ from pyiceberg.io.pyarrow import (
     ArrowScan,
     parquet_file_to_data_file,
     pyarrow_to_schema,
-    schema_to_pyarrow,
 )
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
@@ -30,6 +30,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.utils.properties import property_as_int
 
 from precis.model.errors import UsageError
+from precis.pipelines.warehouse.row_keys import NO_KEYS, RowKeys, digest_keys
 
 _BATCH_ROWS = 1024
 _READ_AHEAD_BYTES = 4 << 20
@@ -44,43 +45,63 @@ class TableFiles(NamedTuple):
     Attributes:
       metadata: of the table.
       io: how it reads and writes files.
+      key: the columns that tell its rows apart.
     """
 
     metadata: TableMetadata
     io: FileIO
+    key: Sequence[str]
 
     def batches(
         self, task: FileScanTask, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a data file that are not deleted.
+        """The rows of a data file that are not deleted, with the field ids of the file.
 
         Args:
           task: the file.
-          columns: the columns to read; all of them if None.
+          columns: the columns to read, those of the key among them; all if None.
+
+        Raises:
+          UsageError: columns were renamed since the file was written.
         """
-        schema = self.metadata.schema()
+        present = self._present_keys(task) if task.delete_files else None
         with self.io.new_input(task.file.file_path).open() as file:
             parquet = pq.ParquetFile(file, buffer_size=_READ_AHEAD_BYTES)
-            if not task.delete_files and self._has_present_names(parquet):
-                yield from parquet.iter_batches(_BATCH_ROWS, columns=columns)
-                return
-        # Another program deleted rows of the file or renamed columns since it was
-        # written; pyiceberg knows how to read that, a whole file at a time.
-        projected = schema if columns is None else schema.select(*columns)
-        target = schema_to_pyarrow(projected)
-        scan = ArrowScan(self.metadata, self.io, projected, AlwaysTrue())
-        for batch in scan.to_record_batches([task]):
-            yield batch.cast(target)
+            self._check_names(task, parquet)
+            for batch in parquet.iter_batches(_BATCH_ROWS, columns=columns):
+                if present is not None:
+                    batch = batch.filter(pa.array(present.mark(batch)))
+                yield batch
 
-    def _has_present_names(self, parquet: pq.ParquetFile) -> bool:
-        """Whether the columns of a file are called as those of the table are now."""
+    def _present_keys(self, task: FileScanTask) -> RowKeys:
+        """The keys of the rows that delete files left in a data file.
+
+        Other programs write such files. pyiceberg applies them when it reads, but it
+        reads a null list of structs as an empty list, so only keys are read with it.
+        """
+        schema = self.metadata.schema().select(*self.key)
+        scan = ArrowScan(self.metadata, self.io, schema, AlwaysTrue())
+        digests = [
+            digest_keys(batch, self.key) for batch in scan.to_record_batches([task])
+        ]
+        return RowKeys(self.key, np.concatenate([NO_KEYS, *digests]))
+
+    def _check_names(self, task: FileScanTask, parquet: pq.ParquetFile) -> None:
+        """Refuses a file whose columns are called otherwise than the table's."""
         schema = self.metadata.schema()
         mapping = self.metadata.name_mapping()
         written: Schema = pyarrow_to_schema(parquet.schema_arrow, mapping)
-        return all(
-            schema.find_column_name(field_id) == written.find_column_name(field_id)
-            for field_id in written.field_ids
-        )
+        for field_id in written.field_ids:
+            there, here = (
+                each.find_column_name(field_id) for each in (written, schema)
+            )
+            if there != here:
+                now = f"is {here!r} now" if here else "is not in the table any more"
+                raise UsageError(
+                    f"column {there!r} of {task.file.file_path} {now}; rewrite the "
+                    "table's data files, as with rewrite_data_files of Spark, or name "
+                    "another --table"
+                )
 
 
 class _Buffer:

@@ -13,17 +13,18 @@ from precis.model.errors import DataError, UsageError
 from precis.pipelines.warehouse.finished_run import FinishedRun
 
 _DIGEST_BYTES = 16
+NO_KEYS = np.empty(0, f"S{_DIGEST_BYTES}")
 
 
 class RowKeys:
-    """The keys of all rows of a run, each once."""
+    """Keys of rows, sorted."""
 
     def __init__(self, columns: Sequence[str], digests: np.ndarray) -> None:
         self.columns = list(columns)
         self._digests = np.sort(digests)
 
     def mark(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Which rows of a batch have a key of the run: bool [rows]."""
+        """Which rows of a batch have one of the keys: bool [rows]."""
         if not len(self._digests):
             return np.zeros(batch.num_rows, bool)
         digests = digest_keys(batch, self.columns)
@@ -43,7 +44,7 @@ def read_keys(run: FinishedRun, columns: Sequence[str]) -> RowKeys:
         _check_column(run, name)
     batches = _key_batches(run, columns)
     digests = [digest_keys(batch, columns) for batch in batches]
-    keys = np.concatenate(digests) if digests else np.empty(0, f"S{_DIGEST_BYTES}")
+    keys = np.concatenate([NO_KEYS, *digests])
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(repeated):

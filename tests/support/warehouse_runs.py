@@ -1,0 +1,117 @@
+"""Small finished runs, and the tables that they are loaded into."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.table import Table
+
+from precis.model import files
+from precis.pipelines.schema import write_parquet
+from precis.pipelines.warehouse.address import read_address
+from precis.pipelines.warehouse.iceberg import open_catalog
+
+_SENTENCE = pa.struct(
+    [
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("rank", pa.int32(), nullable=False),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        pa.field("document_id", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field(
+            "summary", pa.string(), False, metadata={"description": "the text to show"}
+        ),
+        pa.field("words", pa.int32(), nullable=False),
+        pa.field(
+            "sentences",
+            pa.list_(pa.field("element", _SENTENCE, nullable=False)),
+            nullable=False,
+        ),
+    ]
+)
+
+
+def rows_of(ids: Sequence[str], run_id: str = "a", **columns: Any) -> list[dict]:
+    """A row for each id; its summary says which run wrote it."""
+    return [
+        {
+            "document_id": document_id,
+            "split": "test",
+            "summary": f"{document_id} by {run_id}",
+            "words": 3,
+            "sentences": [{"text": document_id, "rank": 1}],
+            **columns,
+        }
+        for document_id in ids
+    ]
+
+
+def write_run(
+    folder: Path,
+    parts: Mapping[str, Sequence[Mapping[str, Any]]] | Sequence[Mapping[str, Any]],
+    *,
+    schema: pa.Schema = SCHEMA,
+    **manifest: Any,
+) -> str:
+    """Writes a finished run.
+
+    Args:
+      folder: of the run; its name is the run_id.
+      parts: rows by the name of their part, or the rows of one part.
+      schema: of the parts.
+      manifest: further entries of the manifest.
+    """
+    if not isinstance(parts, Mapping):
+        parts = {"part-00000-of-00001.parquet": parts}
+    entries = []
+    for name, rows in parts.items():
+        path = str(folder / name)
+        table = pa.Table.from_pylist(list(rows), schema=schema)
+        write_parquet(path, table.to_batches(max_chunksize=2), schema)
+        entries.append(
+            {
+                "file": name,
+                "rows": len(rows),
+                "bytes": os.path.getsize(path),
+                "sha256": files.sha256_file(path),
+            }
+        )
+    content = {
+        "run_id": folder.name,
+        "fingerprint": f"fingerprint of {folder.name}",
+        "precis_version": "0.1.0",
+        "schema_version": 3,
+        "files": entries,
+        **manifest,
+    }
+    files.write_json(str(folder / "manifest.json"), content)
+    (folder / "_SUCCESS").write_text("")
+    return str(folder)
+
+
+def iceberg_table(address: str) -> Table:
+    """The table of an address."""
+    place = read_address(address)
+    return open_catalog(place).load_table(place.identifier)
+
+
+def summaries(table: Table) -> dict[str, str]:
+    """The column `summary` by document."""
+    rows = table.scan().to_arrow().to_pylist()
+    assert len({row["document_id"] for row in rows}) == len(rows)
+    return {row["document_id"]: row["summary"] for row in rows}
+
+
+def data_files(table: Table) -> set[str]:
+    """The paths of the data files of the present snapshot."""
+    return {task.file.file_path for task in table.scan().plan_files()}
+
+
+def files_on_disk(folder: Path) -> set[str]:
+    """The data files that lie in a warehouse, whatever tables know of them."""
+    return {f"file://{path}" for path in folder.rglob("data/*.parquet")}
