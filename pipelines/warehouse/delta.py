@@ -39,41 +39,19 @@ def load_delta(
     properties = CommitProperties(
         custom_metadata=run.facts, app_transactions=[Transaction(application, 1)]
     )
-    replaced = 0
+    if table:
+        _check_types(run, table)
     try:
-        if table is None:
-            write_deltalake(
-                address.place,
-                rows,
-                mode="error",
-                partition_by=run.partition_columns or None,
-                commit_properties=properties,
-            )
-        else:
-            metrics = (
-                table.merge(
-                    rows,
-                    predicate=" AND ".join(
-                        f'target."{name}" = source."{name}"' for name in key
-                    ),
-                    source_alias="source",
-                    target_alias="target",
-                    merge_schema=True,
-                    commit_properties=properties,
-                )
-                .when_matched_update_all()
-                .when_not_matched_insert_all()
-                .execute()
-            )
-            replaced = metrics["num_target_rows_updated"]
+        replaced = _write(run, address.place, table, key, rows, properties)
     except CommitFailedError as error:
         raise JobError(
             f"another writer changed {address.place} at the same time, and nothing was "
             f"loaded; load the run again ({error})"
         ) from error
     except DeltaError as error:
+        reason = str(error).splitlines()[0]  # Below it stands a stack of Rust.
         raise DataError(
-            f"{address.place} does not take the run: {error}; load the run into "
+            f"{address.place} does not take the run: {reason}; load the run into "
             "another table"
         ) from error
     version = str(DeltaTable(address.place).version())
@@ -82,8 +60,64 @@ def load_delta(
     )
 
 
+def _write(
+    run: FinishedRun,
+    folder: str,
+    table: DeltaTable | None,
+    key: Sequence[str],
+    rows: pa.RecordBatchReader,
+    properties: CommitProperties,
+) -> int:
+    """Makes one version of the table; returns how many rows were replaced."""
+    if table is None:
+        write_deltalake(
+            folder,
+            rows,
+            mode="error",
+            partition_by=run.partition_columns or None,
+            commit_properties=properties,
+        )
+        return 0
+    merge = table.merge(
+        rows,
+        predicate=" AND ".join(f'target."{name}" = source."{name}"' for name in key),
+        source_alias="source",
+        target_alias="target",
+        merge_schema=True,
+        commit_properties=properties,
+    )
+    metrics = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    return int(metrics["num_target_rows_updated"])
+
+
 def _find_table(folder: str) -> DeltaTable | None:
     try:
         return DeltaTable(folder)
     except TableNotFoundError:
         return None
+
+
+def _check_types(run: FinishedRun, table: DeltaTable) -> None:
+    """Refuses types that Delta would cast, or refuse without the column's name."""
+    there = pa.schema(table.schema().to_arrow())
+    for field in run.schema:
+        if field.name not in there.names:
+            continue
+        kind, known = (
+            _plain(each) for each in (field.type, there.field(field.name).type)
+        )
+        if kind != known:
+            raise DataError(
+                f"column {field.name!r} is {kind} in the run and {known} in the table; "
+                "load the run into another table"
+            )
+
+
+def _plain(kind: pa.DataType) -> str:
+    """The name of a type, the same for all layouts of a string or a list."""
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind) or "view" in str(kind):
+        return "string"
+    if types.is_list(kind) or types.is_large_list(kind):
+        return "list"
+    return "struct" if types.is_struct(kind) else str(kind)

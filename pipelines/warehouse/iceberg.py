@@ -24,10 +24,11 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationException,
 )
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
-from precis.model.errors import JobError, UsageError
+from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines.warehouse.address import (
     ICEBERG,
     LOCAL_CATALOG,
@@ -230,10 +231,26 @@ def _create_table(
     schema: pa.Schema,
     keys: RowKeys,
 ) -> Transaction:
-    """Begins a table, which exists when its first snapshot is committed."""
+    """Begins a table, which exists when its first snapshot is committed.
+
+    Raises:
+      DataError: Iceberg has no such type.
+      UsageError: the catalogue has no such names.
+    """
     namespace = identifier.rpartition(".")[0]
     catalog.create_namespace_if_not_exists(namespace)
-    transaction = catalog.create_table_transaction(identifier, schema)
+    try:
+        transaction = catalog.create_table_transaction(identifier, schema)
+    except UnsupportedPyArrowTypeException as error:
+        raise DataError(
+            f"column {error.field.name!r} is {error.field.type}, which Iceberg tables "
+            "do not have; summarize without that column"
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            f"the catalogue takes no table {identifier!r}: {error}; name another "
+            "--table"
+        ) from error
     with transaction.update_schema() as update:
         update.set_identifier_fields(*keys.columns)
     if run.partition_columns:
