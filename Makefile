@@ -26,8 +26,8 @@ $(INSTALLED): requirements.lock requirements-uv.lock setup.py
 	@touch $@
 
 $(PARITY): $(INSTALLED)
-	@echo "installing PyTorch and the libraries that networks are compared with"
-	@$(UV) --editable '.[parity]' || $(PIP) --editable '.[parity]'
+	@echo "installing PyTorch, PySpark and the libraries that networks are compared with"
+	@$(UV) --editable '.[parity,spark]' || $(PIP) --editable '.[parity,spark]'
 	@touch $@
 
 run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (5 minutes on two cores)

@@ -203,9 +203,13 @@ def _load(values: dict[str, Any], _: list[str]) -> int:
     from precis.pipelines.warehouse.address import reading_command
 
     result = load(**values)
-    if result.was_noop:
-        place = f"since version {result.version}" if result.version else "without rows"
-        print(f"run {result.run_id}: there already {place}; nothing was written")
+    if not result.rows:
+        print(f"run {result.run_id}: no rows; nothing was written")
+    elif result.was_noop:
+        print(
+            f"run {result.run_id}: in the table already, version {result.version}; "
+            "nothing was written"
+        )
     else:
         print(
             f"run {result.run_id}: rows {result.rows:,}, in place of "

@@ -76,6 +76,8 @@ def test_every_field_of_a_job_is_a_keyword(name):
         "checkpoint": "c",
         "bundle": "b",
         "text": "t",
+        "run": "r",
+        "table": "delta://t",
     }
     defaults = {
         field.name: needed.get(field.name, field.default)

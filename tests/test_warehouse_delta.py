@@ -4,7 +4,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from support.warehouse_runs import SCHEMA, rows_of, write_run
 
 from precis.model.errors import DataError, JobError
@@ -104,8 +104,24 @@ def test_a_partitioned_run_makes_a_partitioned_table(tmp_path, address):
     assert table.metadata().partition_columns == ["split"]
 
 
-def test_what_delta_refuses_is_reported(tmp_path, address):
+def test_what_delta_refuses_is_reported(tmp_path, address, monkeypatch):
+    load_run(write_run(tmp_path / "a", rows_of("xy")), address)
+
+    def refuse(*_, **__):
+        raise DeltaError("no such feature\nin Rust")
+
+    monkeypatch.setattr(DeltaTable, "merge", refuse)
+    run = write_run(tmp_path / "b", rows_of("y", "b"))
+    with pytest.raises(
+        DataError, match="not take the run: no such feature; load the r"
+    ):
+        load_run(run, address)
+
+
+def test_types_that_delta_does_not_have_are_refused(tmp_path, address):
     schema = SCHEMA.append(pa.field("later", pa.duration("s")))
     run = write_run(tmp_path / "a", rows_of("x", later=1), schema=schema)
-    with pytest.raises(DataError, match="/table does not take the run: .*; load the r"):
+    with pytest.raises(
+        DataError, match="/table does not take the run: .*Duration.s.; l"
+    ):
         load_run(run, address)

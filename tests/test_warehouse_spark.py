@@ -17,9 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
 ]
-pyspark_sql = pytest.importorskip(
-    "pyspark.sql", reason="pyspark is not installed; pip install 'precis[spark]'"
-)
 RUNTIME = "iceberg-spark-runtime-4.1_2.13"
 VERSION = "1.11.0"
 
@@ -41,8 +38,10 @@ def warehouse(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def spark(warehouse):
-    """A session whose catalogue `folder` holds tables by the place of their metadata."""
-    builder = pyspark_sql.SparkSession.builder.master("local[1]")
+    """A session with a catalogue of its own, `folder`."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]")
     settings = {
         "spark.jars": str(jar()),
         "spark.driver.memory": "1g",

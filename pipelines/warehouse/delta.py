@@ -7,7 +7,7 @@ the versions themselves are gone; that is how a second load is noticed.
 from collections.abc import Sequence
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from precis.model.errors import DataError, JobError
@@ -39,8 +39,7 @@ def load_delta(
     properties = CommitProperties(
         custom_metadata=run.facts, app_transactions=[Transaction(application, 1)]
     )
-    if table:
-        _check_types(run, table)
+    _check_types(run, address.place, table)
     try:
         replaced = _write(run, address.place, table, key, rows, properties)
     except CommitFailedError as error:
@@ -49,11 +48,7 @@ def load_delta(
             f"loaded; load the run again ({error})"
         ) from error
     except DeltaError as error:
-        reason = str(error).splitlines()[0]  # Below it stands a stack of Rust.
-        raise DataError(
-            f"{address.place} does not take the run: {reason}; load the run into "
-            "another table"
-        ) from error
+        raise _refusal(address.place, error) from error
     version = str(DeltaTable(address.place).version())
     return TableResult(
         run_id=run.run_id, version=version, rows=run.rows, replaced=replaced
@@ -97,8 +92,14 @@ def _find_table(folder: str) -> DeltaTable | None:
         return None
 
 
-def _check_types(run: FinishedRun, table: DeltaTable) -> None:
-    """Refuses types that Delta would cast, or refuse without the column's name."""
+def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:
+    """Refuses types that Delta does not have, or would cast."""
+    try:
+        Schema.from_arrow(run.schema)
+    except Exception as error:  # deltalake has no class for it.
+        raise _refusal(folder, error) from error
+    if table is None:
+        return
     there = pa.schema(table.schema().to_arrow())
     for field in run.schema:
         if field.name not in there.names:
@@ -111,6 +112,13 @@ def _check_types(run: FinishedRun, table: DeltaTable) -> None:
                 f"column {field.name!r} is {kind} in the run and {known} in the table; "
                 "load the run into another table"
             )
+
+
+def _refusal(folder: str, error: Exception) -> DataError:
+    reason = str(error).splitlines()[0]  # Below it stands a stack of Rust.
+    return DataError(
+        f"{folder} does not take the run: {reason}; load the run into another table"
+    )
 
 
 def _plain(kind: pa.DataType) -> str:

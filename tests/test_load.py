@@ -1,0 +1,75 @@
+"""Tests of `precis load` on the command line and as a function."""
+
+import sys
+
+import pytest
+from support.command_line import exit_code
+from support.warehouse_runs import rows_of, write_run
+
+import precis
+from precis.model.errors import UsageError
+from precis.pipelines.options.load import LoadOptions
+from precis.pipelines.warehouse.address import reading_command
+
+
+@pytest.mark.parametrize("scheme", ["iceberg+sqlite", "delta"])
+def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
+    name = "/news.daily" if scheme == "iceberg+sqlite" else ""
+    table = f"{scheme}://{tmp_path}/warehouse{name}"
+    run = write_run(tmp_path / "a", rows_of("xy"))
+    assert exit_code("load", run, "--table", table) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert first[0].startswith("run a: rows 2, in place of 0 earlier ones, as version ")
+    assert first[1] == f"wrote {table}"
+    assert first[2].startswith(f"next: {sys.executable} -c ")
+    assert exit_code("load", run, "--table", table) == 0
+    second = capsys.readouterr().out.splitlines()
+    version = first[0].split()[-1]
+    expected = f"run a: in the table already, version {version}; nothing was written"
+    assert second[0] == expected
+    exec(reading_command(table), {})
+    shown = capsys.readouterr().out
+    assert shown.startswith("[{'document_id': 'x', 'summary': 'x by a'}, ")
+
+
+def test_an_empty_run_is_said_to_be_one(tmp_path, capsys):
+    run = write_run(tmp_path / "a", {})
+    table = f"delta://{tmp_path}/table"
+    assert exit_code("load", run, "--table", table) == 0
+    assert (
+        capsys.readouterr().out.splitlines()[0] == "run a: no rows; nothing was written"
+    )
+
+
+def test_the_function_takes_paths_and_lists(tmp_path):
+    write_run(tmp_path / "a", rows_of("xy"))
+    table = f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
+    result = precis.load(run=tmp_path / "a", table=table, table_key=["document_id"])
+    assert (result.run_id, result.rows, result.was_noop) == ("a", 2, False)
+
+
+def test_errors_are_one_line(tmp_path, capsys):
+    run = write_run(tmp_path / "a", rows_of("xx"))
+    table = f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
+    assert exit_code("load", run, "--table", table) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"precis load: {run}: document_id 'x', split 'test' is the")
+    assert exit_code("load", run, "--table", "news.daily") == 2
+    assert "names no table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"run": ""}, "DIR is empty; give the --output of `precis summarize`"),
+        ({"table_key": " ,"}, "--table_key is empty; name the columns that tell rows"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(values, message):
+    with pytest.raises(UsageError, match=message):
+        LoadOptions(**{"run": "r", "table": "delta://t", **values})
+
+
+def test_a_named_catalogue_is_read_from():
+    command = reading_command("iceberg://prod/news.daily")
+    assert 'load_catalog("prod")' in command and '"news.daily"' in command
