@@ -21,7 +21,7 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines.warehouse import iceberg
 from precis.pipelines.warehouse.address import read_address
 from precis.pipelines.warehouse.iceberg_files import DataFileWriter
-from precis.pipelines.warehouse.load_run import load_run
+from precis.pipelines.warehouse.load_run import check_table, load_run
 
 PART = "part-00000-of-00001.parquet"
 
@@ -40,15 +40,15 @@ def is_file(path) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("owner", "step"),
+    ("owner", "step", "is_first"),
     [
-        (DataFileWriter, "write"),
-        (DataFileWriter, "close"),
-        (SqlCatalog, "commit_table"),
-        (SqlCatalog, "_write_metadata"),
+        (DataFileWriter, "write", False),
+        (DataFileWriter, "close", True),
+        (SqlCatalog, "commit_table", True),
+        (SqlCatalog, "commit_table", False),
+        (SqlCatalog, "_write_metadata", False),
     ],
 )
-@pytest.mark.parametrize("is_first", [True, False])
 def test_a_killed_load_leaves_the_table_as_it_was(
     tmp_path, address, monkeypatch, owner, step, is_first
 ):
@@ -137,6 +137,7 @@ def test_writers_that_always_come_first_are_reported(tmp_path, address, monkeypa
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     commit = iceberg._commit
     attempts = []
+    monkeypatch.setattr(iceberg, "_ATTEMPTS", 2)
 
     def come_first(*arguments):
         attempts.append(True)
@@ -146,10 +147,10 @@ def test_writers_that_always_come_first_are_reported(tmp_path, address, monkeypa
 
     monkeypatch.setattr(iceberg, "_commit", come_first)
     run = write_run(tmp_path / "b", rows_of("yz", "b"))
-    message = "other writers changed news.daily during each of 5 attempts, and nothing"
+    message = "other writers changed news.daily during each of 2 attempts, and nothing"
     with pytest.raises(JobError, match=message):
         load_run(run, address)
-    assert len(attempts) == 5
+    assert len(attempts) == 2
     table = iceberg_table(address)
     assert files_on_disk(tmp_path) == data_files(table)
 
@@ -374,3 +375,11 @@ def test_a_type_that_iceberg_does_not_have_is_refused(tmp_path, address):
         DataError, match="column 'later' is duration.s., which Iceberg tables d"
     ):
         load_run(run, address)
+
+
+def test_a_table_is_checked_before_a_run_begins(tmp_path, address):
+    check_table(address)
+    check_table(f"delta://{tmp_path}/table")
+    assert not files_on_disk(tmp_path) and not is_file(tmp_path / "table")
+    with pytest.raises(UsageError, match="the catalogue 'nowhere' cannot be opened"):
+        check_table("iceberg://nowhere/news.daily")

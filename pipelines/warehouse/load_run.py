@@ -1,10 +1,10 @@
 """A run into the table of an address."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from precis.model.errors import UsageError
-from precis.pipelines.warehouse.address import DELTA, read_address
-from precis.pipelines.warehouse.finished_run import open_run
+from precis.pipelines.warehouse.address import DELTA, TableAddress, read_address
+from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
 from precis.pipelines.warehouse.table_result import TableResult
 
 DEFAULT_KEY = ("document_id", "split")
@@ -29,16 +29,37 @@ def load_run(
       JobError: other writers changed the table during every attempt.
     """
     address = read_address(table)
+    loader = _loader(address)
     if not key:
         raise UsageError("--table_key is empty; name the columns of the key")
     run = open_run(run_folder)
     if not run.rows:
         return TableResult(run_id=run.run_id, version="", rows=0, was_noop=True)
-    # The packages of a format are extras of the distribution.
+    return loader(run, address, key)
+
+
+def check_table(table: str) -> None:
+    """Checks before a run begins that its table can be reached.
+
+    Raises:
+      UsageError: no such address or catalogue.
+    """
+    address = read_address(table)
+    _loader(address)
+    if address.scheme != DELTA:
+        from precis.pipelines.warehouse.iceberg import open_catalog
+
+        open_catalog(address)
+
+
+def _loader(
+    address: TableAddress,
+) -> Callable[[FinishedRun, TableAddress, Sequence[str]], TableResult]:
+    """The function for the format of a table, whose packages are an extra."""
     if address.scheme == DELTA:
         from precis.pipelines.warehouse.delta import load_delta
 
-        return load_delta(run, address, key)
+        return load_delta
     from precis.pipelines.warehouse.iceberg import load_iceberg
 
-    return load_iceberg(run, address, key)
+    return load_iceberg
