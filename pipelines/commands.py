@@ -185,6 +185,8 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     }
     used = [f", {name} {model}" for name, model in models.items() if model]
     print(f"run {manifest['run_id']}{''.join(used)}")
+    if values.get("table"):
+        print(f"table {values['table']} holds the run")
     output = values["output"]
     if has_references(output, manifest):
         end_with(output, "precis", "evaluate", "--input", output, "--show", "3")

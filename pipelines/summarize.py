@@ -64,9 +64,10 @@ from precis.pipelines.summary_settings import (
 )
 from precis.pipelines.task_rows import InferSettings
 from precis.pipelines.tasks import RunTasks, Step
+from precis.pipelines.warehouse.load_run import check_table, load_run
 
-# Beside those of `WITHOUT_EFFECT`: a flag that says when a run fails.
-_TOLERANCE = ("max_failed_share", "max_empty_share")
+# Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
+_BEYOND_THE_RUN = ("max_failed_share", "max_empty_share", "table")
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -96,6 +97,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     with show_step("summarize  listing the corpus"):
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
+    if result.table:
+        check_table(result.table)
     inputs = _inputs(recorded, settings, tasks)
     folders = earlier_options.reused_folders
     with own_output(options.output) as ownership:
@@ -126,6 +129,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             check_run(job, corpus, failures)
             ownership.check()
             finish_job(job)
+        if result.table:
+            load_run(options.output, result.table)
     return read_run_manifest(files.join(options.output, MANIFEST_FILE))
 
 
@@ -140,7 +145,7 @@ def _inputs(
     others = {
         name: value
         for name, value in flags.items()
-        if name not in of_summaries and name not in (*WITHOUT_EFFECT, *_TOLERANCE)
+        if name not in of_summaries and name not in (*WITHOUT_EFFECT, *_BEYOND_THE_RUN)
     }
     return {**others, **described, "tasks_sha256": hash_tasks(tasks)}
 

@@ -20,6 +20,7 @@ def attention(
     layer: int = 0,
     head: int = 0,
     columns: int = 60,
+    clean: str = "standard",
     strip_boilerplate: bool = True,
     task_prefix: str = "",
     beam_width: int = 4,
@@ -57,6 +58,7 @@ def export(
     *,
     bundle: str | os.PathLike[str],
     output: str | os.PathLike[str],
+    clean: str = "standard",
     strip_boilerplate: bool = True,
     task_prefix: str = "",
     precision: str = "float32",
@@ -108,6 +110,7 @@ def prepare(
     urls_dir: str | os.PathLike[str] = "",
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
+    clean: str = "standard",
     strip_boilerplate: bool = True,
     redact: str | Sequence[Any] = "",
     seed: int = 17,
@@ -144,6 +147,7 @@ def summarize(
     urls_dir: str | os.PathLike[str] = "",
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
+    clean: str = "standard",
     strip_boilerplate: bool = True,
     redact: str | Sequence[Any] = "",
     seed: int = 17,
@@ -191,6 +195,7 @@ def summarize(
     on_duplicate_id: str = "keep",
     target_file_mb: int = 256,
     row_group_mb: int = 64,
+    table: str = "",
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
 ) -> dict[str, Any]:
@@ -199,6 +204,7 @@ def summarize(
 def summarize_text(
     text: str,
     *,
+    clean: str = "standard",
     strip_boilerplate: bool = True,
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
@@ -239,6 +245,7 @@ def summarize_text(
     on_duplicate_id: str = "keep",
     target_file_mb: int = 256,
     row_group_mb: int = 64,
+    table: str = "",
 ) -> dict[str, Any]:
     """Summarizes one document."""
 

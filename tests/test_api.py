@@ -13,6 +13,7 @@ from precis.model.errors import UsageError
 from precis.pipelines import signatures
 from precis.pipelines.commands import COMMANDS
 from precis.pipelines.flags import option_names
+from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.schema import SUMMARY_SCHEMA
 
 ARTICLE = (
@@ -49,7 +50,7 @@ def test_a_function_has_the_flags_in_its_signature_and_its_docstring(name):
     parameters = inspect.signature(function).parameters
     flags = set(option_names(signatures.CONCERNS[name]))
     if name == "summarize_text":
-        flags -= {"output", "window_documents", "search_processes"}
+        flags -= set(NOT_FOR_A_TEXT)
     assert flags <= set(parameters)
     assert all(f"\n  {flag}: " in inspect.getdoc(function) for flag in flags)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
+from precis.pipelines.warehouse.address import read_address
 
 KEEP = "keep"
 SUFFIX = "suffix"
@@ -53,8 +54,19 @@ class ResultOptions:
         64, "about how large a row group becomes in memory, in MB", metavar="MB"
     )
 
+    table: str = flag(
+        "",
+        "table that takes the finished run, as `precis load` does: "
+        "iceberg://CATALOG/NAMESPACE.TABLE, iceberg+sqlite://FOLDER/NAMESPACE.TABLE or "
+        "delta://FOLDER",
+        metavar="TABLE",
+        default_text="none",
+    )
+
     def __post_init__(self) -> None:
         check_choices(self)
+        if self.table:
+            read_address(self.table)
         for name in ("target_file_mb", "row_group_mb"):
             if getattr(self, name) < 1:
                 raise UsageError(
