@@ -163,7 +163,8 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     counts = manifest["counts"]
     shown = {name: count for name, count in counts.items() if count or name == "read"}
     print(f"documents: {listed(shown)}")
-    print(f"summaries: {listed(manifest['summary_methods'])}")
+    if manifest["summary_methods"]:
+        print(f"summaries: {listed(manifest['summary_methods'])}")
     if manifest["quality_flags"]:
         print(f"quality flags: {listed(manifest['quality_flags'])}")
     if manifest["fallbacks"]:

@@ -8,7 +8,7 @@ keys of one bucket at a time and memory does not grow with the corpus.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +18,22 @@ from precis.model.text.article import Article
 from precis.pipelines.accounts import source_counts
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import Position, Task
+from precis.pipelines.corpus.task import FileFailure, Position, Task
 from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.earlier_runs import EarlierPart, read_part_keys
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.keyed_arrays import write_groups
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.tasks import TaskResult, describe_file
+from precis.pipelines.tasks import (
+    Step,
+    TaskResult,
+    describe_file,
+    read_receipt,
+    receipt_path,
+)
+
+# The steps that come after this one, by the names of their receipts.
+LATER_STEPS = ("join", "infer", "publish")
 
 # Some million keys of the shortest documents, a hundred thousand of the usual ones.
 _BUCKET_BYTES = 128 << 20
@@ -55,14 +64,21 @@ class KeyTask(NamedTuple):
     part: EarlierPart | None
 
 
-class NoFigures(NamedTuple):
-    """The step reports nothing beside the usual."""
+class KeyFigures(NamedTuple):
+    """What the step reports.
+
+    Attributes:
+      failure: the file that failed the task, the reason and the detail; empty where
+          none did. The task has no keys then, and no rows: a later step reads the file
+          no more, even if it could.
+    """
+
+    failure: tuple[str, ...] = ()
 
     @classmethod
-    def from_json(cls, content: Any) -> "NoFigures":
+    def from_json(cls, content: Mapping[str, Any]) -> "KeyFigures":
         """The figures of a receipt."""
-        del content
-        return cls()
+        return cls(tuple(content.get("failure", ())))
 
 
 def key_tasks(tasks: Sequence[Task], parts: Sequence[EarlierPart]) -> list[KeyTask]:
@@ -135,20 +151,24 @@ class KeyWorker:
 
     def run(
         self, task: KeyTask, progress: TaskProgress, letters: LetterFile
-    ) -> TaskResult[NoFigures]:
+    ) -> TaskResult[KeyFigures]:
         """Writes the keys; dead letters are written when the documents are used."""
         del letters
-        if task.corpus_task is not None:
-            groups = self._document_groups(task.corpus_task, progress)
-        else:
-            assert task.part is not None
-            groups = self._row_groups(task.part)
+        figures = KeyFigures()
+        groups: Mapping[int, np.ndarray] = {}
+        try:
+            if task.corpus_task is not None:
+                groups = self._document_groups(task.corpus_task, progress)
+            elif task.part is not None:
+                groups = self._row_groups(task.part)
+        except FileFailure as failure:
+            figures = KeyFigures((failure.path, failure.reason, failure.detail))
         path = keys_path(self._job.output, task.number)
         write_groups(path, groups)
         name = path.removeprefix(files.join(self._job.output, ""))
         rows = sum(len(group) for group in groups.values())
         described = describe_file(self._job.output, name, rows=rows)
-        return TaskResult(source_counts(), [described], NoFigures())
+        return TaskResult(source_counts(), [described], figures)
 
     def _document_groups(
         self, task: Task, progress: TaskProgress
@@ -182,6 +202,39 @@ class KeyWorker:
             for row in rows
         ]
         return dict(_by_bucket(np.array(keys, ROW_KEY), self._buckets))
+
+
+def scan_step(job: Job) -> Step[KeyFigures]:
+    """The step, whose receipts later steps read."""
+    return Step(job, "scan", KeyFigures.from_json)
+
+
+def check_scanned(job: Job, task: int) -> None:
+    """Fails a task that a file failed when its keys were made.
+
+    Raises:
+      FileFailure: as it was then.
+    """
+    report = read_receipt(scan_step(job), task)
+    if report is not None and report.figures.failure:
+        raise FileFailure(*report.figures.failure)
+
+
+def forget_failed_scans(job: Job, tasks: Sequence[Task]) -> None:
+    """Lets an interrupted job read the files again that failed its tasks.
+
+    What was found with their keys missing is found anew, too.
+    """
+    step = scan_step(job)
+    failed = []
+    for task in tasks:
+        report = read_receipt(step, task.number)
+        if report is not None and report.figures.failure:
+            failed.append(task.number)
+    for number in failed:
+        files.remove(receipt_path(step, number))
+    for name in LATER_STEPS if failed else ():
+        files.remove(files.join(job.output, TASKS_FOLDER, name))
 
 
 def scan_size(task: Task) -> int:

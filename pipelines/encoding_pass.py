@@ -142,7 +142,10 @@ class EncodeWorker:
             sources=source_counts(
                 read=reader.read, other_split=reader.other_split, **outcomes
             ),
-            counts=counts,
+            counts={
+                **counts,
+                **{f"redacted/{rule}": n for rule, n in reader.redactions.items()},
+            },
             files=shards.published,
             figures=shards.lengths,
         )

@@ -270,7 +270,10 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     paths = [path for task in tasks for path in task.paths]
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
-        (*task._replace(files=()), [path[len(root) :] for path in task.paths])
+        (
+            *task._replace(files=(), only=None),
+            [path[len(root) :] for path in task.paths],
+        )
         for task in tasks
     ]
     return files.sha256_json(content)

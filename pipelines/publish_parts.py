@@ -9,7 +9,7 @@ A duplicate gets the row of the first document with the same text.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -26,13 +26,14 @@ from precis.model.quality.fallback import (
 from precis.pipelines.accounts import source_counts
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.duplicate_rows import RowFinder, copy_rows, name_first
-from precis.pipelines.job import Job
+from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.pieces import KINDS, piece_schema, read_piece
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.result_files import DATA_FOLDER
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.tasks import TaskReport, TaskResult, describe_file
 
+STEP = "publish"
 # Rows of a row group are sorted by them, which makes page statistics narrow.
 SORT_KEY = ("document_id", "document_id_repeat")
 _MB = 1 << 20
@@ -75,17 +76,34 @@ class PartFigures(NamedTuple):
 
 
 def plan_parts(
-    reports: Iterable[TaskReport[SummaryFigures]], *, target_bytes: int
+    reports: Iterable[TaskReport[SummaryFigures]], job: Job, *, target_bytes: int
 ) -> list[PartTask]:
     """Puts consecutive tasks together until their pieces are large enough for a part.
 
+    Parts that an interrupted run made of other pieces are made anew.
+
     Args:
       reports: of the step before, in any order.
+      job: the job.
+      target_bytes: about the size of a part.
+    """
+    reports = sorted(reports, key=lambda report: report.task)
+    _forget_other_parts(job, [report.files for report in reports])
+    return group_pieces(reports, target_bytes=target_bytes)
+
+
+def group_pieces(
+    reports: Sequence[TaskReport[SummaryFigures]], *, target_bytes: int
+) -> list[PartTask]:
+    """The parts of pieces, in order.
+
+    Args:
+      reports: of the step before, by task.
       target_bytes: about the size of a part.
     """
     groups: list[list[int]] = []
     size = target_bytes
-    for report in sorted(reports, key=lambda report: report.task):
+    for report in reports:
         piece_bytes = _piece_bytes(report)
         if not piece_bytes:
             continue
@@ -98,6 +116,21 @@ def plan_parts(
         PartTask(number, len(groups), tuple(group))
         for number, group in enumerate(groups)
     ]
+
+
+def _forget_other_parts(job: Job, pieces: Sequence[Any]) -> None:
+    """Removes the receipts of parts, and the parts, that were made of other pieces."""
+    folder = files.join(job.output, TASKS_FOLDER)
+    path = files.join(folder, "pieces.json")
+    digest = files.sha256_json(pieces)
+    if files.exists(path) and files.read_json(path) != digest:
+        for receipt in files.glob(files.join(folder, STEP, "*.json")):
+            for file in files.read_json(receipt)["files"]:
+                files.remove(
+                    files.path_within(job.output, file["file"], listed_in=receipt)
+                )
+        files.remove(files.join(folder, STEP))
+    files.write_json(path, digest)
 
 
 def _piece_bytes(report: TaskReport[SummaryFigures]) -> int:

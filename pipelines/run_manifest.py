@@ -103,7 +103,8 @@ def publish_manifest(
         "extractive": list(options.methods),
         "counts": {
             **total_counts(sources),
-            **sum_counts(part.counts for part in parts),
+            "truncated": 0,
+            **sum_counts(report.counts for report in all_reports),
             "repeated_ids": sum(report.figures.repeated_ids for report in joined),
         },
         "sources": sources,

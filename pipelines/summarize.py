@@ -16,29 +16,33 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow.parquet as pq
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.corpus.options import CLEANING_FLAGS
+from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.document_keys import (
     KeyWorker,
-    NoFigures,
     count_buckets,
+    forget_failed_scans,
     key_tasks,
+    scan_step,
 )
 from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import Job, finish_job, hash_tasks, job_provenance, open_job
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
-from precis.pipelines.options.results import SUFFIX, ResultOptions
+from precis.pipelines.options.results import SUFFIX, EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
+from precis.pipelines.publish_parts import STEP as PUBLISH
 from precis.pipelines.publish_parts import (
     PartFigures,
     PartSettings,
@@ -47,6 +51,7 @@ from precis.pipelines.publish_parts import (
 )
 from precis.pipelines.repeated_ids import check_ids
 from precis.pipelines.result_files import read_run_manifest
+from precis.pipelines.retried_records import retried_files, retried_tasks
 from precis.pipelines.run_manifest import (
     MANIFEST_FILE,
     RunDescription,
@@ -54,7 +59,7 @@ from precis.pipelines.run_manifest import (
     publish_manifest,
     run_footer,
 )
-from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
     WITHOUT_EFFECT,
@@ -87,51 +92,71 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     refuse_within_import()
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
-    corpus, *summary_options, earlier_options, result, failures = concerns
+    corpus, *summary_options, earlier, result, failures = concerns
     recorded = recorded_flags(concerns)
     settings = summary_settings(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
     )
-    options = settings.options
+    output = settings.options.output
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    with show_step("summarize  listing the corpus"):
-        tasks = list_tasks(corpus)
-    check_output_apart(options.output, corpus, tasks)
+    tasks = _list_tasks(corpus, output, earlier.retry_failures)
     if result.table:
         check_table(result.table)
     inputs = _inputs(recorded, settings, tasks)
-    folders = earlier_options.reused_folders
-    with own_output(options.output) as ownership:
+    provenance = job_provenance("summarize", recorded, inputs)
+    description = RunDescription(corpus, settings, provenance)
+    with own_output(output) as ownership:
         job = open_job(
-            options.output,
+            output,
             kind="summaries",
             inputs=inputs,
             tasks=len(tasks),
-            may_replace=options.output in folders,
+            may_replace=output in earlier.reused_folders,
         )
         if job is not None:
-            for name in job.damaged:
-                print(
-                    f"precis summarize: {name} is damaged; repairing", file=sys.stderr
-                )
-            earlier = find_earlier_runs(job, folders, settings)
-            if options.bundle or options.extractive_bundle:
-                load_tensorflow("summarize")
-                options = limit_search_processes(options, beam_options)
-                settings = settings._replace(options=options)
-            description = RunDescription(
-                corpus, settings, job_provenance("summarize", recorded, inputs)
-            )
-            pipeline = beam.Pipeline(options=beam_options)
-            build(pipeline, tasks, job, description, result, earlier)
-            size = sum(task.size_bytes for task in tasks)
-            run_pipeline(pipeline, label="summarize", size=size)
+            _run(job, tasks, description, result, earlier, beam_options)
             check_run(job, corpus, failures)
             ownership.check()
             finish_job(job)
         if result.table:
-            load_run(options.output, result.table)
-    return read_run_manifest(files.join(options.output, MANIFEST_FILE))
+            load_run(output, result.table)
+    return read_run_manifest(files.join(output, MANIFEST_FILE))
+
+
+def _list_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
+    """The tasks of the corpus, after all checks that need no reading."""
+    with show_step("summarize  listing the corpus"):
+        tasks = list_tasks(corpus)
+    check_output_apart(output, corpus, tasks)
+    kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
+    if retried_run:
+        tasks = retried_tasks(tasks, retried_files(retried_run), retried_run)
+    return tasks
+
+
+def _run(
+    job: Job,
+    tasks: Sequence[Task],
+    description: RunDescription,
+    result: ResultOptions,
+    earlier: EarlierRunOptions,
+    beam_options: PipelineOptions,
+) -> None:
+    """Runs the pipeline of a job."""
+    for name in job.damaged:
+        print(f"precis summarize: {name} is damaged; repairing", file=sys.stderr)
+    forget_failed_scans(job, tasks)
+    settings = description.settings
+    runs = find_earlier_runs(job, earlier.reused_folders, settings)
+    if settings.options.bundle or settings.options.extractive_bundle:
+        load_tensorflow("summarize")
+        options = limit_search_processes(settings.options, beam_options)
+        settings = settings._replace(options=options)
+    pipeline = beam.Pipeline(options=beam_options)
+    description = description._replace(settings=settings)
+    build(pipeline, tasks, job, description, result, runs)
+    size = sum(task.size_bytes for task in tasks)
+    run_pipeline(pipeline, label="summarize", size=size)
 
 
 def _inputs(
@@ -161,14 +186,15 @@ def build(
     """Adds the four steps, and the manifest, to a pipeline."""
     corpus, settings = description.corpus, description.settings
     buckets = count_buckets(tasks)
-    schema = SUMMARY_SCHEMA
+    kept = kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
+    schema = summary_schema(kept)
     keys = KeyWorker(
         corpus, job, buckets=buckets, uses_references=settings.uses_references
     )
     join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
     infer = InferSettings(
         schema=schema,
-        kept=(),
+        kept=tuple(field.name for field in kept),
         buckets=buckets,
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
@@ -182,7 +208,7 @@ def build(
     scanned = (
         pipeline
         | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
-        | "ScanKeys" >> RunTasks(keys, Step(job, "scan", NoFigures.from_json))
+        | "ScanKeys" >> RunTasks(keys, scan_step(job))
         | "GatherKeys" >> beam.combiners.ToList()
     )
     joined = (
@@ -207,10 +233,10 @@ def build(
     published = (
         inferred
         | "ListParts"
-        >> beam.FlatMap(plan_parts, target_bytes=result.target_file_mb << 20)
+        >> beam.FlatMap(plan_parts, job, target_bytes=result.target_file_mb << 20)
         | "SpreadParts" >> beam.Reshuffle()
         | "PublishParts"
-        >> RunTasks(PartWorker(job, parts), Step(job, "publish", PartFigures.from_json))
+        >> RunTasks(PartWorker(job, parts), Step(job, PUBLISH, PartFigures.from_json))
         | "GatherParts" >> beam.combiners.ToList()
     )
     _ = published | "PublishManifest" >> beam.Map(

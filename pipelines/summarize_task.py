@@ -12,7 +12,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.document_keys import scan_size
+from precis.pipelines.document_keys import check_scanned, scan_size
 from precis.pipelines.document_windows import read_windows
 from precis.pipelines.job import Job
 from precis.pipelines.join_keys import read_joined
@@ -74,6 +74,7 @@ class SummarizeWorker:
         self, task: Task, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[SummaryFigures]:
         """Writes the pieces of a task."""
+        check_scanned(self._job, task.number)
         reader = read_task(task, self._corpus)
         joined = read_joined(self._job.output, task.number, buckets=self._infer.buckets)
         with PieceWriter(self._job.output, task.number) as pieces:
@@ -99,6 +100,7 @@ class SummarizeWorker:
             sources=source_counts(
                 read=reader.read, other_split=reader.other_split, **rows.outcomes
             ),
+            counts={f"redacted/{rule}": n for rule, n in reader.redactions.items()},
             files=pieces.describe(),
             figures=SummaryFigures(
                 rows.search.sums,

@@ -27,6 +27,7 @@ from precis.pipelines.corpus.task import (
     SourceFile,
     Task,
     Unreadable,
+    position_numbers,
 )
 
 # A built-in document counts as this much, so that a task of the default size has a
@@ -149,6 +150,8 @@ class TaskReader:
     def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
         records = 0
         for content, share, raw in _read_unchanged(self._task, self._options):
+            if not _is_asked_for(content, self._task):
+                continue
             counts: Counter[str] = Counter()
             if self._redactor.names:
                 content, counts = self._redact(content)
@@ -187,6 +190,19 @@ class TaskReader:
             place = (content.source_file, content.source_position)
             timeout = Unreadable(*place, "redaction_timeout", str(error), b"")
             return timeout, Counter()
+
+
+def _is_asked_for(content: Document | Unreadable, task: Task) -> bool:
+    """Whether a task reads a record, and does not leave it out."""
+    if task.only is None:
+        return True
+    retried = task.only.get(content.source_file)
+    if retried is None:
+        return False
+    if content.source_position in retried.positions:
+        return True
+    numbers = position_numbers(content.source_position)
+    return retried.begin is not None and numbers >= retried.begin
 
 
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:

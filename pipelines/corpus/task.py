@@ -1,5 +1,7 @@
 """Tasks, the fields that they read, and what reading them gives."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model.text.document import Document
@@ -73,6 +75,19 @@ class FileFailure(Exception):
         return FileFailure, (self.path, self.reason, self.detail)
 
 
+class RetriedFile(NamedTuple):
+    """The records of a file that are read again, and no others.
+
+    Attributes:
+      positions: of the records, as in `Place`.
+      begin: the numbers of a position from which on all records are read; None where
+          there is no such position.
+    """
+
+    positions: frozenset[str]
+    begin: tuple[int, ...] | None
+
+
 class Task(NamedTuple):
     """A piece of a corpus that one worker reads without a break; minutes of work.
 
@@ -90,6 +105,7 @@ class Task(NamedTuple):
       version: changes when the content of the files does. For the job's fingerprint.
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
+      only: the records to read, by file; None for all.
     """
 
     number: int
@@ -101,6 +117,7 @@ class Task(NamedTuple):
     fields: Fields = Fields()
     version: str = ""
     size_bytes: int = 0
+    only: Mapping[str, RetriedFile] | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -119,6 +136,14 @@ class Place(NamedTuple):
 
     source_file: str
     source_position: str
+
+
+def position_numbers(position: str) -> tuple[int, ...]:
+    """The numbers of a position, which order those of a file: none for the whole file.
+
+    row group 2 row 17 -> (2, 17)
+    """
+    return tuple(map(int, re.findall(r"\d+", position)))
 
 
 class Unreadable(NamedTuple):
