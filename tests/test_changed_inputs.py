@@ -17,6 +17,8 @@ from precis.pipelines import job, tasks
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.dead_letters import read_letters
+from precis.pipelines.document_keys import KeyFigures
 from precis.pipelines.encoding_pass import LengthCounts
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.summarize_task import SummaryFigures
@@ -31,7 +33,7 @@ def texts(tmp_path):
     folder = tmp_path / "texts"
     folder.mkdir()
     for name in ("a.txt", "b.txt", "c.txt"):
-        (folder / name).write_text(TEXT)
+        (folder / name).write_text(TEXT + name)
     return folder
 
 
@@ -44,7 +46,12 @@ def summarize(texts: Path, output: Path, **flags: Any) -> int:
 
 def dead_letters(output: Path) -> list[dict[str, Any]]:
     parts = sorted((output / "dead_letters").glob("*"))
-    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+    return [letter for part in parts for letter in read_letters(str(part))]
+
+
+def ids(output: Path) -> list[str]:
+    rows = pq.read_table(output / "data", columns=["document_id"]).to_pylist()
+    return sorted(row["document_id"] for row in rows)
 
 
 @pytest.fixture
@@ -68,25 +75,21 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     texts, tmp_path, change_after_listing, capsys
 ):
     output = tmp_path / "run"
-    edited = TEXT.replace("Monday", "Friday")
+    edited = (TEXT + "b.txt").replace("Monday", "Friday")
     change_after_listing(lambda: (texts / "b.txt").write_text(edited))
     assert summarize(texts, output) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert "1 file(s) changed after the corpus was listed and an unknown" in line
     (letter,) = dead_letters(output)
     assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
-    assert letter["location"] == f"{texts}/b.txt"
+    assert letter["source_file"] == f"{texts}/b.txt"
     assert not (output / "_SUCCESS").exists()
-    assert sorted(path.name for path in (output / "_tasks").glob("0*")) == [
-        "00000.json",
-        "00002.json",
-    ]
-    rows = pq.read_table(output / "summaries").to_pylist()
-    assert [row["document_id"] for row in rows] == ["a", "c"]
-    (texts / "b.txt").write_text(TEXT)
+    receipts = sorted(path.name for path in (output / "_tasks" / "infer").iterdir())
+    assert receipts == ["00000.json", "00002.json"]
+    assert ids(output) == ["a", "c"]
+    (texts / "b.txt").write_text(TEXT + "b.txt")
     assert summarize(texts, output) == 0
-    rows = pq.read_table(output / "summaries").to_pylist()
-    assert [row["document_id"] for row in rows] == ["a", "b", "c"]
+    assert ids(output) == ["a", "b", "c"]
     assert dead_letters(output) == []
 
 
@@ -98,7 +101,8 @@ def test_a_job_that_bears_it_goes_without_a_removed_file(
     assert summarize(texts, output, max_failed_share=1) == 0
     manifest = json.loads((output / "manifest.json").read_bytes())
     assert manifest["failures"] == {"read/file_changed": 1}
-    assert (manifest["counts"]["read"], manifest["counts"]["written"]) == (3, 2)
+    counts = manifest["counts"]
+    assert (counts["read"], counts["written"], counts["failed"]) == (3, 2, 1)
 
 
 def test_files_that_cannot_be_read_are_dead_letters_with_their_names(texts, tmp_path):
@@ -106,10 +110,9 @@ def test_files_that_cannot_be_read_are_dead_letters_with_their_names(texts, tmp_
     (texts / "gone.txt").symlink_to("nothing")
     (texts / os.fsdecode(b"caf\xe9.txt")).symlink_to("a.txt")
     assert summarize(texts, tmp_path / "run", max_failed_share=0.5) == 0
-    rows = pq.read_table(tmp_path / "run" / "summaries").to_pylist()
-    assert {row["document_id"] for row in rows} == {"a", "b", "c", r"caf\xe9"}
+    assert ids(tmp_path / "run") == ["a", "b", "c", r"caf\xe9"]
     letters = dead_letters(tmp_path / "run")
-    assert [(letter["location"], letter["reason"]) for letter in letters] == [
+    assert [(letter["source_file"], letter["reason"]) for letter in letters] == [
         (f"{texts}/fifo.txt", "not_a_file"),
         (f"{texts}/gone.txt", "dangling_link"),
     ]
@@ -131,15 +134,15 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
         ids = result.documents | beam.Map(lambda document: document.document_id)
         assert_that(ids, equal_to(["a", "c"]), label="ids")
         letters = result.dead_letters | "Place" >> beam.Map(
-            lambda letter: (letter.reason, letter.location)
+            lambda letter: (letter.reason, letter.source_file)
         )
         expected = [("file_changed", f"{texts}/b.txt")]
         assert_that(letters, equal_to(expected), label="letters")
 
 
-@pytest.mark.parametrize("figures", [LengthCounts, SummaryFigures])
+@pytest.mark.parametrize("figures", [KeyFigures, LengthCounts, SummaryFigures])
 def test_a_task_without_a_result_has_figures_without_numbers(figures):
-    assert figures.from_json({}) == figures(*({} for _ in figures._fields))
+    assert not any(figures.from_json({}))
 
 
 class NoFigures(NamedTuple):
@@ -158,7 +161,7 @@ class FailingWorker:
     def close(self):
         pass
 
-    def run(self, task, progress):
+    def run(self, task, progress, letters):
         raise FileFailure("a.txt", "file_changed", "it was cut")
 
 
@@ -169,18 +172,21 @@ class NumberedTask(NamedTuple):
 def test_without_a_job_a_changed_file_fails_the_pipeline():
     with pytest.raises(Exception, match="a.txt: it was cut"):
         with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
-            pipeline | tasks.RunTasks([NumberedTask(0)], FailingWorker())
+            listed = pipeline | beam.Create([NumberedTask(0)])
+            listed | tasks.RunTasks(FailingWorker())
 
 
 def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
     opened = job.open_job(str(tmp_path), kind="records", inputs={}, tasks=1)
+    step = tasks.Step(opened, "encode", lambda _: NoFigures())
     failure = FileFailure("a.txt", "file_changed", "it was cut")
-    report = tasks.report_failure(0, failure, NoFigures(), opened)
-    assert report.counts["read"] == report.counts["failed"] == 1
+    report = tasks.report_failure(0, failure, step)
+    assert report.sources == {"a.txt": {"read": 1, "failed": 1}}
     assert report.failures == {"read/file_changed": 1}
     (letter,) = dead_letters(tmp_path)
-    assert (letter["detail"], letter["location"]) == ("it was cut", "a.txt")
-    assert tasks.read_receipt(opened, 0, lambda _: NoFigures()) is None
-    result = tasks.TaskResult({"read": 1, "written": 1}, [], [], NoFigures())
-    tasks.publish_report(0, result, opened)
+    assert (letter["detail"], letter["source_file"]) == ("it was cut", "a.txt")
+    assert tasks.read_receipt(step, 0) is None
+    result = tasks.TaskResult({"a.txt": {"read": 1, "written": 1}}, [], NoFigures())
+    tasks.publish_report(0, result, tasks.open_letters(step, 0), step)
     assert dead_letters(tmp_path) == []
+    assert tasks.read_receipt(step, 0) is not None

@@ -130,7 +130,7 @@ def test_the_failure_of_one_of_many_files_says_so(tmp_path, monkeypatch):
 def test_a_defect_of_a_reader_is_no_failure_of_the_file(path, monkeypatch):
     task, options = listed(path)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError("a defect")
 
     monkeypatch.setattr("precis.pipelines.corpus.jsonl.read_lines", fail)

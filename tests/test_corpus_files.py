@@ -29,7 +29,7 @@ def texts(corpus):
     assert len({each.document_id for each in documents}) == len(documents)
     return (
         {each.document_id: each.article for each in documents},
-        [(os.path.basename(each.location), each.reason) for each in lost],
+        [(os.path.basename(each.source_file), each.reason) for each in lost],
     )
 
 

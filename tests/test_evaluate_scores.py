@@ -70,7 +70,7 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
     ]
     run = write_run(tmp_path / "run", [[group] for group in rows])
     result = evaluate(input=run, resamples=10)
-    folder = tmp_path / "run" / "evaluation" / "scores"
+    folder = tmp_path / "run-evaluation" / "scores"
     table = pq.read_table(folder / "part-00000-of-00002.parquet")
     assert (
         table.schema.equals(SCORES_SCHEMA, check_metadata=True)
@@ -80,7 +80,7 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
         SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum,
             abstractive_summary, reference_summary
         FROM '{folder}/*.parquet'
-        JOIN '{run}/summaries/*.parquet' USING (document_id, run_id) ORDER BY ALL
+        JOIN '{run}/data/*.parquet' USING (document_id, run_id) ORDER BY ALL
     """
     lines = duckdb.sql(query).fetchall()
     scored = {

@@ -133,7 +133,7 @@ def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
     summaries = [row["abstractive_summary"].split() for row in rows]
     assert summaries == [text.split() for text in best]
     assert [row["abstractive"][0]["score"] for row in rows] == [
-        pytest.approx(ranked[0].score, abs=1e-5) for ranked in results
+        pytest.approx(ranked[0].score, rel=5e-4) for ranked in results
     ]
     assert max(len(row["abstractive"]) for row in rows) == 2
     assert manifest["decode_id"] == decode_id(asked, "float32")

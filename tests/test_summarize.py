@@ -300,8 +300,10 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
         )
         assert quality == expected._asdict() and log_prob < 0
         scores = scores_of(row)
-        assert 0 < margin
-        assert len(scores) == 1 or margin <= scores[0] - scores[1] + 1e-6
+        assert 0 <= margin  # rounded
+        assert len(scores) == 1 or margin <= scores[0] - scores[1] + 1e-3 * abs(
+            scores[0]
+        )
 
 
 def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gated):

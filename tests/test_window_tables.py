@@ -6,9 +6,8 @@ from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.dead_letters import DeadLetter, document_letter
-from precis.pipelines.job import current_time
 from precis.pipelines.schema import SUMMARY_SCHEMA
-from precis.pipelines.summary_rows import run_columns
+from precis.pipelines.summary_rows import UNLINKED, run_columns
 from precis.pipelines.window_summarizer import WindowSummarizer
 from precis.pipelines.window_tables import isolated_table
 
@@ -19,7 +18,7 @@ def full_rows(*lines):
     worker = WindowSummarizer(settings)
     worker.load()
     (summarized,) = worker.summarize(window_of(lines, settings))
-    columns = run_columns(settings, run_id="r", created_at=current_time())
+    columns = {**UNLINKED, **run_columns(settings, run_id="r")}
     return [{**row.columns, **columns} for row in summarized.rows]
 
 
