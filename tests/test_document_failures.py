@@ -135,11 +135,12 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
     monkeypatch.setattr(
         window_summarizer,
         "isolated_table",
-        lambda rows: isolated(
+        lambda rows, schema: isolated(
             [
                 {**row, "article_words": SECRET if row["document_id"] == "d05" else 1}
                 for row in rows
-            ]
+            ],
+            schema,
         ),
     )
     summarized = summarizer()
