@@ -91,7 +91,7 @@ def load(
     *,
     run: str | os.PathLike[str],
     table: str,
-    table_key: str | Sequence[Any] = "document_id,split",
+    table_key: str | Sequence[Any] = "document_id,document_id_repeat",
 ) -> TableResult:
     """Loads a finished run into a table, once; docs/WAREHOUSE.md says how."""
 

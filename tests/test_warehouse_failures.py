@@ -179,11 +179,16 @@ def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeyp
     [
         (
             rows_of("xyx"),
-            "document_id,split",
+            "document_id,document_id_repeat",
             DataError,
-            "document_id 'x', split 'test",
+            "document_id 'x', document_id_repeat 0",
         ),
-        (rows_of("xyx"), "document_id,split", DataError, "--on_duplicate_id suffix or"),
+        (
+            rows_of("xyx"),
+            "document_id,document_id_repeat",
+            DataError,
+            "--on_duplicate_id suffix or",
+        ),
         (
             rows_of("x"),
             "document_id,day",

@@ -65,7 +65,7 @@ def test_the_table_describes_its_columns_and_its_key(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     schema = iceberg_table(address).schema()
     assert schema.find_field("summary").doc == "the text to show"
-    assert schema.identifier_field_names() == {"document_id", "split"}
+    assert schema.identifier_field_names() == {"document_id", "document_id_repeat"}
     assert schema.find_field("sentences.element.rank").required
 
 
@@ -111,8 +111,8 @@ def test_files_without_a_key_of_the_run_stay(tmp_path, address):
     assert result.replaced == 0
     table = iceberg_table(address)
     assert earlier < data_files(table) and len(data_files(table)) == 2
-    # The same id in another split is another key.
-    rows = rows_of("xyz", "c", split="train")
+    # The same id once more in a corpus is another key.
+    rows = rows_of("xyz", "c", document_id_repeat=1)
     assert load_run(write_run(tmp_path / "c", rows), address).replaced == 0
     assert iceberg_table(address).scan().count() == 6
 
@@ -165,6 +165,7 @@ def test_columns_follow_the_runs(tmp_path, address):
     schema = pa.schema(
         [
             SCHEMA.field("document_id"),
+            SCHEMA.field("document_id_repeat"),
             SCHEMA.field("split"),
             pa.field("words", pa.int64(), nullable=False),
             pa.field("sentences", pa.list_(pa.field("element", longer))),
@@ -176,6 +177,7 @@ def test_columns_follow_the_runs(tmp_path, address):
     )
     row = {
         "document_id": "y",
+        "document_id_repeat": 0,
         "split": "test",
         "words": 2**40,
         "sentences": [{"text": "y", "rank": 1, "score": 0.5}],
@@ -227,7 +229,9 @@ def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, messag
 def test_the_key_of_a_table_stays(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("x")), address, key=["document_id"])
     run = write_run(tmp_path / "b", rows_of("x", "b"))
-    with pytest.raises(UsageError, match="is document_id, not document_id,split; give"):
+    with pytest.raises(
+        UsageError, match="is document_id, not document_id,document_id_repeat; give"
+    ):
         load_run(run, address)
     load_run(run, address, key=["document_id"])
     assert summaries(iceberg_table(address)) == {"x": "x by b"}

@@ -7,7 +7,7 @@ from precis.pipelines.warehouse.address import DELTA, TableAddress, read_address
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
 from precis.pipelines.warehouse.table_result import TableResult
 
-DEFAULT_KEY = ("document_id", "split")
+DEFAULT_KEY = ("document_id", "document_id_repeat")
 
 
 def load_run(
