@@ -1,12 +1,13 @@
 """Files of numpy records in numbered groups, of which each group is read by itself.
 
-    [records of group 0][records of group 3][index as JSON][length of the index]
+    [records of group 0][records of group 3][index as JSON][its checksum, its length]
 
 The steps of a job hand keys to each other in such files: one task writes a group for
 each of its readers, so nothing is shuffled through memory.
 """
 
 import json
+import struct
 import zlib
 from collections.abc import Mapping
 
@@ -15,7 +16,8 @@ import numpy as np
 from precis.model import files
 from precis.model.errors import DataError
 
-_LENGTH_BYTES = 8
+# The end of a file: the CRC-32 of the index, and its length in bytes.
+_TRAILER = struct.Struct("<IQ")
 
 
 def write_groups(path: str, groups: Mapping[int, np.ndarray]) -> None:
@@ -36,7 +38,7 @@ def write_groups(path: str, groups: Mapping[int, np.ndarray]) -> None:
                 position += len(content)
         described = json.dumps(index).encode()
         file.write(described)
-        file.write(len(described).to_bytes(_LENGTH_BYTES, "little"))
+        file.write(_TRAILER.pack(zlib.crc32(described), len(described)))
 
 
 def read_group(path: str, number: int, dtype: np.dtype) -> np.ndarray:
@@ -51,16 +53,19 @@ def read_group(path: str, number: int, dtype: np.dtype) -> np.ndarray:
       DataError: the file is damaged.
     """
     with files.open_read(path) as file:
-        end = file.seek(0, 2) - _LENGTH_BYTES
-        file.seek(max(end, 0))
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        end = file.seek(0, 2) - _TRAILER.size
+        if end < 0:
+            raise _damaged(path)
+        file.seek(end)
+        checksum, length = _TRAILER.unpack(file.read())
         if not 0 < length <= end:
             raise _damaged(path)
         file.seek(end - length)
-        try:
-            index = json.loads(file.read(length))
-        except ValueError as error:
-            raise _damaged(path) from error
+        described = file.read(length)
+        # A damaged index may name other groups, which would seem to be empty.
+        if zlib.crc32(described) != checksum:
+            raise _damaged(path)
+        index = json.loads(described)
         if str(number) not in index:
             return np.empty(0, dtype)
         start, size, checksum = index[str(number)]
