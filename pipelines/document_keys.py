@@ -46,8 +46,8 @@ DIGEST = [("high", "<u8"), ("low", "<u8")]
 # its task.
 CONTENT_KEY = np.dtype([*DIGEST, ("text", "<u8"), ("record", "<i4")])
 ID_KEY = np.dtype([*DIGEST, ("record", "<i4")])
-# A row of an earlier run: its content, and its place in its part.
-ROW_KEY = np.dtype([*DIGEST, ("row", "<i4")])
+# A row of an earlier run: its content, its offsets, and its place in its part.
+ROW_KEY = np.dtype([*DIGEST, ("offsets", "<u8"), ("row", "<i4")])
 
 
 class KeyTask(NamedTuple):
@@ -198,7 +198,11 @@ class KeyWorker:
     def _row_groups(self, part: EarlierPart) -> dict[int, np.ndarray]:
         rows = read_part_keys(part, uses_references=self._uses_references)
         keys = [
-            (*_halves(content_digest(row.content_sha256, row.reference)), row.row)
+            (
+                *_halves(content_digest(row.content_sha256, row.reference)),
+                int.from_bytes(row.offsets, "big"),
+                row.row,
+            )
             for row in rows
         ]
         return dict(_by_bucket(np.array(keys, ROW_KEY), self._buckets))

@@ -4,6 +4,7 @@ A row is taken over where its run had the same settings, and its content is the 
 `settings_id` and `content_sha256` say so.
 """
 
+import hashlib
 import posixpath
 import sys
 from collections import OrderedDict
@@ -26,7 +27,12 @@ from precis.pipelines.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # row groups that are held in memory
-_KEY_COLUMNS = ("content_sha256", "duplicate_of", "reference_summary")
+_KEY_COLUMNS = (
+    "content_sha256",
+    "reference_summary",
+    "extractive.list.element.start",
+    "extractive.list.element.end",
+)
 
 
 class EarlierPart(NamedTuple):
@@ -62,11 +68,14 @@ class EarlierKey(NamedTuple):
       row: its place in the part.
       content_sha256: of the article.
       reference: the highlights where a summary depends on them, else None.
+      offsets: tells the rows of one content apart whose offsets differ, because their
+          texts differ in white space.
     """
 
     row: int
     content_sha256: str
     reference: str | None
+    offsets: bytes
 
 
 def find_earlier_runs(
@@ -195,7 +204,8 @@ def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
 
 
 def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[EarlierKey]:
-    """The keys of the rows of a part, without those of duplicates.
+    """The keys of the rows of a part, duplicates included: the offsets of a duplicate
+    may be its own.
 
     Raises:
       DataError: the file is not what its run has written.
@@ -211,12 +221,16 @@ def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[Earl
         for batch in parquet.iter_batches(
             columns=list(_KEY_COLUMNS), use_threads=False
         ):
-            columns = [batch.column(name).to_pylist() for name in _KEY_COLUMNS]
-            for content, duplicate_of, reference in zip(*columns, strict=True):
-                if duplicate_of is None:
-                    used = (reference or "") if uses_references else None
-                    yield EarlierKey(row, content, used)
+            columns = [column.to_pylist() for column in batch.columns]
+            for content, reference, extractive in zip(*columns, strict=True):
+                used = (reference or "") if uses_references else None
+                yield EarlierKey(row, content, used, _offsets_digest(extractive))
                 row += 1
+
+
+def _offsets_digest(extractive: Sequence[Mapping[str, int]]) -> bytes:
+    offsets = [(item["start"], item["end"]) for item in extractive]
+    return hashlib.blake2b(repr(offsets).encode(), digest_size=8).digest()
 
 
 class EarlierRows:

@@ -6,7 +6,7 @@ The groups of a joined file are the tasks of the corpus: each task reads what co
 its own records. Only records that are not new have an entry.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ from precis.pipelines.tasks import TaskResult, describe_file
 
 _NOWHERE = -1
 _NAMED = 3  # repeated ids whose places are kept
+# Rows of one content, with other offsets each, that a document is compared with. Texts
+# that differ in white space alone seldom have more forms.
+_MOST_FORMS = 8
 _LINK = np.dtype(
     [
         ("record", "<i4"),
@@ -31,7 +34,8 @@ _LINK = np.dtype(
         # The first document with the same text, whose row is copied.
         ("copy_task", "<i4"),
         ("copy_record", "<i4"),
-        # The row of an earlier run with the same content.
+        # A row of an earlier run with the same content; a record with several rows has
+        # a link for each.
         ("part", "<i4"),
         ("row", "<i4"),
     ]
@@ -60,12 +64,13 @@ class Link(NamedTuple):
       first: the first document with the same content; None where it is the first.
       copy: the first document with the same text, whose row holds for this one too;
           None where it is the first.
-      earlier: a row of an earlier run with the same content.
+      earlier: rows of earlier runs with the same content, the preferred one first;
+          their offsets differ.
     """
 
     first: Place | None
     copy: Place | None
-    earlier: RowPlace | None
+    earlier: tuple[RowPlace, ...]
 
 
 class BucketTask(NamedTuple):
@@ -185,13 +190,15 @@ def _join_contents(
     ):
         links[f"{name}_task"] = np.where(is_own, _NOWHERE, tasks[source])
         links[f"{name}_record"] = np.where(is_own, _NOWHERE, keys["record"][source])
-    found = _find_rows(keys, rows)
-    has_row = found >= 0
+    counts, found = _find_rows(keys, rows)
+    index = np.repeat(np.arange(len(keys)), np.maximum(counts, 1))
+    links, tasks = links[index], tasks[index]
+    has_row = counts[index] > 0
     links["part"] = _NOWHERE
     links["row"] = _NOWHERE
-    links["part"][has_row] = parts[found[has_row]] - first_part
-    links["row"][has_row] = rows["row"][found[has_row]]
-    is_linked = ~is_first | has_row
+    links["part"][has_row] = parts[found] - first_part
+    links["row"][has_row] = rows["row"][found]
+    is_linked = ~is_first[index] | has_row
     return links[is_linked], tasks[is_linked]
 
 
@@ -203,19 +210,32 @@ def _group_starts(*columns: np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(np.where(begins, np.arange(size), 0))
 
 
-def _find_rows(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """For each key the position of the first row with its content; -1 for none.
+def _find_rows(keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with the content of each key, at most one for each form of its text.
 
     The rows stand in the order in which earlier runs were named, so the run that was
     named first is preferred.
+
+    Returns:
+      How many rows each key has, and the positions of the rows of all keys, in order.
     """
-    high = np.concatenate([rows["high"], keys["high"]])
-    low = np.concatenate([rows["low"], keys["low"]])
-    order = np.lexsort((np.arange(len(high)), high, low))
-    first = np.empty(len(high), np.int64)
-    first[order] = order[_group_starts(low[order], high[order])]
-    found = first[len(rows) :]
-    return np.where(found < len(rows), found, _NOWHERE)
+    order = np.lexsort((rows["offsets"], rows["high"], rows["low"]))
+    form = _group_starts(*(rows[name][order] for name in ("low", "high", "offsets")))
+    forms = np.sort(order[form == np.arange(len(order))])
+    # Equal contents get equal numbers.
+    low = np.concatenate([rows["low"][forms], keys["low"]])
+    high = np.concatenate([rows["high"][forms], keys["high"]])
+    order = np.lexsort((high, low))
+    content = np.empty(len(order), np.int64)
+    content[order] = _group_starts(low[order], high[order])
+    of_forms, of_keys = content[: len(forms)], content[len(forms) :]
+    order = np.argsort(of_forms, kind="stable")
+    begin = np.searchsorted(of_forms[order], of_keys, side="left")
+    end = np.searchsorted(of_forms[order], of_keys, side="right")
+    counts = np.minimum(end - begin, _MOST_FORMS)
+    # 0, 1, 2 for a key with three rows, 0, 1 for one with two.
+    steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return counts, forms[order][np.repeat(begin, counts) + steps]
 
 
 def _count_repeats(
@@ -267,16 +287,19 @@ def read_joined(output: str, task: int, *, buckets: int) -> JoinedTask:
     repeats: dict[int, int] = {}
     for bucket in range(buckets):
         path = joined_path(output, bucket)
-        for link in read_group(path, 2 * task, _LINK).tolist():
-            links[link[0]] = _to_link(link)
+        for record, *places in read_group(path, 2 * task, _LINK).tolist():
+            link = _to_link(places)
+            before = links.get(record)
+            earlier = (*(before.earlier if before else ()), *link.earlier)
+            links[record] = link._replace(earlier=earlier)
         repeats.update(read_group(path, 2 * task + 1, _REPEAT).tolist())
     return JoinedTask(links, repeats)
 
 
-def _to_link(link: tuple[int, ...]) -> Link:
-    _, first_task, first_record, copy_task, copy_record, part, row = link
+def _to_link(places: Sequence[int]) -> Link:
+    first_task, first_record, copy_task, copy_record, part, row = places
     return Link(
         None if first_task == _NOWHERE else Place(first_task, first_record),
         None if copy_task == _NOWHERE else Place(copy_task, copy_record),
-        None if part == _NOWHERE else RowPlace(part, row),
+        () if part == _NOWHERE else (RowPlace(part, row),),
     )

@@ -34,7 +34,7 @@ from precis.pipelines.summary_rows import UNLINKED, document_columns
 from precis.pipelines.window_summarizer import SummarizedWindow, WindowSummarizer
 
 _TABLE_ROWS = 512  # rows without a search that are written together
-_NEW = Link(None, None, None)
+_NEW = Link(None, None, ())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,10 +132,10 @@ class TaskRows:
         if link.copy is not None:
             self._write("duplicates", number, article, {})
             return True
-        if link.earlier is None:
-            return False
-        row = self._earlier.read(*link.earlier)
-        if not holds_for(row, article.document.article):
+        rows = (self._earlier.read(*place) for place in link.earlier)
+        text = article.document.article
+        row = next((row for row in rows if holds_for(row, text)), None)
+        if row is None:
             return False
         computed_by = row["reused_from"] or row["run_id"]
         is_own = computed_by == self._constants["run_id"]
@@ -143,7 +143,11 @@ class TaskRows:
             "reused",
             number,
             article,
-            {**row, "reused_from": None if is_own else computed_by},
+            {
+                **row,
+                "duplicate_of": None,
+                "reused_from": None if is_own else computed_by,
+            },
         )
         return True
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from precis.model.errors import DataError
@@ -86,13 +86,13 @@ def joined_plainly(documents, rows):
 
     Args:
       documents: for each task (content, text, id, record) of its documents.
-      rows: for each part the contents of its rows; None for a duplicate.
+      rows: for each part (content, offsets) of its rows.
     """
     earlier: dict = {}
-    for part, contents in enumerate(rows):
-        for row, content in enumerate(contents):
-            if content is not None:
-                earlier.setdefault(content, RowPlace(part, row))
+    for part, keys in enumerate(rows):
+        for row, (content, offsets) in enumerate(keys):
+            forms = earlier.setdefault(content, {})
+            forms.setdefault(offsets, RowPlace(part, row))
     first_of: dict = {}
     text_of: dict = {}
     seen: dict = {}
@@ -106,7 +106,7 @@ def joined_plainly(documents, rows):
             link = Link(
                 None if first == place else first,
                 None if copy == place else copy,
-                earlier.get(content),
+                tuple(earlier.get(content, {}).values())[:8],
             )
             if link.first or link.earlier:
                 links[record] = link
@@ -130,10 +130,17 @@ DOCUMENTS = st.lists(
     min_size=1,
     max_size=4,
 )
-ROWS = st.lists(st.lists(st.none() | DIGESTS, max_size=5), max_size=3)
+ROWS = st.lists(
+    st.lists(st.tuples(DIGESTS, st.integers(0, 12)), max_size=20), max_size=3
+)
 
 
 @settings(max_examples=60, deadline=None)
+@example(
+    [[((0, 0), 0, (0, 0), True), ((1, 1), 0, (0, 0), True)]],
+    [[((0, 0), offsets) for offsets in range(10)]],
+    1,
+)
 @given(DOCUMENTS, ROWS, st.integers(1, 3))
 def test_the_join_finds_what_a_plain_loop_finds(
     tmp_path_factory, documents, rows, buckets
@@ -151,8 +158,11 @@ def test_the_join_finds_what_a_plain_loop_finds(
         groups = bucketed(np.array(contents, CONTENT_KEY), buckets)
         groups |= bucketed(np.array(ids, ID_KEY), buckets, offset=buckets)
         write_keys(folder, task, groups)
-    for part, contents in enumerate(rows):
-        keys = [(*key, row) for row, key in enumerate(contents) if key is not None]
+    for part, drawn_rows in enumerate(rows):
+        keys = [
+            (*content, offsets, row)
+            for row, (content, offsets) in enumerate(drawn_rows)
+        ]
         groups = bucketed(np.array(keys, ROW_KEY), buckets)
         write_keys(folder, len(documents) + part, groups)
     joined, figures = join(
