@@ -153,7 +153,7 @@ def find_runs(folders: Sequence[str]) -> list[str]:
         if _is_finished(folder):
             runs.append(folder)
             continue
-        within = [path for path in _subfolders(folder) if _is_finished(path)]
+        within = [path for path in _entries(folder) if _is_finished(path)]
         if not within:
             raise UsageError(
                 f"--reuse {folder}: it is no finished run and holds none; name the "
@@ -170,15 +170,12 @@ def _is_finished(folder: str) -> bool:
     )
 
 
-def _subfolders(folder: str) -> list[str]:
+def _entries(folder: str) -> list[str]:
     fs, name = files.filesystem(folder)
     if not fs.isdir(name):
         return []
-    entries = [entry for entry in fs.ls(name) if entry["type"] == "directory"]
-    return sorted(
-        files.join(folder, posixpath.basename(entry["name"].rstrip("/")))
-        for entry in entries
-    )
+    names = [posixpath.basename(path.rstrip("/")) for path in fs.ls(name, False)]
+    return [files.join(folder, name) for name in sorted(names)]
 
 
 def _created_at(folder: str) -> str:
