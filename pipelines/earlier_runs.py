@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.job import TASKS_FOLDER, Job
+from precis.pipelines.job import TASKS_FOLDER, Job, abandon_job
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
@@ -97,15 +97,17 @@ def find_earlier_runs(
     """
     path = files.join(job.output, TASKS_FOLDER, EARLIER_FILE)
     if not files.exists(path):
+        # The first run of a command that replaces its own result has none yet.
+        others = [name for name in folders if name != job.output or _is_finished(name)]
+        try:
+            runs = find_runs(others)
+        except UsageError:
+            if not job.damaged:
+                abandon_job(job)
+            raise
         parts = [
             *_own_parts(job),
-            *(
-                part
-                for folder in find_runs(
-                    [name for name in folders if name != job.output or not job.damaged]
-                )
-                for part in _usable_parts(folder, settings)
-            ),
+            *(part for folder in runs for part in _usable_parts(folder, settings)),
         ]
         files.write_json(path, [part._asdict() for part in parts])
     return EarlierRuns(tuple(EarlierPart(**part) for part in files.read_json(path)))

@@ -295,6 +295,11 @@ def finish_job(job: Job) -> None:
     _clear_up(job.output, job.kind)
 
 
+def abandon_job(job: Job) -> None:
+    """Leaves the output as it was before a job began that has done nothing yet."""
+    _clear_tasks(job.output)
+
+
 def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
