@@ -1,0 +1,144 @@
+"""Runs of `precis summarize` over small corpora, and what they have inferred."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from precis.pipelines.accounts import OUTCOMES
+from precis.pipelines.publish_parts import group_pieces
+from precis.pipelines.summarize import summarize
+from precis.pipelines.window_summarizer import WindowSummarizer
+from support.command_line import write_jsonl
+from support.summarize_runs import rows_of
+
+FLAGS = {"task_bytes": 2_000, "min_source_words": 0, "max_failed_share": 0.5}
+# Columns that differ between a computed row and a reused one.
+OF_RUN = ("run_id", "reused_from")
+
+
+def article(number: int) -> str:
+    """A text of four sentences that no other number has."""
+    return (
+        f"Storm {number} reached the coast on Monday. The harbour of town {number} was "
+        f"closed for {number + 2} days. Nobody was hurt there. Ships waited outside."
+    )
+
+
+def line(number: int, **changes: Any) -> dict[str, Any]:
+    """A document of a JSON-lines file."""
+    return {"id": f"d{number:03}", "article": article(number), **changes}
+
+
+def write_corpus(folder: Path, corpus: dict[str, Sequence[Any]]) -> str:
+    """Writes files of JSON lines, in place of those before; returns the `--corpus`."""
+    for path in folder.glob("*.jsonl"):
+        path.unlink()
+    for name, lines in corpus.items():
+        write_jsonl(folder / name, lines)
+    return f"jsonl:{folder}/*.jsonl"
+
+
+class CountedRuns:
+    """Runs the command and notes the documents that the summarizer was given.
+
+    Attributes:
+      inferred: their ids, sorted, of the last run.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.inferred: list[str] = []
+        real = WindowSummarizer.summarize
+
+        def summarize_noted(
+            summarizer: WindowSummarizer, windows: Any, *others: Any
+        ) -> Any:
+            return real(summarizer, self._note(windows), *others)
+
+        patch.setattr(WindowSummarizer, "summarize", summarize_noted)
+
+    def _note(self, windows: Any) -> Any:
+        for window in windows:
+            ids = [item.article.document.document_id for item in window.documents]
+            self.inferred = sorted([*self.inferred, *ids])
+            yield window
+
+    def run(self, output: Path, corpus: str, **flags: Any) -> dict[str, Any]:
+        """The manifest of a run."""
+        self.inferred = []
+        return summarize(output=output, corpus=corpus, **{**FLAGS, **flags})
+
+
+def small_parts(patch: pytest.MonkeyPatch, *, tasks: int) -> None:
+    """Makes parts of some tasks each, however small these are."""
+
+    def grouped(reports: Any, **_: Any) -> Any:
+        parts = -(-len(reports) // tasks)
+        whole = group_pieces(reports, target_bytes=1 << 40)[:1]
+        numbers = whole[0].pieces if whole else ()
+        groups = [
+            numbers[start : start + tasks] for start in range(0, len(numbers), tasks)
+        ]
+        del parts
+        return [
+            part._replace(number=number, parts=len(groups), pieces=group)
+            for number, group in enumerate(groups)
+            for part in whole
+        ]
+
+    patch.setattr("precis.pipelines.publish_parts.group_pieces", grouped)
+
+
+def content_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run without what says which run has computed them."""
+    return [{**row, **dict.fromkeys(OF_RUN)} for row in rows_of(folder)]
+
+
+def accounted_by_sql(folder: Path) -> dict[str, dict[str, int]]:
+    """Records by source file and outcome, as the files of a run have them."""
+    query = f"""
+        SELECT source_file,
+               CASE WHEN duplicate_of IS NOT NULL THEN 'duplicates'
+                    WHEN reused_from IS NOT NULL THEN 'reused'
+                    ELSE 'written' END AS outcome,
+               count(*)::BIGINT
+        FROM read_parquet('{folder}/data/**/*.parquet') GROUP BY ALL
+    """
+    if list((folder / "dead_letters").glob("*.jsonl.gz")):
+        query += f"""
+        UNION ALL
+        SELECT source_file,
+               if(reason = 'empty_article', 'empty', 'failed') AS outcome,
+               sum(records)::BIGINT
+        FROM read_json('{folder}/dead_letters/*.jsonl.gz') GROUP BY ALL
+        """
+    sources: dict[str, dict[str, int]] = {}
+    for source, outcome, count in duckdb.sql(query).fetchall():
+        sources.setdefault(source, {})[outcome] = count
+    return sources
+
+
+def check_accounts(folder: Path, read: dict[str, int]) -> None:
+    """Checks that every record is accounted for by what is on disk.
+
+    Args:
+      folder: of the run.
+      read: the records of each source file.
+    """
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    counted = accounted_by_sql(folder)
+    for source, counts in manifest["sources"].items():
+        other = counts.get("other_split", 0)
+        assert counts["read"] == read[source] == sum(counted[source].values()) + other
+        on_disk = {name: counts[name] for name in counts if name in OUTCOMES}
+        on_disk.pop("other_split", None)
+        assert counted[source] == on_disk
+    assert manifest["sources"].keys() == counted.keys() == read.keys()
+    totals = {name: manifest["counts"][name] for name in ("read", *OUTCOMES)}
+    assert totals["read"] == sum(read.values())
+    for name in OUTCOMES:
+        total = sum(counts.get(name, 0) for counts in manifest["sources"].values())
+        assert totals[name] == total
