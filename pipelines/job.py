@@ -109,12 +109,12 @@ def open_job(
         files.remove(files.join(output, SUCCESS_FILE))
         _clear_tasks(output)
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
-    if files.exists(job_path):
-        description = files.read_object(
-            job_path,
-            way_out=_WAY_OUT,
-            fields={"fingerprint": str, "inputs": dict, "created_at": str},
-        )
+    description = _read_description(job_path)
+    if success and description and description["fingerprint"] == success.fingerprint:
+        # That job was killed while it cleared up.
+        _clear_up(output, description["kind"])
+        description = None
+    if description:
         created_at = _resume(output, fingerprint, inputs, description)
         return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
     created_at = current_time()
@@ -141,6 +141,14 @@ def open_job(
         tasks,
         tuple(damaged),
     )
+
+
+def _read_description(job_path: str) -> dict[str, Any] | None:
+    """What job.json says; None where there is none."""
+    if not files.exists(job_path):
+        return None
+    fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
+    return files.read_object(job_path, way_out=_WAY_OUT, fields=fields)
 
 
 def _first_created_at(
