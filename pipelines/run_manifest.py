@@ -15,13 +15,14 @@ from precis.pipelines.accounts import (
 )
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.dead_letters import check_failures
-from precis.pipelines.job import Job
+from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.join_keys import JoinFigures
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.publish_parts import PartFigures
 from precis.pipelines.result_files import (
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
+    SUCCESS_FILE,
     read_run_manifest,
 )
 from precis.pipelines.schema import SCHEMA_VERSION
@@ -61,14 +62,14 @@ def run_footer(job: Job, description: RunDescription) -> dict[str, str]:
     return {f"precis.{name}": value for name, value in facts.items()}
 
 
-def publish_manifest(
+def write_manifest(
     published: Iterable[TaskReport[PartFigures]],
     joined: Iterable[TaskReport[JoinFigures]],
     inferred: Iterable[TaskReport[SummaryFigures]],
     job: Job,
     description: RunDescription,
 ) -> None:
-    """Writes manifest.json from the reports of all tasks.
+    """Writes the manifest from the reports of all tasks, where it is checked first.
 
     Raises:
       JobError: a record of the corpus is not accounted for.
@@ -119,7 +120,22 @@ def publish_manifest(
             file for report in all_reports for file in report.dead_letters
         ],
     }
-    files.write_json(files.join(job.output, MANIFEST_FILE), manifest)
+    files.write_json(_pending_path(job), manifest)
+
+
+def _pending_path(job: Job) -> str:
+    return files.join(job.output, TASKS_FOLDER, MANIFEST_FILE)
+
+
+def publish_manifest(job: Job) -> None:
+    """Puts the manifest in its place; the result that it replaces is there till then.
+
+    A manifest that _SUCCESS does not name would seem to be damaged, so the result is
+    not finished from here until `finish_job` has ended.
+    """
+    content = files.read_bytes(_pending_path(job))
+    files.remove(files.join(job.output, SUCCESS_FILE))
+    files.write_bytes(files.join(job.output, MANIFEST_FILE), content)
 
 
 def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> None:
@@ -144,7 +160,7 @@ def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> N
 
 def check_run(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None:
     """Raises DataError where there was nothing to read or too much failed."""
-    manifest = read_run_manifest(files.join(job.output, MANIFEST_FILE))
+    manifest = read_run_manifest(_pending_path(job))
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
     if not counts["read"] - counts["other_split"]:

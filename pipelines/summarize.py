@@ -58,6 +58,7 @@ from precis.pipelines.run_manifest import (
     check_run,
     publish_manifest,
     run_footer,
+    write_manifest,
 )
 from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
@@ -117,6 +118,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             _run(job, tasks, description, result, earlier, beam_options)
             check_run(job, corpus, failures)
             ownership.check()
+            publish_manifest(job)
             finish_job(job)
         if result.table:
             load_run(output, result.table)
@@ -239,8 +241,8 @@ def build(
         >> RunTasks(PartWorker(job, parts), Step(job, PUBLISH, PartFigures.from_json))
         | "GatherParts" >> beam.combiners.ToList()
     )
-    _ = published | "PublishManifest" >> beam.Map(
-        publish_manifest,
+    _ = published | "WriteManifest" >> beam.Map(
+        write_manifest,
         beam.pvalue.AsSingleton(joined),
         beam.pvalue.AsSingleton(inferred),
         job,
