@@ -1,4 +1,4 @@
-"""Tests of the keys of documents: the files that they lie in, and how they are joined."""
+"""Tests of the keys of documents: the files they lie in, and how they are joined."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from precis.pipelines.accounts import OUTCOMES
-from precis.pipelines.publish_parts import group_pieces
+from precis.pipelines.publish_parts import PartTask
 from precis.pipelines.summarize import summarize
 from precis.pipelines.window_summarizer import WindowSummarizer
 from support.command_line import write_jsonl
@@ -75,18 +75,14 @@ class CountedRuns:
 def small_parts(patch: pytest.MonkeyPatch, *, tasks: int) -> None:
     """Makes parts of some tasks each, however small these are."""
 
-    def grouped(reports: Any, **_: Any) -> Any:
-        parts = -(-len(reports) // tasks)
-        whole = group_pieces(reports, target_bytes=1 << 40)[:1]
-        numbers = whole[0].pieces if whole else ()
+    def grouped(reports: Any, **_: Any) -> list[PartTask]:
+        numbers = [report.task for report in reports if report.files]
         groups = [
             numbers[start : start + tasks] for start in range(0, len(numbers), tasks)
         ]
-        del parts
         return [
-            part._replace(number=number, parts=len(groups), pieces=group)
+            PartTask(number, len(groups), tuple(group))
             for number, group in enumerate(groups)
-            for part in whole
         ]
 
     patch.setattr("precis.pipelines.publish_parts.group_pieces", grouped)

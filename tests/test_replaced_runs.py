@@ -1,0 +1,151 @@
+"""Tests of runs that replace their own earlier result, and of results that are
+repaired: whatever interrupts them, the same command ends as an undisturbed one.
+"""
+
+import shutil
+
+import pytest
+from support.command_line import contents
+from support.incremental_runs import (
+    CountedRuns,
+    check_accounts,
+    line,
+    small_parts,
+    write_corpus,
+)
+from support.summarize_runs import rows_of
+
+from precis.model.errors import DataError
+from precis.pipelines import job, summarize
+from precis.pipelines.join_keys import JoinWorker
+from precis.pipelines.publish_parts import PartWorker
+from precis.pipelines.result_files import damaged_files, read_success
+from precis.pipelines.summarize_task import SummarizeWorker
+
+OLD = {
+    "a.jsonl": [line(number) for number in range(30)],
+    "b.jsonl": ["{broken", line(4, id="copy"), line(90), {"id": "e", "article": ""}],
+}
+NEW = {
+    "a.jsonl": [line(number) for number in range(25)],
+    "b.jsonl": ["{broken", line(40), line(41), line(2, id="copy"), line(90)],
+}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    small_parts(monkeypatch, tasks=1)
+    return CountedRuns(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def generations(tmp_path_factory):
+    """A result, and what it is after it was replaced; the folder of both."""
+    folder = tmp_path_factory.mktemp("generations")
+    out = folder / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        small_parts(patch, tasks=1)
+        runs = CountedRuns(patch)
+        corpus = write_corpus(folder / "corpus", OLD)
+        manifest = runs.run(out, corpus, reuse=out)
+        assert len(manifest["files"]) >= 3 and len(runs.inferred) == 31
+        old = contents(out)
+        write_corpus(folder / "corpus", NEW)
+        manifest = runs.run(out, corpus, reuse=out)
+        assert runs.inferred == ["d040", "d041"]
+        assert manifest["counts"]["reused"] == 26
+        new = contents(out)
+    assert not [name for name in old if name in new and old[name] == new[name]]
+    assert {row["document_id"] for row in rows_of(out)} == {
+        *(line["id"] for line in NEW["a.jsonl"]),
+        *("d040", "d041", "copy", "d090"),
+    }
+    check_accounts(out, {f"{folder}/corpus/{name}": len(NEW[name]) for name in NEW})
+    return folder, old, new
+
+
+def restore(folder, files):
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def is_whole(folder):
+    success = read_success(str(folder))
+    return success is not None and not damaged_files(str(folder), "summaries", success)
+
+
+class Killed(BaseException):
+    """The end of a process, which no `except Exception` sees."""
+
+
+def kill(patch, owner, step, *, after=0):
+    """Ends the process where a step is called, or called again."""
+    real = getattr(owner, step)
+    calls = []
+
+    def end(*arguments, **named):
+        calls.append(step)
+        if len(calls) > after:
+            raise Killed
+        return real(*arguments, **named)
+
+    patch.setattr(owner, step, end)
+
+
+def observe(patch, owner, step, check):
+    """Checks what a kill would leave where a step is called."""
+    real = getattr(owner, step)
+
+    def observed(*arguments, **named):
+        check()
+        return real(*arguments, **named)
+
+    patch.setattr(owner, step, observed)
+
+
+def test_a_result_is_whole_until_it_is_replaced(generations, runs, monkeypatch):
+    folder, old, new = generations
+    out, corpus = folder / "out", f"jsonl:{folder}/corpus/*.jsonl"
+    restore(out, old)
+    checked = []
+
+    def check_old():
+        checked.append(is_whole(out) and contents(out).items() >= old.items())
+
+    with monkeypatch.context() as patch:
+        for worker in (JoinWorker, SummarizeWorker):
+            observe(patch, worker, "run", check_old)
+        kill(patch, PartWorker, "run", after=1)
+        with pytest.raises(BaseException, match=""):
+            runs.run(out, corpus, reuse=out)
+    assert runs.inferred == ["d040", "d041"]
+    assert is_whole(out) and contents(out).items() >= old.items()
+    with monkeypatch.context() as patch:
+        observe(patch, summarize, "check_run", check_old)
+        observe(patch, summarize, "publish_manifest", check_old)
+        kill(patch, summarize, "finish_job")
+        with pytest.raises(Killed):
+            runs.run(out, corpus, reuse=out)
+    assert len(checked) >= 5 and all(checked)
+    # The manifest is that of the new result, and _SUCCESS is still to be written.
+    assert read_success(str(out)) is None and runs.inferred == []
+    with monkeypatch.context() as patch:
+        kill(patch, job, "_clear_up")
+        with pytest.raises(Killed):
+            runs.run(out, corpus, reuse=out)
+    assert is_whole(out) and contents(out).items() >= {**old, **new}.items()
+    runs.run(out, corpus, reuse=out)
+    assert runs.inferred == [] and contents(out) == new
+
+
+def test_a_run_that_fails_leaves_the_result_that_it_would_replace(generations, runs):
+    folder, old, _ = generations
+    out, corpus = folder / "out", f"jsonl:{folder}/corpus/*.jsonl"
+    restore(out, old)
+    with pytest.raises(DataError, match="1 of 30 records failed"):
+        runs.run(out, corpus, reuse=out, max_failed_share=0.0)
+    assert is_whole(out) and contents(out).items() >= old.items()
