@@ -4,10 +4,12 @@ repaired: whatever interrupts them, the same command ends as an undisturbed one.
 
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 from support.command_line import contents
 from support.incremental_runs import (
     CountedRuns,
+    article,
     check_accounts,
     line,
     small_parts,
@@ -149,3 +151,45 @@ def test_a_run_that_fails_leaves_the_result_that_it_would_replace(generations, r
     with pytest.raises(DataError, match="1 of 30 records failed"):
         runs.run(out, corpus, reuse=out, max_failed_share=0.0)
     assert is_whole(out) and contents(out).items() >= old.items()
+
+
+def test_a_damaged_result_is_repaired_by_its_command(
+    tmp_path, runs, monkeypatch, capsys
+):
+    """Later, and with the very bytes that it had."""
+    out = tmp_path / "out"
+    lines = {
+        "a.jsonl": [*[line(number) for number in range(40)], line(2, id="copy")],
+        "b.jsonl": ["{broken", {"id": "e", "article": ""}, line(3, id="other")],
+        "c.jsonl": [line(number, article=article(1)) for number in (90, 91)],
+    }
+    corpus = write_corpus(tmp_path / "corpus", lines)
+    manifest = runs.run(out, corpus)
+    whole = contents(out)
+    assert len(manifest["files"]) >= 4 and len(runs.inferred) == 40
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    first, second, *_ = [out / file["file"] for file in manifest["files"]]
+    lost = [
+        row["document_id"]
+        for path in (first, second)
+        for row in pq.read_table(path).to_pylist()
+        if row["duplicate_of"] is None
+    ]
+    first.unlink()
+    second.write_bytes(whole[f"data/{second.name}"][:-9] + b"\0" * 9)
+    (letters,) = (out / "dead_letters").iterdir()
+    letters.write_bytes(letters.read_bytes()[:-1])
+    capsys.readouterr()
+    assert runs.run(out, corpus) == manifest
+    assert contents(out) == whole
+    # Copies of three texts stand in parts that are whole.
+    assert runs.inferred == sorted({*lost} - {"d001", "d002", "d003"})
+    said = capsys.readouterr().err
+    for path in (first, second, letters):
+        name = path.relative_to(out)
+        assert f"precis summarize: {name} is damaged; repairing" in said.splitlines()
+    (out / "manifest.json").write_bytes(whole["manifest.json"].replace(b"40", b"41"))
+    runs.run(out, corpus)
+    assert contents(out).keys() == whole.keys()
+    again = {name: content for name, content in contents(out).items() if "/" in name}
+    assert again == {name: whole[name] for name in again} and len(again) >= 5
