@@ -1,0 +1,273 @@
+"""Tests that every record of a corpus is accounted for by the files of its run, of
+every format, and that ids and texts which are repeated are told apart.
+"""
+
+import csv
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.incremental_runs import (
+    CountedRuns,
+    article,
+    check_accounts,
+    content_rows,
+    line,
+    write_corpus,
+)
+from support.summarize_runs import rows_of
+
+from precis.model.errors import DataError, JobError
+from precis.pipelines import summary_rows
+from precis.pipelines.accounts import (
+    check_sources,
+    source_counts,
+    sum_sources,
+    total_counts,
+)
+from precis.pipelines.dead_letters import read_letters
+from precis.pipelines.run_manifest import check_rows
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    return CountedRuns(monkeypatch)
+
+
+def letters_of(folder):
+    paths = sorted((folder / "dead_letters").iterdir())
+    return [letter for path in paths for letter in read_letters(str(path))]
+
+
+def test_counts_by_source_are_joined_and_summed():
+    first = source_counts(read={"b": 3, "a": 1}, written={"b": 3, "a": 0})
+    assert first == {"b": {"read": 3, "written": 3}, "a": {"read": 1}}
+    summed = sum_sources([first, {"a": {"empty": 1}}, {"b": {"read": 2, "failed": 2}}])
+    assert summed == {
+        "a": {"read": 1, "empty": 1},
+        "b": {"read": 5, "written": 3, "failed": 2},
+    }
+    assert list(summed) == ["a", "b"]
+    assert total_counts(summed) == {
+        "read": 6,
+        "written": 3,
+        "reused": 0,
+        "duplicates": 0,
+        "empty": 1,
+        "failed": 2,
+        "other_split": 0,
+        "skipped": 0,
+    }
+    check_sources(summed, what="the run")
+    # A surplus in one file does not make up for a lack in another.
+    wrong = {"a": {"read": 2, "written": 1}, "b": {"read": 1, "written": 2}}
+    for sources in (wrong, {"": {"read": 1}}, {"b": {"written": 1}}):
+        with pytest.raises(JobError, match=r"the run read \d records of .*a defect of"):
+            check_sources(sources, what="the run")
+
+
+def test_rows_of_the_parts_are_compared_by_source():
+    sources = {"a": {"read": 9, "written": 1, "reused": 2, "duplicates": 3, "empty": 3}}
+    check_rows(sources, [{"a": 4}, {"a": 2}])
+    for written in ([{"a": 5}], [{"a": 7}], [], [{"b": 6}]):
+        with pytest.raises(JobError, match="rows of a, which must have 6; this is"):
+            check_rows(sources, written)
+
+
+def test_many_empty_records_have_their_places_and_bytes(runs, tmp_path):
+    empty = [{"article": " " * (number % 7)} for number in range(300)]
+    lines = [*empty[:150], line(1), "{broken", *empty[150:], line(2)]
+    corpus = write_corpus(tmp_path / "corpus", {"a.jsonl": lines, "b.jsonl": empty[:9]})
+    out = tmp_path / "out"
+    manifest = runs.run(out, corpus, max_empty_share=1.0)
+    read = {f"{tmp_path}/corpus/{name}": n for name, n in (("a.jsonl", 303),)}
+    read[f"{tmp_path}/corpus/b.jsonl"] = 9
+    check_accounts(out, read)
+    assert manifest["counts"]["empty"] == 309 and manifest["failures"] == {
+        "read/invalid_json": 1
+    }
+    contents = {path: open(path, "rb").read() for path in read}
+    letters = letters_of(out)
+    places = {(each["source_file"], each["source_position"]) for each in letters}
+    assert len(places) == len(letters) == 310
+    for letter in letters:
+        unit, begin = letter["source_position"].split()
+        line_there = contents[letter["source_file"]][int(begin) :].split(b"\n")[0]
+        assert unit == "byte" and letter["raw"].strip(b"\n") == line_there
+        assert letter["document_id"] is None
+
+
+def test_a_corpus_without_a_text_fails(runs, tmp_path):
+    corpus = write_corpus(tmp_path / "corpus", {"a.jsonl": [{"article": ""}] * 3})
+    message = (
+        "3 of 3 articles have no text, more than --max_empty_share 0.5 allows; check "
+        "--article_field"
+    )
+    with pytest.raises(DataError, match=message):
+        runs.run(tmp_path / "out", corpus)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+    assert runs.inferred == []
+
+
+# Every format with the same documents: two of one text, an empty one, a repeated id.
+RECORDS = [
+    {"id": "a", "article": article(1), "part": "x"},
+    {"id": "b", "article": article(2), "part": "x"},
+    {"id": "c", "article": article(1), "part": "x"},
+    {"id": "d", "article": "", "part": "x"},
+    {"id": "b", "article": article(3), "part": "x"},
+    {"id": "e", "article": article(4), "part": "y"},
+]
+
+
+def write_csv(folder):
+    with open(folder / "a.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "article", "part"])
+        writer.writeheader()
+        writer.writerows(RECORDS)
+        file.write("too,many,columns,here\r\n")
+
+
+def write_parquet(folder):
+    table = pa.Table.from_pylist(RECORDS)
+    pq.write_table(table, folder / "a.parquet", row_group_size=2)
+
+
+def write_texts(folder):
+    for number, record in enumerate(RECORDS):
+        (folder / f"{number}.txt").write_text(record["article"])
+
+
+@pytest.mark.parametrize("scheme", ["csv", "parquet", "text"])
+def test_every_format_is_accounted_for(scheme, runs, tmp_path):
+    folder, out = tmp_path / "corpus", tmp_path / "out"
+    folder.mkdir()
+    write = {"csv": write_csv, "parquet": write_parquet, "text": write_texts}[scheme]
+    write(folder)
+    flags = {} if scheme == "text" else {"split_field": "part", "split": "x"}
+    pattern = {"csv": "*.csv", "parquet": "*.parquet", "text": "*.txt"}[scheme]
+    manifest = runs.run(out, f"{scheme}:{folder}/{pattern}", **flags)
+    read = {str(path): 1 for path in folder.iterdir()}
+    if scheme != "text":
+        (path,) = folder.iterdir()
+        read = {str(path): 7 if scheme == "csv" else 6}
+    check_accounts(out, read)
+    counts = manifest["counts"]
+    is_text = scheme == "text"
+    assert (counts["written"], counts["duplicates"]) == (4 if is_text else 3, 1)
+    assert counts["empty"] == 1 and counts["failed"] == (scheme == "csv")
+    assert counts["other_split"] == (not is_text)
+    assert counts["repeated_ids"] == (0 if is_text else 1)
+    rows = pq.ParquetDataset(out / "data").read().to_pylist()
+    positions = {row["source_position"] for row in rows}
+    if scheme == "csv":
+        content = (folder / "a.csv").read_bytes()
+        for row in rows:
+            start = int(row["source_position"].removeprefix("byte "))
+            assert content[start:].startswith(f"{row['document_id']},".encode())
+    elif scheme == "parquet":
+        rows_there = ("0 row 0", "0 row 1", "1 row 0", "2 row 0")
+        assert positions == {f"row group {place}" for place in rows_there}
+    else:
+        assert positions == {"file"}
+    (empty,) = [item for item in letters_of(out) if item["reason"] == "empty_article"]
+    assert empty["source_file"] in read and empty["source_position"]
+
+
+# Ids of which three are repeated, in two files; one of these texts is repeated, too.
+REPEATED = {
+    "a.jsonl": [
+        *[line(number) for number in range(8)],
+        line(100, id="d001"),
+        line(101, id="d001"),
+    ],
+    "b.jsonl": [
+        line(100, id="copy"),
+        line(3, id="d003"),
+        *[line(number) for number in range(8, 12)],
+    ],
+}
+
+
+def test_repeated_ids_are_counted_told_apart_or_refused(runs, tmp_path):
+    """And the rows do not depend on how the corpus is cut into tasks."""
+    corpus = write_corpus(tmp_path / "corpus", REPEATED)
+    message = (
+        r"3 documents have the id of a document before them, such as '.*; mend the "
+        r"ids, or run with --on_duplicate_id suffix or keep"
+    )
+    with pytest.raises(DataError, match=message) as caught:
+        runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")
+    start = (tmp_path / "corpus" / "b.jsonl").read_bytes().index(b'{"id": "d003"')
+    place = f"'d003' at {tmp_path}/corpus/b.jsonl:byte {start}"
+    assert place in str(caught.value) and str(caught.value).count("'d001' at ") == 2
+    assert runs.inferred == []
+    kept = runs.run(tmp_path / "keep", corpus, task_bytes=500)
+    assert len(kept["files"]) == 1 and kept["counts"]["repeated_ids"] == 3
+    suffixed = runs.run(
+        tmp_path / "suffix", corpus, on_duplicate_id="suffix", task_bytes=1 << 20
+    )
+    assert suffixed["counts"] == kept["counts"]
+    rows, others = content_rows(tmp_path / "keep"), content_rows(tmp_path / "suffix")
+    names = ("document_id", "document_id_repeat", "duplicate_of")
+    ids, other_ids = (
+        [tuple(row.pop(name) for name in names) for row in part]
+        for part in (rows, others)
+    )
+    assert rows == others
+    numbers = range(12)
+    first = [(f"d{number:03}", 0, None) for number in numbers]
+    assert ids == [
+        *first[:8],
+        ("d001", 1, None),
+        ("d001", 2, None),
+        ("copy", 0, "d001"),
+        ("d003", 1, "d003"),
+        *first[8:],
+    ]
+    assert other_ids == [
+        *first[:8],
+        ("d001#2", 1, None),
+        ("d001#3", 2, None),
+        ("copy", 0, "d001#2"),
+        ("d003#2", 1, "d003"),
+        *first[8:],
+    ]
+
+
+def test_the_copies_of_a_document_that_failed_are_dead_letters(
+    runs, tmp_path, monkeypatch
+):
+    """And a text of the same content with other white space has a row of its own."""
+    lines = [line(number) for number in range(12)]
+    spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
+    copies = [line(3, id="copy"), spaced, line(3, id="last"), {**spaced, "id": "twin"}]
+    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines, "b.jsonl": copies})
+    draft = summary_rows._draft_row
+
+    def fail(scored, *others, **settings):
+        if scored[0].article.document.document_id == "d003":
+            raise KeyError("the text")
+        return draft(scored, *others, **settings)
+
+    monkeypatch.setattr(summary_rows, "_draft_row", fail)
+    manifest = runs.run(tmp_path / "out", corpus)
+    read = {f"{tmp_path}/c/a.jsonl": 12, f"{tmp_path}/c/b.jsonl": 4}
+    check_accounts(tmp_path / "out", read)
+    assert manifest["failures"] == {
+        "extract/error": 1,
+        "publish/duplicate_of_failed": 2,
+    }
+    counts = manifest["counts"]
+    assert (counts["written"], counts["duplicates"], counts["failed"]) == (13, 0, 3)
+    rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
+    assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
+    letters = {letter["document_id"]: letter for letter in letters_of(tmp_path / "out")}
+    assert letters.keys() == {"d003", "copy", "last"}
+    assert {letter["content_sha256"] for letter in letters.values()} == {
+        rows["spaced"]["content_sha256"]
+    }
+    for name in ("copy", "last"):
+        assert letters[name]["stage"] == "publish" and letters[name]["retryable"]
+        assert letters[name]["source_position"].startswith("byte ")
