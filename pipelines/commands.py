@@ -1,7 +1,7 @@
 """The commands: their flags, their help, and what each prints at its end.
 
 A command imports its job when it runs. Its last line is `next:` and a command line that
-takes its result.
+takes its result; `verify` and `digest`, which make nothing, have none.
 """
 
 import json
@@ -27,6 +27,7 @@ from precis.pipelines.options.train import (
     TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
 )
+from precis.pipelines.options.verify import DIGEST, VERIFY
 from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.result_files import DATA_FOLDER
 
@@ -267,6 +268,29 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     return 0
 
 
+def _verify(values: dict[str, Any], _: list[str]) -> int:
+    from precis.pipelines.verify import verify
+
+    result = verify(**values)
+    for line in result.findings:
+        print(line)
+    checked = f"{result.files:,} files, {result.rows:,} rows, {result.bytes:,} bytes"
+    compared = f", compared with {result.compared_with}" * bool(result.compared_with)
+    count = len(result.findings)
+    outcome = "is as it was written"
+    if count:
+        outcome = f"is damaged: {count} finding{'s' * (count > 1)} above"
+    print(f"{result.kind} {values['folder']} {outcome} ({checked}{compared})")
+    return 1 if count else 0
+
+
+def _digest(values: dict[str, Any], _: list[str]) -> int:
+    from precis.pipelines.digest import digest
+
+    print(digest(**values))
+    return 0
+
+
 def _command(
     summary: str,
     concerns: Sequence[type],
@@ -343,5 +367,18 @@ COMMANDS = {
         ATTENTION,
         _attention,
         "precis attention --bundle bundle --text article.txt --output picture.png",
+    ),
+    "verify": _command(
+        "Check that a result is whole and as it was written.",
+        VERIFY,
+        _verify,
+        "precis verify summaries",
+        "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
+    ),
+    "digest": _command(
+        "Print one hash of the content of a run.",
+        DIGEST,
+        _digest,
+        "precis digest summaries",
     ),
 }

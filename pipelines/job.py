@@ -14,6 +14,7 @@ import datetime
 import importlib.metadata
 import os
 import posixpath
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -149,6 +150,12 @@ def _read_description(job_path: str) -> dict[str, Any] | None:
         return None
     fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
     return files.read_object(job_path, way_out=_WAY_OUT, fields=fields)
+
+
+def warn_of_damage(command: str, job: Job) -> None:
+    """Says which files of a finished result a job makes again."""
+    for name in job.damaged:
+        print(f"precis {command}: {name} is damaged; repairing", file=sys.stderr)
 
 
 def _first_created_at(

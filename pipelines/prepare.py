@@ -35,6 +35,7 @@ from precis.model.tokenization.folder import (
     TOKENIZER_FOLDER,
     holds_tokenizer,
     load_tokenizer,
+    tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.accounts import sum_sources, total_counts
@@ -52,13 +53,20 @@ from precis.pipelines.job import (
     hash_tasks,
     job_provenance,
     open_job,
+    warn_of_damage,
 )
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
-from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
+from precis.pipelines.tasks import (
+    RunTasks,
+    Step,
+    TaskReport,
+    describe_file,
+    sum_counts,
+)
 from precis.pipelines.vocabulary_pass import build_scan, read_scan, scan_path
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
@@ -97,6 +105,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     with own_output(options.output) as ownership:
         job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
         if job is not None:
+            warn_of_damage("prepare", job)
             load_tensorflow("prepare")
             size = sum(task.size_bytes for task in tasks)
             if not files.exists(scan_path(job)):
@@ -221,6 +230,8 @@ def publish_dataset(
             **sum_counts(report.counts for report in reports),
         },
         failures=sum_counts(report.failures for report in reports),
+        files=_describe_tokenizers(options.output),
+        dead_letters=tuple(file for report in reports for file in report.dead_letters),
         max_source_tokens=options.max_source_tokens,
         max_target_tokens=options.max_target_tokens,
         seed=corpus.seed,
@@ -232,6 +243,18 @@ def publish_dataset(
         provenance=provenance,
     )
     files.write_json(files.join(options.output, DATASET_FILE), info.to_json())
+
+
+def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
+    """The files of the tokenizers, as dataset.json lists them."""
+    described = []
+    for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
+        path = files.join(output, folder)
+        if holds_tokenizer(path):
+            for name in tokenizer_files(path):
+                file = describe_file(output, files.join(folder, name), rows=0)
+                described.append({**file})
+    return tuple(described)
 
 
 def _shards_by_split(

@@ -5,7 +5,7 @@ _SUCCESS                        the job's fingerprint, and the checksum of the
                                 description; written last
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
@@ -87,11 +87,73 @@ def is_whole(output: str, file: Mapping[str, Any]) -> bool:
       output: the folder of the result.
       file: has its name in the folder, and `bytes` and `sha256`.
     """
+    return not damage_of(output, file)
+
+
+def damage_of(output: str, file: Mapping[str, Any]) -> str:
+    """What is wrong with a file of a result, as in "is missing"; "" if it is whole.
+
+    The arguments are those of `is_whole`.
+    """
     path = files.path_within(output, file["file"], listed_in=output)
     fs, name = files.filesystem(path)
-    if not fs.exists(name) or fs.size(name) != file["bytes"]:
-        return False
-    return files.sha256_file(path) == file["sha256"]
+    if not fs.isfile(name):
+        return "is missing"
+    size = fs.size(name)
+    if size != file["bytes"]:
+        return f"has {size:,} bytes and was written with {file['bytes']:,}"
+    if files.sha256_file(path) != file["sha256"]:
+        return "has another content than was written: its checksum differs"
+    return ""
+
+
+def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
+    """The names of the files below a folder that are not expected there, sorted.
+
+    Args:
+      output: the folder.
+      expected: names from the folder on.
+    """
+    fs, root = files.filesystem(output)
+    start = len(root.rstrip("/")) + 1
+    for path in sorted(fs.find(root)):
+        if path[start:] not in expected:
+            yield path[start:]
+
+
+def check_parts(output: str) -> list[str]:
+    """The paths of the parts of a finished run, sorted, all of which are whole.
+
+    Raises:
+      DataError: the manifest or a part is missing or was changed, or there is a
+          Parquet file that the run has not written.
+    """
+    way_out = (
+        "run the same `precis summarize` again, which repairs it; `precis verify "
+        f"{output}` names all that is wrong"
+    )
+    success = read_success(output)
+    if success is None:
+        raise DataError(f"{output}: the run is not finished; {way_out}")
+    manifest_file = DESCRIPTION_FILES["summaries"]
+    path = files.join(output, manifest_file)
+    if not files.exists(path):
+        raise DataError(f"{path}: is missing; {way_out}")
+    if success.description_sha256 not in ("", files.sha256_file(path)):
+        raise DataError(f"{path}: was changed since the run has finished; {way_out}")
+    listed = read_run_manifest(path)["files"]
+    for file in listed:
+        damage = damage_of(output, file)
+        if damage:
+            raise DataError(f"{files.join(output, file['file'])}: {damage}; {way_out}")
+    names = sorted(file["file"] for file in listed)
+    for name in other_files(files.join(output, DATA_FOLDER), ()):
+        if name.endswith(".parquet") and f"{DATA_FOLDER}/{name}" not in names:
+            raise DataError(
+                f"{files.join(output, DATA_FOLDER, name)}: the run has not written "
+                "this file; remove it, or give a pattern of files to read it too"
+            )
+    return [files.join(output, name) for name in names]
 
 
 def read_run_manifest(path: str) -> dict[str, Any]:

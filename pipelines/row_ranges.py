@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.job import TASKS_FOLDER
-from precis.pipelines.result_files import DATA_FOLDER, SUCCESS_FILE
+from precis.pipelines.result_files import DATA_FOLDER, SUCCESS_FILE, check_parts
 
 _ROWS_A_TASK = 1_024
 _TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
@@ -39,17 +39,19 @@ def is_pattern(source: str) -> bool:
 
 
 def parquet_files(source: str) -> list[str]:
-    """The Parquet files of a finished run or of a pattern, sorted.
+    """The Parquet files of a finished run, which are whole, or of a pattern; sorted.
 
     Raises:
       UsageError: no such files, no run, or a run that has not finished.
+      DataError: a file of the run is missing or damaged.
     """
     if is_pattern(source):
         pattern = source
+        paths = files.glob(pattern)
     else:
         pattern = files.join(source, DATA_FOLDER, "**", "*.parquet")
         _check_finished_run(source, pattern)
-    paths = files.glob(pattern)
+        paths = check_parts(source)
     if not paths:
         raise UsageError(f"no file matches {pattern}")
     return paths

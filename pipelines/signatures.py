@@ -27,6 +27,7 @@ from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
 # The dataclasses whose fields are keywords, by the name of the function.
 CONCERNS: Mapping[str, Sequence[type]] = {
     "attention": COMMANDS["attention"].concerns,
+    "digest": COMMANDS["digest"].concerns,
     "evaluate": COMMANDS["evaluate"].concerns,
     "export": COMMANDS["export"].concerns,
     "import_checkpoint": COMMANDS["import"].concerns,
@@ -41,6 +42,7 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "train": COMMANDS["train"].concerns,
     "train_extractor": COMMANDS["train-extractor"].concerns,
     "train_keyphrases": COMMANDS["train-keyphrases"].concerns,
+    "verify": COMMANDS["verify"].concerns,
 }
 _PATHS = ("DIR", "FILE", "DIR|GLOB", "DIR[,DIR]")
 _WIDTH = 88
@@ -121,6 +123,7 @@ def stub() -> str:
         "import os\nfrom collections.abc import Sequence\nfrom typing import Any\n",
         "from precis.model.records.dataset import DatasetInfo\n"
         "from precis.model.training.export import TrainResult\n"
+        "from precis.pipelines.verify import Verification\n"
         "from precis.pipelines.warehouse.table_result import TableResult\n",
         "__version__: str\n",
     ]
@@ -168,6 +171,7 @@ def _type_name(annotation: Any) -> str:
         "typing.",
         "precis.model.records.dataset.",
         "precis.model.training.export.",
+        "precis.pipelines.verify.",
         "precis.pipelines.warehouse.table_result.",
     ):
         text = text.replace(module, "")

@@ -10,7 +10,6 @@ A step begins when all tasks of the one before it are done. Documents are never
 shuffled: between the steps, keys and rows lie in files of their task.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,7 +35,14 @@ from precis.pipelines.document_keys import (
 )
 from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.job import Job, finish_job, hash_tasks, job_provenance, open_job
+from precis.pipelines.job import (
+    Job,
+    finish_job,
+    hash_tasks,
+    job_provenance,
+    open_job,
+    warn_of_damage,
+)
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.options.results import SUFFIX, EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
@@ -145,8 +151,7 @@ def _run(
     beam_options: PipelineOptions,
 ) -> None:
     """Runs the pipeline of a job."""
-    for name in job.damaged:
-        print(f"precis summarize: {name} is damaged; repairing", file=sys.stderr)
+    warn_of_damage("summarize", job)
     forget_failed_scans(job, tasks)
     settings = description.settings
     runs = find_earlier_runs(job, earlier.reused_folders, settings)

@@ -6,6 +6,7 @@
     precis.train(records="records", output="bundle", network="small")
     precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries")
     precis.evaluate(input="summaries")
+    assert not precis.verify(folder="summaries").findings
 
     row = precis.summarize_text("Rain fell on Monday. ...", bundle="bundle")
 
@@ -18,6 +19,7 @@ from typing import Any
 
 _FUNCTIONS = (
     "attention",
+    "digest",
     "evaluate",
     "export",
     "import_checkpoint",
@@ -28,6 +30,7 @@ _FUNCTIONS = (
     "train",
     "train_extractor",
     "train_keyphrases",
+    "verify",
 )
 __all__ = ["__version__", *_FUNCTIONS]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.export import TrainResult
+from precis.pipelines.verify import Verification
 from precis.pipelines.warehouse.table_result import TableResult
 
 __version__: str
@@ -39,6 +40,13 @@ def attention(
     diversity_penalty: float = 0.0,
 ) -> str:
     """Draws the attention weights of one document."""
+
+def digest(
+    *,
+    run: str | os.PathLike[str],
+) -> str:
+    """A hash of the content of a run: equal for equal results, wherever and however
+    they were computed."""
 
 def evaluate(
     *,
@@ -325,3 +333,27 @@ def train_keyphrases(
     output: str | os.PathLike[str],
 ) -> TrainResult:
     """Trains the classifier behind the column `keyphrases` and saves it as a bundle."""
+
+def verify(
+    *,
+    folder: str | os.PathLike[str],
+    corpus: str = "",
+    article_field: str = "article",
+    highlights_field: str | None = None,
+    id_field: str | None = None,
+    split_field: str = "",
+    keep_fields: str | Sequence[Any] = "",
+    split: str = "",
+    data_dir: str | os.PathLike[str] = "",
+    stories_dir: str | os.PathLike[str] = "",
+    urls_dir: str | os.PathLike[str] = "",
+    task_bytes: int = 16777216,
+    max_record_mb: int = 8,
+    clean: str = "standard",
+    strip_boilerplate: bool = True,
+    redact: str | Sequence[Any] = "",
+    seed: int = 17,
+    validation_share: float = 0.05,
+    test_share: float = 0.05,
+) -> Verification:
+    """Checks that a run, records or a bundle are complete and as they were written."""

@@ -82,6 +82,8 @@ class DatasetInfo:
       counts: documents by result: read, written, duplicates, failed, skipped; and
           skipped documents by reason.
       failures: dead letters by stage and reason.
+      files: those of the tokenizers, each with its name, bytes and sha256.
+      dead_letters: the files of dead letters, in the same way.
       max_source_tokens, max_target_tokens: where sources and targets are cut.
       seed: of the splits.
       task_prefix: the text in front of every article.
@@ -104,6 +106,8 @@ class DatasetInfo:
     target_lengths: Lengths
     counts: Mapping[str, int]
     failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    files: tuple[Mapping[str, Any], ...] = ()
+    dead_letters: tuple[Mapping[str, Any], ...] = ()
     max_source_tokens: int
     max_target_tokens: int
     seed: int
@@ -139,6 +143,8 @@ class DatasetInfo:
             }
             for split, shards in self.splits.items()
         }
+        for name in ("files", "dead_letters"):
+            content[name] = list(content[name])
         for name in ("source_lengths", "target_lengths"):
             lengths = content[name]
             content[name] = {**lengths._asdict(), "deciles": list(lengths.deciles)}
@@ -161,6 +167,8 @@ class DatasetInfo:
             split: tuple(Shard(**shard) for shard in entry["shards"])
             for split, entry in content["splits"].items()
         }
+        for name in ("files", "dead_letters"):
+            values[name] = tuple(content.get(name, ()))
         for name in ("source_lengths", "target_lengths"):
             values[name] = Lengths(
                 **{**content[name], "deciles": tuple(content[name]["deciles"])}
@@ -222,6 +230,7 @@ def load_dataset(folder: str) -> DatasetInfo:
             f"{folder}: unfinished (no {SUCCESS_FILE}); "
             f"{again}, it goes on where it stopped"
         )
+    _check_description(folder)
     way_out = f"{again} into an empty folder"
     content = files.read_object(path, way_out=way_out, fields={"format_version": int})
     version = content["format_version"]
@@ -234,6 +243,18 @@ def load_dataset(folder: str) -> DatasetInfo:
         info = DatasetInfo.from_json(content)
     _check_tokenizers(folder, info)
     return info
+
+
+def _check_description(folder: str) -> None:
+    """Compares dataset.json with its checksum in _SUCCESS, where one is there."""
+    lines = files.read_bytes(files.join(folder, SUCCESS_FILE)).decode(errors="replace")
+    checksums = lines.split()[1:2]
+    path = files.join(folder, DATASET_FILE)
+    if checksums and files.sha256_file(path) != checksums[0]:
+        raise DataError(
+            f"{path}: was changed since it was written: its checksum is not that in "
+            f"{SUCCESS_FILE}; run the same `precis prepare` command again"
+        )
 
 
 def _check_tokenizers(folder: str, info: DatasetInfo) -> None:

@@ -10,7 +10,11 @@ import dataclasses
 
 from precis.model import files
 from precis.model.tokenization.imported import DEFINITION_FILE, ImportedTokenizer
-from precis.model.tokenization.wordpiece import SETTINGS_FILE, Tokenizer
+from precis.model.tokenization.wordpiece import (
+    SETTINGS_FILE,
+    VOCABULARY_FILE,
+    Tokenizer,
+)
 
 TOKENIZER_FOLDER = "tokenizer"
 SOURCE_TOKENIZER_FOLDER = "source_tokenizer"
@@ -38,6 +42,13 @@ def holds_tokenizer(folder: str) -> bool:
         files.exists(files.join(folder, name))
         for name in (DEFINITION_FILE, SETTINGS_FILE)
     )
+
+
+def tokenizer_files(folder: str) -> tuple[str, ...]:
+    """The names of the files that the tokenizer in a folder consists of."""
+    if files.exists(files.join(folder, DEFINITION_FILE)):
+        return (DEFINITION_FILE,)
+    return VOCABULARY_FILE, SETTINGS_FILE
 
 
 def load_tokenizer(folder: str) -> AnyTokenizer:

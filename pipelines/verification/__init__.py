@@ -1,0 +1,11 @@
+"""What `precis verify` checks.
+
+findings    what is wrong, a line each, and not a million alike
+folder      the files of a result: listed, whole, and no others
+run         the manifest of a run, and its counts against rows and dead letters
+parts       schema, footer and rows of a Parquet part
+keys        keys that are unique, and rows that name rows, for millions of rows
+documents   rows against the corpus that they were made of
+records     shards of records, record by record
+bundle      the files of a bundle
+"""

@@ -1,0 +1,132 @@
+"""Records of `precis prepare`: shards, record by record, and tokenizers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from precis.model import files
+from precis.model.errors import DataError
+from precis.model.records.dataset import FORMAT_VERSION, DatasetInfo
+from precis.model.records.tfrecord import read_frames
+from precis.model.tokenization.folder import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    load_tokenizer,
+    tokenizer_files,
+)
+from precis.pipelines.result_files import (
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    listed_files,
+)
+from precis.pipelines.verification.findings import Finding
+from precis.pipelines.verification.folder import (
+    check_listed,
+    check_listing,
+    check_others,
+    check_success,
+)
+from precis.pipelines.verification.letters import LetterCheck
+
+DATASET = DESCRIPTION_FILES["records"]
+
+
+def check_records(folder: str, content: Mapping[str, Any]) -> Iterator[Finding]:
+    """Checks a folder of records.
+
+    Args:
+      folder: of the records.
+      content: of dataset.json.
+    """
+    yield from check_success(folder, "records", content)
+    if content.get("format_version") != FORMAT_VERSION:
+        version = content.get("format_version")
+        yield Finding(
+            DATASET,
+            f"its format_version is {version}, and this precis checks {FORMAT_VERSION}",
+        )
+        return
+    damage = list(check_listing(folder, "records", content))
+    if damage:
+        yield from damage
+        return
+    try:
+        info = DatasetInfo.from_json(content)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        yield Finding(DATASET, f"is damaged: {error!r}")
+        return
+    damaged = list(check_listed(folder, content))
+    yield from damaged
+    tokenizers = _tokenizers(info)
+    expected = {DATASET, SUCCESS_FILE, *(f["file"] for f in listed_files(content))}
+    for name in tokenizers if not info.files else ():
+        names = tokenizer_files(files.join(folder, name))
+        expected |= {files.join(name, file) for file in names}
+    yield from check_others(folder, expected)
+    yield from _check_tokenizers(folder, tokenizers)
+    whole = expected - {finding.file for finding in damaged}
+    yield from _check_shards(folder, info, whole)
+    yield from _check_counts(folder, info, whole)
+
+
+def _tokenizers(info: DatasetInfo) -> dict[str, str]:
+    """The fingerprints of the tokenizers by folder."""
+    tokenizers = {TOKENIZER_FOLDER: info.tokenizer_fingerprint}
+    if info.source_tokenizer_fingerprint:
+        tokenizers[SOURCE_TOKENIZER_FOLDER] = info.source_tokenizer_fingerprint
+    return tokenizers
+
+
+def _check_tokenizers(folder: str, tokenizers: Mapping[str, str]) -> Iterator[Finding]:
+    for name, fingerprint in tokenizers.items():
+        try:
+            present = load_tokenizer(files.join(folder, name)).fingerprint
+        except (DataError, OSError) as error:
+            yield Finding(name, f"is damaged or missing: {error}")
+            continue
+        if present != fingerprint:
+            yield Finding(name, f"is not the tokenizer that {DATASET} names")
+
+
+def _check_shards(folder: str, info: DatasetInfo, whole: set[str]) -> Iterator[Finding]:
+    """Reads every record of the shards, with its checksums."""
+    for shards in info.splits.values():
+        for shard in shards:
+            if shard.file not in whole:
+                continue
+            try:
+                with files.open_read(files.join(folder, shard.file)) as opened:
+                    records = sum(1 for _ in read_frames(opened, name=shard.file))
+            except DataError as error:
+                yield Finding(shard.file, str(error).removeprefix(f"{shard.file}: "))
+                continue
+            if records != shard.records:
+                yield Finding(
+                    shard.file,
+                    f"has {records} records, and {DATASET} says {shard.records}",
+                )
+
+
+def _check_counts(folder: str, info: DatasetInfo, whole: set[str]) -> Iterator[Finding]:
+    """Compares the counts of a description with its lists."""
+    written = sum(info.records(split) for split in info.splits)
+    if written != info.counts.get("written"):
+        yield Finding(
+            DATASET,
+            f"counts.written is {info.counts.get('written')}, and the shards have "
+            f"{written} records",
+        )
+    check = LetterCheck(folder, info.fingerprint[:16])
+    are_all_read = True
+    for file in info.dead_letters:
+        findings = list(check.check(file)) if file["file"] in whole else None
+        are_all_read = are_all_read and findings == []
+        yield from findings or ()
+    if not are_all_read:
+        return
+    for outcome, letters in (("failed", check.failed), ("empty", check.empty)):
+        expected, present = info.counts.get(outcome, 0), sum(letters.values())
+        if expected != present:
+            yield Finding(
+                DATASET,
+                f"counts.{outcome} is {expected}, and the dead letters have {present}",
+            )

@@ -1,0 +1,208 @@
+"""A run of `precis summarize`: its manifest, its parts and its dead letters."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from precis.model import files
+from precis.model.errors import JobError
+from precis.pipelines.accounts import check_sources, total_counts
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.result_files import (
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    listed_files,
+)
+from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.verification.documents import check_documents
+from precis.pipelines.verification.findings import Finding
+from precis.pipelines.verification.folder import (
+    check_listed,
+    check_listing,
+    check_others,
+    check_success,
+)
+from precis.pipelines.verification.keys import KeyCheck
+from precis.pipelines.verification.letters import LetterCheck
+from precis.pipelines.verification.parts import PartCheck, PartCounts
+
+MANIFEST = DESCRIPTION_FILES["summaries"]
+_FIELDS = {
+    "counts": dict,
+    "dead_letters": list,
+    "failures": dict,
+    "fallbacks": dict,
+    "files": list,
+    "fingerprint": str,
+    "provenance": dict,
+    "quality_flags": dict,
+    "run_id": str,
+    "schema_version": int,
+    "settings": dict,
+    "settings_id": str,
+    "sources": dict,
+    "summary_methods": dict,
+}
+_COUNTERS = ("counts", "failures", "fallbacks", "quality_flags", "summary_methods")
+
+
+def check_run(
+    folder: str, manifest: Mapping[str, Any], corpus: CorpusOptions | None
+) -> Iterator[Finding]:
+    """Checks a run.
+
+    Args:
+      folder: of the run.
+      manifest: the content of manifest.json.
+      corpus: what it was made of; None leaves its rows uncompared.
+    """
+    yield from check_success(folder, "summaries", manifest)
+    damage = [*_check_types(manifest), *check_listing(folder, "summaries", manifest)]
+    if damage:
+        yield from damage
+        return
+    yield from _check_manifest(manifest)
+    listed = listed_files(manifest)
+    names = {MANIFEST, SUCCESS_FILE, *(file["file"] for file in listed)}
+    damaged = list(check_listed(folder, manifest))
+    yield from damaged
+    yield from check_others(folder, names)
+    whole = {file["file"] for file in listed} - {finding.file for finding in damaged}
+    yield from _check_parts(folder, manifest, whole)
+    yield from _check_letters(folder, manifest, whole)
+    if corpus is not None:
+        yield from check_documents(folder, manifest, corpus, whole)
+
+
+def _check_types(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Checks that the manifest has the fields that the other checks read."""
+    try:
+        files.check_fields(manifest, _FIELDS)
+        counters = [manifest[name] for name in _COUNTERS]
+        for counter in (*counters, *manifest["sources"].values()):
+            files.check_fields(counter, dict.fromkeys(counter, int))
+        files.check_fields(manifest["provenance"], {"flags": dict})
+    except (ValueError, TypeError, AttributeError) as error:
+        yield Finding(MANIFEST, f"is damaged: {error}")
+        return
+    version = manifest["schema_version"]
+    if version != SCHEMA_VERSION:
+        yield Finding(
+            MANIFEST,
+            f"its schema_version is {version}, and this precis checks {SCHEMA_VERSION}",
+        )
+
+
+def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares the values of a manifest with each other."""
+    if manifest["run_id"] != manifest["fingerprint"][:16]:
+        yield Finding(MANIFEST, "its run_id is not that of its fingerprint")
+    if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
+        yield Finding(MANIFEST, "its settings_id is not that of its settings")
+    sources = manifest["sources"]
+    for source, counts in sources.items():
+        try:
+            check_sources({source: counts}, what="the run")
+        except JobError as error:
+            yield Finding(MANIFEST, str(error).partition(";")[0])
+    for name, total in total_counts(sources).items():
+        if manifest["counts"].get(name) != total:
+            yield Finding(
+                MANIFEST,
+                f"counts.{name} is {manifest['counts'].get(name)}, and the sum of the "
+                f"source files {total}",
+            )
+
+
+def _check_parts(
+    folder: str, manifest: Mapping[str, Any], whole: set[str]
+) -> Iterator[Finding]:
+    """Checks the parts that are whole; with all of them, also their counts."""
+    counts = PartCounts()
+    are_all_read = True
+    with KeyCheck() as keys:
+        check = PartCheck(folder, manifest, counts, keys)
+        for file in manifest["files"]:
+            findings = list(check.check(file)) if file["file"] in whole else None
+            are_all_read = are_all_read and findings == []
+            yield from findings or ()
+        if are_all_read:
+            yield from keys.findings()
+            yield from _check_counts(manifest, counts)
+
+
+def _check_counts(manifest: Mapping[str, Any], parts: PartCounts) -> Iterator[Finding]:
+    """Compares the counts of a manifest with those of the rows."""
+    of_sources = manifest["sources"]
+    for source in sorted({*of_sources, *parts.rows}):
+        counts = of_sources.get(source, {})
+        duplicates = counts.get("duplicates", 0)
+        rows = counts.get("written", 0) + counts.get("reused", 0) + duplicates
+        for name, expected, present in (
+            ("rows", rows, parts.rows[source]),
+            ("duplicates", duplicates, parts.duplicates[source]),
+        ):
+            if present != expected:
+                yield Finding(
+                    MANIFEST,
+                    f"the parts have {present} {name} of {source}, and the manifest "
+                    f"{expected}",
+                )
+    held_back = {name: parts.held_back[name] for name in manifest["fallbacks"]}
+    for name, present in (
+        ("summary_methods", parts.methods),
+        ("quality_flags", parts.flags),
+        ("fallbacks", held_back),
+    ):
+        yield from _compare(name, manifest[name], present)
+    counts = manifest["counts"]
+    if counts.get("truncated", 0) != parts.truncated:
+        yield Finding(
+            MANIFEST,
+            f"counts.truncated is {counts.get('truncated')}, and {parts.truncated} "
+            "rows are",
+        )
+    repeated = counts.get("repeated_ids", 0)
+    if not parts.repeats <= repeated <= parts.repeats + counts.get("failed", 0):
+        yield Finding(
+            MANIFEST,
+            f"counts.repeated_ids is {repeated}, and {parts.repeats} rows have a "
+            "document_id_repeat",
+        )
+
+
+def _check_letters(
+    folder: str, manifest: Mapping[str, Any], whole: set[str]
+) -> Iterator[Finding]:
+    """Compares the dead letters on disk with the counts of the manifest."""
+    check = LetterCheck(folder, manifest["run_id"])
+    are_all_read = True
+    for file in manifest["dead_letters"]:
+        findings = list(check.check(file)) if file["file"] in whole else None
+        are_all_read = are_all_read and findings == []
+        yield from findings or ()
+    if not are_all_read:
+        return
+    sources = manifest["sources"]
+    for outcome, present in (("failed", check.failed), ("empty", check.empty)):
+        for source in sorted({*sources, *present}):
+            expected = sources.get(source, {}).get(outcome, 0)
+            if present[source] != expected:
+                yield Finding(
+                    MANIFEST,
+                    f"the dead letters have {present[source]} records of {source} that "
+                    f"are {outcome}, and the manifest {expected}",
+                )
+    yield from _compare("failures", manifest["failures"], check.reasons)
+
+
+def _compare(
+    name: str, expected: Mapping[str, int], present: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Compares counts by name."""
+    for key in sorted({*expected, *present}):
+        if expected.get(key, 0) != present.get(key, 0):
+            yield Finding(
+                MANIFEST,
+                f"{name}.{key} is {expected.get(key, 0)}, and the files have "
+                f"{present.get(key, 0)}",
+            )
