@@ -141,12 +141,13 @@ def check_parts(output: str) -> list[str]:
         raise DataError(f"{path}: is missing; {way_out}")
     if success.description_sha256 not in ("", files.sha256_file(path)):
         raise DataError(f"{path}: was changed since the run has finished; {way_out}")
-    listed = read_run_manifest(path)["files"]
-    for file in listed:
-        damage = damage_of(output, file)
-        if damage:
-            raise DataError(f"{files.join(output, file['file'])}: {damage}; {way_out}")
-    names = sorted(file["file"] for file in listed)
+    listed = files.read_object(path, way_out=way_out, fields={"files": list})["files"]
+    with files.naming_damage(path, way_out=way_out):
+        damages = {file["file"]: damage_of(output, file) for file in listed}
+    names = sorted(damages)
+    for name in names:
+        if damages[name]:
+            raise DataError(f"{files.join(output, name)}: {damages[name]}; {way_out}")
     for name in other_files(files.join(output, DATA_FOLDER), ()):
         if name.endswith(".parquet") and f"{DATA_FOLDER}/{name}" not in names:
             raise DataError(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.summary_rows import rows_of, write_run
 
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 from precis.pipelines.evaluate import evaluate
 
 
@@ -64,6 +64,40 @@ def test_inputs_that_are_no_finished_run(tmp_path):
         match="has not finished: it has no _SUCCESS; "
         "run the same `precis summarize` again",
     ):
+        evaluate(input=run)
+
+
+def test_a_damaged_run_is_refused_by_the_name_of_the_file(tmp_path):
+    """A pattern of files has no manifest, so it is not checked."""
+    run = write_run(tmp_path / "run", [[rows_of([1])], [rows_of([2])]])
+    first, second = sorted((tmp_path / "run" / "data").iterdir())
+    content = second.read_bytes()
+    way_out = "run the same `precis summarize` again, which repairs it"
+    for damage, problem in (
+        (content[:-1], f"{second.name}: has .* bytes and was written with"),
+        (b"x" + content[1:], f"{second.name}: has another content than was written"),
+    ):
+        second.write_bytes(damage)
+        with pytest.raises(DataError, match=f"{problem}.*; {way_out}"):
+            evaluate(input=run)
+    second.unlink()
+    with pytest.raises(DataError, match=f"{second.name}: is missing; {way_out}"):
+        evaluate(input=run)
+    output = str(tmp_path / "out")
+    assert evaluate(input=f"{run}/data/*.parquet", output=output)["rows_scored"] == 1
+    second.write_bytes(content)
+    foreign = first.with_name("foreign.parquet")
+    foreign.write_bytes(content)
+    message = "foreign.parquet: the run has not written this file; remove it, or give"
+    with pytest.raises(DataError, match=message):
+        evaluate(input=run)
+    foreign.unlink()
+    (tmp_path / "run" / "_SUCCESS").write_text("f\nc\n")
+    message = f"manifest.json: was changed since the run has finished; {way_out}"
+    with pytest.raises(DataError, match=message):
+        evaluate(input=run)
+    (tmp_path / "run" / "manifest.json").unlink()
+    with pytest.raises(DataError, match=f"manifest.json: is missing; {way_out}"):
         evaluate(input=run)
 
 

@@ -76,6 +76,7 @@ def test_every_field_of_a_job_is_a_keyword(name):
         "checkpoint": "c",
         "bundle": "b",
         "text": "t",
+        "folder": "f",
         "run": "r",
         "table": "delta://t",
     }

@@ -219,7 +219,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    awaited = {"scanning": "job.json", "encoding": "00002.json"}[moment]
+    awaited = {"scanning": "job.json", "encoding": "encode/00002.json"}[moment]
     try:
         wait_for((tmp_path / "_tasks" / awaited).exists, process)
     finally:

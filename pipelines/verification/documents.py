@@ -4,6 +4,7 @@ The corpus is read once, a task at a time. The rows of a task lie in a few row g
 which are found by the least and the greatest position that each has of a file.
 """
 
+import os
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from precis.model import files
 from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import FileFailure, Task
+from precis.pipelines.corpus.task import FileFailure, Task, Unreadable
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.letters import LetterPlaces
 
@@ -52,6 +53,38 @@ class Stretch(NamedTuple):
     group: int
 
 
+class MovedFiles(NamedTuple):
+    """A corpus that lies in another folder than the run has read it from.
+
+    Attributes:
+      root: of the files of the corpus, with a slash at its end.
+      root_in_run: of the files that the run has read.
+    """
+
+    root: str
+    root_in_run: str
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], sources: Collection[str]) -> "MovedFiles":
+        """Compares the files of a corpus with those of a run."""
+        paths = sorted({path for task in tasks for path in task.paths})
+        if set(paths) & set(sources):
+            return cls("", "")
+        return cls(_folder_of(paths), _folder_of(sorted(sources)))
+
+    def name_in_run(self, path: str) -> str:
+        """The path of a file as the run has it."""
+        if not path.startswith(self.root):
+            return path
+        return self.root_in_run + path[len(self.root) :]
+
+
+def _folder_of(paths: Sequence[str]) -> str:
+    """The folder that holds all files, with a slash at its end."""
+    folder, slash, _ = os.path.commonprefix(paths).rpartition("/")
+    return folder + slash
+
+
 def check_documents(
     folder: str,
     manifest: Mapping[str, Any],
@@ -73,12 +106,16 @@ def check_documents(
     parts = [file["file"] for file in manifest["files"] if file["file"] in whole]
     letter_files = [file["file"] for file in manifest["dead_letters"]]
     letters = LetterPlaces(folder, [name for name in letter_files if name in whole])
-    is_complete = len(parts) == len(manifest["files"]) and whole >= set(letter_files)
+    is_complete = len(parts) == len(manifest["files"]) and set(letter_files) <= set(
+        whole
+    )
     rows = RunRows(folder, parts)
     lost = set(letters.lost_files)
-    for task in list_tasks(corpus):
+    tasks = list_tasks(corpus)
+    moved = MovedFiles.of(tasks, manifest["sources"])
+    for task in tasks:
         try:
-            findings = list(_check_task(task, corpus, rows, letters, lost))
+            findings = list(_check_task(task, corpus, rows, letters, lost, moved))
         except FileFailure as error:
             yield Finding(error.path, error.detail)
             lost.add(error.path)
@@ -97,19 +134,18 @@ def _check_task(
     rows: "RunRows",
     letters: LetterPlaces,
     lost: Collection[str],
+    moved: MovedFiles,
 ) -> Iterator[Finding]:
     """Looks for the rows and dead letters of the documents of a task."""
     articles: dict[_Place, Article] = {}
     others: list[_Place] = []
     for record in read_task(task, corpus):
+        content = record if isinstance(record, Unreadable) else record.document
+        place = moved.name_in_run(content.source_file), content.source_position
         if isinstance(record, Article):
-            document = record.document
-            articles[document.source_file, document.source_position] = record
-        elif hasattr(record, "document"):
-            document = record.document
-            others.append((document.source_file, document.source_position))
+            articles[place] = record
         else:
-            others.append((record.source_file, record.source_position))
+            others.append(place)
     rows_of: Counter[_Place] = Counter()
     for group in rows.groups_of(list(articles)):
         yield from rows.check(group, articles, rows_of)

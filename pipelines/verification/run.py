@@ -148,12 +148,13 @@ def _check_counts(manifest: Mapping[str, Any], parts: PartCounts) -> Iterator[Fi
                     f"{expected}",
                 )
     held_back = {name: parts.held_back[name] for name in manifest["fallbacks"]}
-    for name, present in (
-        ("summary_methods", parts.methods),
-        ("quality_flags", parts.flags),
-        ("fallbacks", held_back),
-    ):
-        yield from _compare(name, manifest[name], present)
+    by_name: dict[str, Mapping[str, int]] = {
+        "summary_methods": parts.methods,
+        "quality_flags": parts.flags,
+        "fallbacks": held_back,
+    }
+    for name, of_rows in by_name.items():
+        yield from _compare(name, manifest[name], of_rows)
     counts = manifest["counts"]
     if counts.get("truncated", 0) != parts.truncated:
         yield Finding(

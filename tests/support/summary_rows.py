@@ -3,6 +3,7 @@ rows.
 """
 
 import datetime
+import json
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 from rouge_score import rouge_scorer
 
 from precis.pipelines import schema
+from precis.pipelines.tasks import describe_file
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
@@ -113,14 +115,16 @@ def write_run(
     """
     (folder / "data").mkdir(parents=True)
     total = len(files_of_row_groups)
+    listed = []
     for number, groups in enumerate(files_of_row_groups):
         file_schema = schema_of(next((rows[0] for rows in groups if rows), make_row(0)))
         tables = (
             pa.Table.from_pylist(list(rows), schema=file_schema) for rows in groups
         )
         path = folder / "data" / f"part-{number:05d}-of-{total:05d}.parquet"
-        schema.write_parquet(str(path), tables, file_schema)
-    (folder / "manifest.json").write_text("{}")
+        rows = schema.write_parquet(str(path), tables, file_schema)
+        listed.append(describe_file(str(folder), f"data/{path.name}", rows=rows))
+    (folder / "manifest.json").write_text(json.dumps({"files": listed}))
     (folder / "_SUCCESS").write_text("")
     return str(folder)
 
