@@ -8,7 +8,8 @@ Numbers with a fraction are rounded to four significant digits.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ _VERSION = "precis digest 1"
 _BATCH_ROWS = 1024
 _MODULUS = 1 << 256
 _NULL = b"-"
+_LEAST = 1e-300
+_LEAST_EXPONENT = -310
+# 1e-310 to 1e308. Read from text they are the same on every machine.
+_POWERS = np.array([float(f"1e{n}") for n in range(_LEAST_EXPONENT, 309)])
 
 
 def digest(**flags: Any) -> str:
@@ -103,15 +108,23 @@ def _encode(array: pa.Array) -> list[bytes]:
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         values = _encode_list(array)
     elif pa.types.is_floating(kind):
-        values = _encode_numbers(array)
+        values = _encode_fractions(array)
+    elif _fits_int64(kind):
+        values = _encode_integers(array)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return [_NULL if v is None else _text(v) for v in array.to_pylist()]
+        contents = array.cast(pa.large_binary()).fill_null(b"").to_pylist()
+        values = [b"%d:%b" % (len(content), content) for content in contents]
     else:
-        return [_NULL if v is None else b"v" + _text(str(v)) for v in array.to_pylist()]
+        values = [b"v" + _text(str(value)) for value in array.to_pylist()]
     if not array.null_count:
         return values
     is_valid = array.is_valid().to_pylist()
     return [value if v else _NULL for value, v in zip(values, is_valid, strict=True)]
+
+
+def _fits_int64(kind: pa.DataType) -> bool:
+    is_integer = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
+    return bool(is_integer or pa.types.is_boolean(kind))
 
 
 def _text(text: str) -> bytes:
@@ -120,26 +133,14 @@ def _text(text: str) -> bytes:
 
 
 def _encode_struct(array: pa.StructArray) -> list[bytes]:
-    names = sorted(field.name for field in array.type)
-    keys = [_text(name) for name in names]
-    columns: list[Sequence[bytes]] = [
-        _encode(child) for child in _children(array, names)
-    ]
-    return [
-        b"{"
-        + b"".join(
-            key + value
-            for key, value in zip(keys, values, strict=True)
-            if value != _NULL
-        )
-        + b"}"
-        for values in zip(*columns, strict=True)
-    ]
+    """The values of the fields in the order of their names."""
+    fields = zip((field.name for field in array.type), array.flatten(), strict=True)
+    columns = [_encode(child) for _, child in sorted(fields, key=_name)]
+    return list(map(b"".join, zip(itertools.repeat(b"{"), *columns, strict=False)))
 
 
-def _children(array: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
-    flat = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    return [flat[name] for name in names]
+def _name(field: tuple[str, pa.Array]) -> str:
+    return field[0]
 
 
 def _encode_list(array: pa.ListArray) -> list[bytes]:
@@ -154,16 +155,39 @@ def _encode_list(array: pa.ListArray) -> list[bytes]:
     return encoded
 
 
-def _encode_numbers(array: pa.Array) -> list[bytes]:
-    """Numbers as four significant digits and an exponent."""
-    numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-    return [b"%b;" % text.encode() for text in _rounded(numbers)]
+def _encode_integers(array: pa.Array) -> list[bytes]:
+    numbers = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    encoded = np.empty(len(numbers), [("kind", "S1"), ("value", "<i8")])
+    encoded["kind"] = b"i"
+    encoded["value"] = numbers
+    return _pieces(encoded)
 
 
-def _rounded(numbers: np.ndarray) -> list[str]:
-    """Each number as text; minus zero is zero.
+def _encode_fractions(array: pa.Array) -> list[bytes]:
+    """Numbers as four significant digits and an exponent: 0.012346 as (1235, -5).
 
-    A decimal text is rounded exactly; a computation in numbers would add an error.
+    Minus zero and what is nearer to zero than 1e-300 count as zero.
     """
-    form = f"%.{SIGNIFICANT_DIGITS - 1}e"
-    return [form % number for number in (numbers + 0.0).tolist()]
+    numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+    is_finite = np.isfinite(numbers)
+    size = np.where(is_finite, np.abs(numbers), 1.0)
+    is_zero = size < _LEAST
+    exponents = np.floor(np.log10(np.where(is_zero, 1.0, size))).astype(np.int64)
+    exponents -= SIGNIFICANT_DIGITS - 1
+    digits = np.rint(size / _POWERS[exponents - _LEAST_EXPONENT])
+    # 9999.7 is rounded to 10000, which has a digit more.
+    is_longer = digits >= 10**SIGNIFICANT_DIGITS
+    encoded = np.zeros(len(numbers), [("kind", "S1"), ("d", "<i4"), ("e", "<i4")])
+    encoded["kind"] = b"f"
+    encoded["d"] = np.copysign(np.where(is_longer, digits / 10, digits), numbers)
+    encoded["e"] = exponents + is_longer
+    encoded["d"][is_zero] = encoded["e"][is_zero] = 0
+    encoded["e"][~is_finite] = 1000
+    encoded["d"][~is_finite] = np.nan_to_num(np.sign(numbers[~is_finite]), nan=7)
+    return _pieces(encoded)
+
+
+def _pieces(encoded: np.ndarray) -> list[bytes]:
+    """The bytes of each element."""
+    content, size = encoded.tobytes(), encoded.itemsize
+    return [content[start : start + size] for start in range(0, len(content), size)]

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -121,6 +122,15 @@ def test_every_column_counts_but_those_of_the_run(extractive):
         (["1"], [1], False),
         ([b"1"], [b"2"], False),
         ([float("nan")], [float("nan")], True),
+        ([float("nan")], [float("inf")], False),
+        ([float("-inf")], [float("inf")], False),
+        ([0.99996], [1.0], True),
+        ([-0.99996], [1.0], False),
+        ([1e-301], [0.0], True),
+        ([1.2344e-299], [1.2346e-299], False),
+        ([1.7e308], [1.70001e308], True),
+        ([True], [False], False),
+        ([2**62], [2**62 + 1], False),
     ],
 )
 def test_values_that_differ_have_other_bytes(one, other, are_equal):
@@ -160,3 +170,14 @@ def test_a_damaged_run_has_no_digest(extractive, tmp_path):
 def test_an_unfinished_run_has_no_digest(tmp_path):
     with pytest.raises(DataError, match=": the run is not finished; run the same `pre"):
         precis.digest(run=tmp_path)
+
+
+def test_numbers_are_rounded_as_text_is():
+    """Against the rounding of Python's own formatting, but for ties."""
+    random = np.random.default_rng(7)
+    numbers = random.normal(size=500) * 10.0 ** random.integers(-30, 30, 500)
+    numbers[:4] = [1000.0, 0.001, 9999.4, 99996.0]
+    rounded = pa.array([float(f"{number:.3e}") for number in numbers])
+    table = pa.table({"a": pa.array(numbers)})
+    assert encode_rows(table) == encode_rows(pa.table({"a": rounded}))
+    assert len(set(encode_rows(table))) == len(set(rounded.to_pylist()))
