@@ -45,6 +45,7 @@ def test_records_without_a_validation_split_are_refused(records, tmp_path):
     described = json.loads((folder / "dataset.json").read_text())
     del described["splits"]["validation"]
     (folder / "dataset.json").write_text(json.dumps(described))
+    (folder / "_SUCCESS").write_text("")  # without a checksum of dataset.json
     with pytest.raises(
         UsageError,
         match="has no split 'validation', by which the best epoch is chosen; "

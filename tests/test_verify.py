@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -156,6 +157,21 @@ def test_an_additional_file_is_named(run, name):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"")
     assert findings(run) == [f"{name}: is no part of the result"]
+
+
+def test_odd_entries_of_a_folder_are_named(run):
+    """A name that is not UTF-8, one with a line break, links, and a pipe."""
+    (run / os.fsdecode(b"data/\xff")).touch()
+    (run / "data" / "a\nb").touch()
+    (run / "data" / "dangling").symlink_to(run / "nowhere")
+    (run / "data" / "loop").symlink_to(run / "data")
+    os.mkfifo(run / "data" / "pipe")
+    lines = findings(run)
+    assert all(line.endswith(": is no part of the result") for line in lines)
+    names = {line.partition(": ")[0] for line in lines}
+    assert names == {
+        f"data/{n}" for n in ("\\udcff", "a\\nb", "dangling", "pipe", "loop")
+    }
 
 
 def test_files_of_a_job_are_named_once(run):

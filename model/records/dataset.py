@@ -231,7 +231,7 @@ def load_dataset(folder: str) -> DatasetInfo:
             f"{again}, it goes on where it stopped"
         )
     _check_description(folder)
-    way_out = f"{again} into an empty folder"
+    way_out = f"{again}, which repairs it"
     content = files.read_object(path, way_out=way_out, fields={"format_version": int})
     version = content["format_version"]
     if version != FORMAT_VERSION:
@@ -271,7 +271,7 @@ def _check_tokenizers(folder: str, info: DatasetInfo) -> None:
                 f"{files.join(folder, name)}: fingerprint {tokenizer.fingerprint[:12]} "
                 f"is not {expected[:12]}, that of the tokenizer the records were "
                 "encoded with; restore the tokenizer folder or run the same "
-                "`precis prepare` command again into an empty folder"
+                "`precis prepare` command again, which repairs it"
             )
 
 

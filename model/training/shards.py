@@ -31,7 +31,7 @@ def check_shards(
     paths = []
     for shard in info.splits[split]:
         path = files.path_within(folder, shard.file, listed_in=description)
-        way_out = "run the same `precis prepare` command into an empty folder"
+        way_out = "run the same `precis prepare` command again, which repairs it"
         if not files.exists(path):
             raise DataError(f"{path}: the shard is missing; {way_out}")
         if not files.is_local(path):
