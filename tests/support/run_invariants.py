@@ -1,0 +1,195 @@
+"""What must hold for every finished run of `precis summarize`, checked on disk with
+DuckDB and plain Python against the records of its corpus.
+"""
+
+import gzip
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.pipelines.schema import SUMMARY_SCHEMA
+from support.random_corpora import BAD, EMPTY, ROW, Record
+
+# The columns that say which run wrote a row.
+OF_THE_RUN = ("run_id", "reused_from")
+
+
+def outcomes(records: Sequence[Record], split: str) -> dict[str, list[Record]]:
+    """The records by what must become of them, with `--split`."""
+    found: dict[str, list[Record]] = {ROW: [], EMPTY: [], BAD: [], "other_split": []}
+    for record in records:
+        is_other = split and record.outcome != BAD and record.split_or_hash() != split
+        found["other_split" if is_other else record.outcome].append(record)
+    return found
+
+
+def read_rows(output: Path, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The rows of the parts on disk, in the order of the corpus."""
+    parts = sorted((output / "data").rglob("*.parquet"))
+    tables = [pq.ParquetFile(part).read() for part in parts]
+    rows = pa.concat_tables(tables).to_pylist() if tables else []
+    order = {record.place: number for number, record in enumerate(records)}
+    return sorted(rows, key=lambda row: order[_place(row)])
+
+
+def without_run(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without the columns that differ between equal runs."""
+    return [{**row, **dict.fromkeys(OF_THE_RUN)} for row in rows]
+
+
+def read_letters(output: Path) -> list[dict[str, Any]]:
+    """The dead letters on disk."""
+    return [
+        json.loads(line)
+        for path in sorted((output / "dead_letters").glob("*"))
+        for line in gzip.decompress(path.read_bytes()).splitlines()
+    ]
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["source_file"], row["source_position"]
+
+
+def check_run(
+    output: Path, records: Sequence[Record], *, split: str, suffix_ids: bool
+) -> None:
+    """Asserts everything that holds for a finished run.
+
+    Args:
+      output: the run.
+      records: of its corpus, in order.
+      split: the flag --split.
+      suffix_ids: whether repeated ids get a suffix.
+    """
+    manifest = json.loads((output / "manifest.json").read_bytes())
+    expected = outcomes(records, split)
+    rows = read_rows(output, records)
+    _check_files(output, manifest)
+    _check_places(rows, read_letters(output), expected)
+    _check_counts(output, manifest, expected)
+    for row, record in zip(rows, expected[ROW], strict=True):
+        assert (row["reference_summary"] or "") == record.highlights
+        assert row["split"] == record.split_or_hash()
+        for item in row["extractive"]:
+            assert record.article[item["start"] : item["end"]] == item["text"]
+    _check_ids(rows, expected[ROW], suffix_ids)
+    _check_duplicates(rows, expected[ROW])
+
+
+def contents(
+    rows: Sequence[Mapping[str, Any]], records: Sequence[Record]
+) -> list[tuple[str, str]]:
+    """What the summaries of each row depend on: the article, and for the method oracle
+    the reference.
+    """
+    return [
+        (
+            row["content_sha256"],
+            record.highlights if row["extractive_method"] == "oracle" else "",
+        )
+        for row, record in zip(rows, records, strict=True)
+    ]
+
+
+def _check_files(output: Path, manifest: Mapping[str, Any]) -> None:
+    """Asserts that the folder has the files of the manifest, whole, and no other."""
+    listed = [*manifest["files"], *manifest["dead_letters"]]
+    names = {str(path.relative_to(output)) for path in output.rglob("*")}
+    files = {name for name in names if (output / name).is_file()}
+    assert files == {"manifest.json", "_SUCCESS", *(file["file"] for file in listed)}
+    assert names - files <= {"data", "dead_letters"}
+    for file in listed:
+        content = (output / file["file"]).read_bytes()
+        assert len(content) == file["bytes"]
+        assert hashlib.sha256(content).hexdigest() == file["sha256"]
+    for file in manifest["files"]:
+        metadata = pq.read_metadata(output / file["file"])
+        assert metadata.num_rows == file["rows"] > 0
+        schema = metadata.schema.to_arrow_schema()
+        assert schema.equals(SUMMARY_SCHEMA, check_metadata=False)
+    digest = hashlib.sha256((output / "manifest.json").read_bytes()).hexdigest()
+    success = (output / "_SUCCESS").read_text().split()
+    assert success == [manifest["fingerprint"], digest]
+
+
+def _check_places(
+    rows: Sequence[Mapping[str, Any]],
+    letters: Sequence[Mapping[str, Any]],
+    expected: Mapping[str, Sequence[Record]],
+) -> None:
+    """Asserts that each record is where it must be, once."""
+    empty = [letter for letter in letters if letter["reason"] == "empty_article"]
+    failed = [letter for letter in letters if letter["reason"] != "empty_article"]
+    for found, outcome in ((rows, ROW), (empty, EMPTY), (failed, BAD)):
+        places = sorted(_place(row) for row in found)
+        assert places == sorted(record.place for record in expected[outcome])
+
+
+def _check_counts(
+    output: Path,
+    manifest: Mapping[str, Any],
+    expected: Mapping[str, Sequence[Record]],
+) -> None:
+    """Asserts that the counts are those on disk, by file and in total."""
+    sql = """
+        select source_file, case when duplicate_of is not null then 'duplicates'
+            when reused_from is not null then 'reused' else 'written' end, count(*)
+        from read_parquet(?) group by all"""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    parts = [str(output / file["file"]) for file in manifest["files"]]
+    if parts:
+        with duckdb.connect() as connection:
+            found = connection.execute(sql, [parts]).fetchall()
+        for source_file, name, number in found:
+            counts[source_file][name] = number
+    for letter in read_letters(output):
+        is_empty = letter["reason"] == "empty_article"
+        counts[letter["source_file"]]["empty" if is_empty else "failed"] += 1
+    for record in expected["other_split"]:
+        counts[record.source_file]["other_split"] += 1
+    sources = {name: {**found, "read": found.total()} for name, found in counts.items()}
+    assert manifest["sources"] == sources
+    total: Counter[str] = Counter()
+    for source in sources.values():
+        total.update(source)
+    for name in ("read", *total):
+        assert manifest["counts"][name] == total[name]
+
+
+def _check_ids(
+    rows: Sequence[Mapping[str, Any]], records: Sequence[Record], suffix_ids: bool
+) -> None:
+    """Asserts that ids are those of the corpus, and repeated ones are numbered."""
+    seen: Counter[str] = Counter()
+    for row, record in zip(rows, records, strict=True):
+        document_id = record.id_or_hash()
+        repeat = seen[document_id]
+        seen[document_id] += 1
+        assert row["document_id_repeat"] == repeat
+        suffix = f"#{repeat + 1}" if repeat and suffix_ids else ""
+        assert row["document_id"] == document_id + suffix
+    keys = {(row["document_id"], row["document_id_repeat"]) for row in rows}
+    assert len(keys) == len(rows)
+
+
+def _check_duplicates(
+    rows: Sequence[Mapping[str, Any]], records: Sequence[Record]
+) -> None:
+    """Asserts that a row names the first row of its content, and equal texts have one
+    content.
+    """
+    first: dict[tuple[str, str], str] = {}
+    of_key: dict[str, str] = {}
+    for row, record, content in zip(
+        rows, records, contents(rows, records), strict=True
+    ):
+        assert of_key.setdefault(record.key, content[0]) == content[0]
+        assert row["duplicate_of"] == first.get(content)
+        first.setdefault(content, row["document_id"])
