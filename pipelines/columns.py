@@ -1,6 +1,6 @@
 """The columns of the Parquet tables: names, types and descriptions.
 
-Each field carries its description in its metadata, so every file describes itself.
+Each field carries its description in its metadata; docs/SCHEMA.md is made from them.
 `schema` makes the schemas of the tables from these columns.
 """
 

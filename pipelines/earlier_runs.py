@@ -18,6 +18,7 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.job import TASKS_FOLDER, Job, abandon_job
+from precis.pipelines.part_files import read_part, read_row_groups
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
@@ -27,12 +28,7 @@ from precis.pipelines.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # row groups that are held in memory
-_KEY_COLUMNS = (
-    "content_sha256",
-    "reference_summary",
-    "extractive.list.element.start",
-    "extractive.list.element.end",
-)
+_KEY_COLUMNS = ("content_sha256", "reference_summary", "extractive")
 
 
 class EarlierPart(NamedTuple):
@@ -214,17 +210,13 @@ def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[Earl
             f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
             "its manifest; repair that run by its own command, or reuse another"
         )
-    with files.open_read(part.path) as opened:
-        parquet = pq.ParquetFile(opened, pre_buffer=False)
-        row = 0
-        for batch in parquet.iter_batches(
-            columns=list(_KEY_COLUMNS), use_threads=False
-        ):
-            columns = [column.to_pylist() for column in batch.columns]
-            for content, reference, extractive in zip(*columns, strict=True):
-                used = (reference or "") if uses_references else None
-                yield EarlierKey(row, content, used, _offsets_digest(extractive))
-                row += 1
+    row = 0
+    for table in read_part(part.path, _KEY_COLUMNS):
+        columns = (column.to_pylist() for column in table.columns)
+        for content, reference, extractive in zip(*columns, strict=True):
+            used = (reference or "") if uses_references else None
+            yield EarlierKey(row, content, used, _offsets_digest(extractive))
+            row += 1
 
 
 def _offsets_digest(extractive: Sequence[Mapping[str, int]]) -> bytes:
@@ -273,7 +265,7 @@ class EarlierRows:
         if key not in self._groups:
             with files.open_read(self._parts[part].path) as opened:
                 parquet = pq.ParquetFile(opened, pre_buffer=False)
-                self._groups[key] = parquet.read_row_group(group, use_threads=False)
+                self._groups[key] = read_row_groups(parquet, [group])
             if len(self._groups) > _OPEN_GROUPS:
                 self._groups.popitem(last=False)
         self._groups.move_to_end(key)

@@ -9,14 +9,15 @@ has no columns but them and those of the document.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.pipelines.job import TASKS_FOLDER
+from precis.pipelines.partitions import Partitioning, check_partitions
 from precis.pipelines.tasks import PublishedFile, describe_file
 
 KINDS = ("written", "reused", "duplicates")
@@ -73,27 +74,41 @@ class PieceWriter(contextlib.ExitStack):
 
     Attributes:
       rows: how many rows each kind has; a kind without rows has no file.
+      partitions: how many rows each partition has, by its key.
     """
 
-    def __init__(self, output: str, task: int) -> None:
+    def __init__(self, output: str, task: int, partitioning: Partitioning) -> None:
         super().__init__()
         self.rows = dict.fromkeys(KINDS, 0)
+        self.partitions: Counter[str] = Counter()
+        self._partitioning = partitioning
         self._output = output
         self._task = task
         self._writers: dict[str, pq.ParquetWriter] = {}
 
     def write(self, kind: str, table: pa.Table) -> None:
-        """Appends rows to a piece."""
+        """Appends rows to a piece.
+
+        Raises:
+          DataError: there are too many partitions, or one that makes no folder.
+        """
         if not table.num_rows:
             return
         if kind not in self._writers:
             path = piece_path(self._output, self._task, kind)
             file = self.enter_context(files.write_aside(path))
             self._writers[kind] = self.enter_context(
-                pq.ParquetWriter(file, table.schema, compression="zstd")
+                pq.ParquetWriter(
+                    file, table.schema, compression="zstd", write_statistics=False
+                )
             )
         self._writers[kind].write_table(table, row_group_size=table.num_rows)
         self.rows[kind] += table.num_rows
+        partitions = self._partitioning.count_rows(table)
+        for key in partitions.keys() - self.partitions.keys():
+            self._partitioning.folder(key)  # refuses a name that is too long
+        self.partitions.update(partitions)
+        check_partitions(len(self.partitions), self._partitioning.names)
 
     def describe(self) -> list[PublishedFile]:
         """The files; they are there only after the block."""
@@ -109,15 +124,42 @@ class PieceWriter(contextlib.ExitStack):
         ]
 
 
-def read_piece(
-    output: str, task: int, kind: str, columns: Sequence[str] | None = None
-) -> Iterator[pa.Table]:
+def read_piece(output: str, task: int, kind: str) -> Iterator[pa.Table]:
     """The row groups of a piece; none where the task has no such piece."""
-    path = piece_path(output, task, kind)
+    return read_partition(piece_path(output, task, kind), Partitioning(), "[]", (0, 1))
+
+
+def read_partition(
+    path: str, partitioning: Partitioning, key: str, share: tuple[int, int]
+) -> Iterator[pa.Table]:
+    """The rows of a piece that belong to a part, a table for each row group.
+
+    Args:
+      path: of the piece; without that file there are no rows.
+      partitioning: of the run.
+      key: the partition.
+      share: (1, 3) for the second third of the rows.
+    """
     if not files.exists(path):
         return
+    names = list(partitioning.row_columns)
     with files.open_read(path) as opened:
         parquet = pq.ParquetFile(opened, pre_buffer=False)
+        number, parts = share
+        begin, end = (
+            parquet.metadata.num_rows * position // parts
+            for position in (number, number + 1)
+        )
+        first = 0
         for group in range(parquet.num_row_groups):
-            names: Any = None if columns is None else list(columns)
-            yield parquet.read_row_group(group, columns=names, use_threads=False)
+            rows = parquet.metadata.row_group(group).num_rows
+            start, stop = max(begin - first, 0), min(end - first, rows)
+            first += rows
+            if start >= stop:
+                continue
+            if names:  # The other columns are read only where there are such rows.
+                table = parquet.read_row_group(group, columns=names, use_threads=False)
+                if not partitioning.select_rows(table, key).num_rows:
+                    continue
+            table = parquet.read_row_group(group, use_threads=False)
+            yield partitioning.select_rows(table.slice(start, stop - start), key)

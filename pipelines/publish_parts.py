@@ -3,18 +3,18 @@
     pieces of tasks 0 to 11   -> data/part-1f2e3d4c-00000-of-00002.parquet
     pieces of tasks 12 to 19  -> data/part-1f2e3d4c-00001-of-00002.parquet
 
-A part holds the rows of consecutive tasks, in row groups, each sorted by document_id.
-A duplicate gets the row of the first document with the same text.
+A part holds the rows of consecutive tasks, as `part_plans` says, in row groups, each
+sorted by document_id. A duplicate gets the row of the first document with the same
+text.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.quality.fallback import (
@@ -26,31 +26,14 @@ from precis.model.quality.fallback import (
 from precis.pipelines.accounts import source_counts
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.duplicate_rows import RowFinder, copy_rows, name_first
-from precis.pipelines.job import TASKS_FOLDER, Job
-from precis.pipelines.pieces import KINDS, piece_schema, read_piece
+from precis.pipelines.job import Job
+from precis.pipelines.part_layout import PartLayout
+from precis.pipelines.part_plans import PartTask
+from precis.pipelines.part_writing import write_sorted
+from precis.pipelines.pieces import piece_path, piece_schema, read_partition
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.result_files import DATA_FOLDER
-from precis.pipelines.summarize_task import SummaryFigures
-from precis.pipelines.tasks import TaskReport, TaskResult, describe_file
-
-STEP = "publish"
-# Rows of a row group are sorted by them, which makes page statistics narrow.
-SORT_KEY = ("document_id", "document_id_repeat")
-_MB = 1 << 20
-
-
-class PartTask(NamedTuple):
-    """A task of the step.
-
-    Attributes:
-      number: position among the parts.
-      parts: how many parts there are.
-      pieces: the tasks whose pieces it holds.
-    """
-
-    number: int
-    parts: int
-    pieces: tuple[int, ...]
+from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
 
 
 class PartFigures(NamedTuple):
@@ -75,91 +58,17 @@ class PartFigures(NamedTuple):
         return cls(**content)
 
 
-def plan_parts(
-    reports: Iterable[TaskReport[SummaryFigures]], job: Job, *, target_bytes: int
-) -> list[PartTask]:
-    """Puts consecutive tasks together until their pieces are large enough for a part.
-
-    Parts that an interrupted run made of other pieces are made anew.
-
-    Args:
-      reports: of the step before, in any order.
-      job: the job.
-      target_bytes: about the size of a part.
-    """
-    reports = sorted(reports, key=lambda report: report.task)
-    _forget_other_parts(job, [report.files for report in reports])
-    return group_pieces(reports, target_bytes=target_bytes)
-
-
-def group_pieces(
-    reports: Sequence[TaskReport[SummaryFigures]], *, target_bytes: int
-) -> list[PartTask]:
-    """The parts of pieces, in order.
-
-    Args:
-      reports: of the step before, by task.
-      target_bytes: about the size of a part.
-    """
-    groups: list[list[int]] = []
-    size = target_bytes
-    for report in reports:
-        piece_bytes = _piece_bytes(report)
-        if not piece_bytes:
-            continue
-        if size + piece_bytes > target_bytes:
-            groups.append([])
-            size = 0
-        groups[-1].append(report.task)
-        size += piece_bytes
-    return [
-        PartTask(number, len(groups), tuple(group))
-        for number, group in enumerate(groups)
-    ]
-
-
-def _forget_other_parts(job: Job, pieces: Sequence[Any]) -> None:
-    """Removes the receipts of parts, and the parts, that were made of other pieces."""
-    folder = files.join(job.output, TASKS_FOLDER)
-    path = files.join(folder, "pieces.json")
-    digest = files.sha256_json(pieces)
-    if files.exists(path) and files.read_json(path) != digest:
-        for receipt in files.glob(files.join(folder, STEP, "*.json")):
-            for file in files.read_json(receipt)["files"]:
-                files.remove(
-                    files.path_within(job.output, file["file"], listed_in=receipt)
-                )
-        files.remove(files.join(folder, STEP))
-    files.write_json(path, digest)
-
-
-def _piece_bytes(report: TaskReport[SummaryFigures]) -> int:
-    """About how large the rows of a task are; a duplicate counts as the mean row."""
-    rows = {**dict.fromkeys(KINDS, 0), **report.figures.rows}
-    size = sum(
-        file["bytes"]
-        for file in report.files
-        if not file["file"].endswith("-duplicates.parquet")
-    )
-    own = rows["written"] + rows["reused"]
-    if not rows["duplicates"]:
-        return size
-    return size + rows["duplicates"] * (size // own if own else _MB // 256)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PartSettings:
     """What the step needs.
 
     Attributes:
-      schema: of the rows.
-      row_group_bytes: about the size of a row group in memory.
+      layout: how rows lie in parts.
       fallback: which flags hold an abstractive summary back.
       footer: facts about the run, for the metadata of the files.
     """
 
-    schema: Any
-    row_group_bytes: int
+    layout: PartLayout
     fallback: FallbackConfig
     footer: dict[str, str]
 
@@ -187,14 +96,17 @@ class PartWorker:
     ) -> TaskResult[PartFigures]:
         """Writes the part of some pieces."""
         del progress
-        name = files.join(DATA_FOLDER, self._name(task))
+        layout = self._settings.layout
+        folder = layout.partitioning.folder(task.partition)
+        name = files.join(DATA_FOLDER, *filter(None, [folder]), self._name(task))
         rows = _PartRows(task, self._job, self._settings, letters)
         count = write_sorted(
-            files.join(self._job.output, name), rows.tables(), self._settings
+            files.join(self._job.output, name),
+            rows.tables(),
+            layout,
+            self._settings.footer,
         )
-        published = []
-        if count:
-            published.append(describe_file(self._job.output, name, rows=count))
+        published = [self._described(name, count, task)] if count else []
         return TaskResult(
             sources=source_counts(**rows.moved),
             counts={"truncated": rows.truncated},
@@ -206,6 +118,13 @@ class PartWorker:
                 dict(rows.fallbacks),
             ),
         )
+
+    def _described(self, name: str, rows: int, task: PartTask) -> PublishedFile:
+        file = describe_file(self._job.output, name, rows=rows)
+        values = self._settings.layout.partitioning.values(task.partition)
+        if values:
+            file["partition"] = values
+        return file
 
     def _name(self, task: PartTask) -> str:
         run = self._job.run_id[:8]
@@ -234,22 +153,22 @@ class _PartRows:
         self.flags: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
         self.truncated = 0
-        self._pieces = task.pieces
+        self._task = task
         self._output = job.output
-        self._schema = settings.schema
+        self._layout = settings.layout
         self._fallback = settings.fallback
         self._letters = letters
         self._finder = RowFinder(job.output)
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows, in the order of the corpus but for reused ones and duplicates."""
-        for piece in self._pieces:
+        for piece in self._task.pieces:
             for rows in self._piece_rows(piece):
                 named = name_first(rows, self._finder)
                 self.moved["duplicates"].subtract(named.without_first)
                 self.moved["written"].update(named.without_first)
                 self._count_all(rows)
-                yield named.rows.select(self._schema.names)
+                yield named.rows.select(self._layout.schema.names)
 
     def _count_all(self, rows: pa.Table) -> None:
         _count(self.sources, rows.column("source_file"))
@@ -269,14 +188,21 @@ class _PartRows:
     def _piece_rows(self, piece: int) -> Iterator[pa.Table]:
         """The rows of a task, those of duplicates with all columns."""
         for kind in ("written", "reused"):
-            yield from read_piece(self._output, piece, kind)
-        for duplicates in read_piece(self._output, piece, "duplicates"):
-            copied = copy_rows(duplicates, self._finder, piece_schema(self._schema))
+            yield from self._read(piece, kind)
+        schema = piece_schema(self._layout.schema)
+        for duplicates in self._read(piece, "duplicates"):
+            copied = copy_rows(duplicates, self._finder, schema)
             for lost in copied.lost:
                 self.moved["duplicates"][lost["source_file"]] -= 1
                 self._letters.write(_lost_letter(lost))
             if copied.rows.num_rows:
                 yield copied.rows
+
+    def _read(self, piece: int, kind: str) -> Iterator[pa.Table]:
+        """The rows of a piece that belong to the part."""
+        task, partitioning = self._task, self._layout.partitioning
+        path = piece_path(self._output, piece, kind)
+        return read_partition(path, partitioning, task.partition, task.share)
 
 
 def _held_back_flags(rows: pa.Table) -> pa.ChunkedArray:
@@ -303,64 +229,3 @@ def _lost_letter(row: dict[str, Any]) -> DeadLetter:
         retryable=True,
         content_sha256=row["content_sha256"],
     )
-
-
-def write_sorted(path: str, tables: Iterable[pa.Table], settings: PartSettings) -> int:
-    """Writes a Parquet file, and publishes it when it is complete.
-
-    Equal rows give equal bytes. Without rows there is no file.
-
-    Returns:
-      The number of rows.
-    """
-    schema = settings.schema.with_metadata(
-        {**settings.schema.metadata, **settings.footer}
-    )
-    order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
-    rows = 0
-    groups = _row_groups(tables, settings.row_group_bytes)
-    first = next(groups, None)
-    if first is None:
-        return 0
-    with (
-        files.write_aside(path) as file,
-        pq.ParquetWriter(
-            file,
-            schema,
-            compression="zstd",
-            use_compliant_nested_type=True,
-            sorting_columns=order,
-            write_page_index=True,
-            write_page_checksum=True,
-        ) as writer,
-    ):
-        for group in _chain(first, groups):
-            table = group.sort_by([(name, "ascending") for name in SORT_KEY])
-            writer.write_table(
-                table.replace_schema_metadata(schema.metadata),
-                row_group_size=table.num_rows,
-            )
-            rows += table.num_rows
-    return rows
-
-
-def _chain(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    yield first
-    yield from others
-
-
-def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Joins tables until they are large enough for a row group."""
-    waiting: list[pa.Table] = []
-    waiting_bytes = 0
-    for table in tables:
-        if not table.num_rows:
-            continue
-        waiting.append(table)
-        waiting_bytes += table.nbytes
-        if waiting_bytes >= size:
-            yield pa.concat_tables(waiting)
-            waiting = []
-            waiting_bytes = 0
-    if waiting:
-        yield pa.concat_tables(waiting)

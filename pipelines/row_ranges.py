@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.job import TASKS_FOLDER
+from precis.pipelines.part_files import read_row_groups
 from precis.pipelines.result_files import DATA_FOLDER, SUCCESS_FILE, check_parts
 
 _ROWS_A_TASK = 1_024
@@ -121,11 +122,8 @@ def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
         first_group, last_group = np.searchsorted(
             ends, [rows.first, rows.first + rows.rows - 1], side="right"
         ).tolist()
-        columns = [name for name in columns if name in parquet.schema_arrow.names]
-        # Without Arrow's threads: tasks run side by side anyway, and a process that
-        # ends just after they began may be aborted.
-        table = parquet.read_row_groups(
-            list(range(first_group, last_group + 1)), columns=columns, use_threads=False
+        table = read_row_groups(
+            parquet, list(range(first_group, last_group + 1)), columns
         )
     start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
     return table.slice(start, rows.rows).to_pylist()

@@ -18,6 +18,7 @@ from precis.pipelines.dead_letters import check_failures
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.join_keys import JoinFigures
 from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.part_layout import PartLayout
 from precis.pipelines.publish_parts import PartFigures
 from precis.pipelines.result_files import (
     DEAD_LETTERS_FOLDER,
@@ -41,11 +42,13 @@ class RunDescription(NamedTuple):
       corpus: what it reads.
       settings: how documents are summarized.
       provenance: of the job.
+      layout: how its rows lie in parts.
     """
 
     corpus: CorpusOptions
     settings: SummarySettings
     provenance: Mapping[str, Any]
+    layout: PartLayout
 
 
 def run_footer(job: Job, description: RunDescription) -> dict[str, str]:
@@ -115,6 +118,7 @@ def write_manifest(
         "quality_flags": sum_counts(part.figures.quality_flags for part in parts),
         "fallbacks": sum_counts(part.figures.fallbacks for part in parts),
         "search": describe(search) if options.bundle else None,
+        "partition_by": description.layout.partitioning.types,
         "files": [file for part in parts for file in part.files],
         "dead_letters": [
             file for report in all_reports for file in report.dead_letters

@@ -21,6 +21,7 @@ from precis.pipelines.columns import (
     SCORES_COLUMNS,
     SUMMARY_COLUMNS,
 )
+from precis.pipelines.flat_columns import flat_schema
 
 SCHEMA_VERSION = 3
 
@@ -40,6 +41,32 @@ SCORES_SCHEMA = pa.schema(
 
 DEAD_LETTER_SCHEMA = pa.schema(DEAD_LETTER_COLUMNS)
 
+# For docs/SCHEMA.md.
+_LAYOUT = (
+    "Each row group of `data/` is sorted by `document_id` and `document_id_repeat`. "
+    "Pages have checksums, an index, and statistics of all columns but summaries and "
+    "lists. The footer has `precis.run_id`, "
+    "`precis.schema_version`, `precis.settings_id`, `precis.precis_version` and the "
+    "fingerprints of the models; the descriptions above are not in the files.",
+    "",
+    "With `--partition_by split,created_date` the parts lie in folders as in Hive, "
+    "`data/split=test/created_date=2026-11-22/`, and do not hold these columns; "
+    "`created_date` is the date in UTC at which the run began. A slash in a value is "
+    "written as `%2F`, and so is every ASCII character but letters, digits and `_.~-`; "
+    "a null and an empty text are `__HIVE_DEFAULT_PARTITION__`. In the manifest, the "
+    "entry of a part has the values as `partition`; `partition_by` has the types.",
+    "",
+    "With `--flat` no column is nested. A field of a struct becomes a column with both "
+    "names: `extractive_quality.words` is `extractive_quality_words`. It may be null "
+    "where the struct may. A list becomes JSON text, also within a struct: "
+    '`quality_flags` is `["too_short"]`, `extractive` is `[{"method": "lead", "rank": '
+    "1, ...}]`, `extractive_quality_flags` is a list again. A kept field that is a "
+    "struct becomes JSON text as a whole if all its fields may be null. There, a date "
+    "or time is ISO 8601 text, bytes are base64, a decimal is text, and a number that "
+    "is not finite is the text `nan`, `inf` or `-inf`. The footer says "
+    "`precis.flat: true`, and `evaluate` and `--reuse` read flat runs as any other.",
+)
+
 
 def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
     """The schema of the summaries of a corpus.
@@ -48,6 +75,50 @@ def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
       kept: the columns that travel along from the source.
     """
     return pa.schema([*SUMMARY_SCHEMA, *kept], metadata=SUMMARY_SCHEMA.metadata)
+
+
+def without_descriptions(schema: pa.Schema) -> pa.Schema:
+    """A schema whose fields have no metadata.
+
+    Parts are written so: the descriptions would be a third of their footers.
+    """
+    return pa.schema([_bare(field) for field in schema], schema.metadata)
+
+
+def described(schema: pa.Schema) -> pa.Schema:
+    """A schema of parts with the descriptions of the columns of the summaries.
+
+    They are not in the files. A field that has metadata of its own keeps it.
+    """
+    known = {field.name: field for field in flat_schema(SUMMARY_SCHEMA)}
+    known |= {field.name: field for field in SUMMARY_SCHEMA}
+    return pa.schema(
+        [_described(field, known.get(field.name)) for field in schema], schema.metadata
+    )
+
+
+def _described(field: pa.Field, known: pa.Field | None) -> pa.Field:
+    if known is None:
+        return field
+    kind = field.type
+    metadata = field.metadata or known.metadata
+    if pa.types.is_struct(kind) and pa.types.is_struct(known.type):
+        children = {child.name: child for child in known.type}
+        kind = pa.struct(
+            [_described(child, children.get(child.name)) for child in kind]
+        )
+    elif pa.types.is_list(kind) and pa.types.is_list(known.type):
+        kind = pa.list_(_described(kind.value_field, known.type.value_field))
+    return pa.field(field.name, kind, field.nullable, metadata)
+
+
+def _bare(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_bare(child) for child in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_bare(kind.value_field))
+    return pa.field(field.name, kind, field.nullable)
 
 
 def summary_table(
@@ -198,6 +269,10 @@ def as_markdown() -> str:
         lines += ["", f"## {title}", "", "| column | type | |", "|---|---|---|"]
         lines += _schema_rows(schema)
     lines += [
+        "",
+        "## Layout of the files",
+        "",
+        *_LAYOUT,
         "",
         "## Flags",
         "",

@@ -21,7 +21,6 @@ from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
 from precis.model.inference.worker_pool import refuse_within_import
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.corpus.kept_fields import kept_columns
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
@@ -47,14 +46,11 @@ from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.options.results import SUFFIX, EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.output_lock import own_output
+from precis.pipelines.part_layout import part_layout
+from precis.pipelines.part_plans import STEP as PUBLISH
+from precis.pipelines.part_plans import plan_parts
 from precis.pipelines.progress_line import load_tensorflow, show_step
-from precis.pipelines.publish_parts import STEP as PUBLISH
-from precis.pipelines.publish_parts import (
-    PartFigures,
-    PartSettings,
-    PartWorker,
-    plan_parts,
-)
+from precis.pipelines.publish_parts import PartFigures, PartSettings, PartWorker
 from precis.pipelines.repeated_ids import check_ids
 from precis.pipelines.result_files import read_run_manifest
 from precis.pipelines.retried_records import retried_files, retried_tasks
@@ -66,7 +62,6 @@ from precis.pipelines.run_manifest import (
     run_footer,
     write_manifest,
 )
-from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
     WITHOUT_EFFECT,
@@ -107,11 +102,12 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     output = settings.options.output
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     tasks = _list_tasks(corpus, output, earlier.retry_failures)
+    layout = part_layout(result, tasks)
     if result.table:
         check_table(result.table)
     inputs = _inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
-    description = RunDescription(corpus, settings, provenance)
+    description = RunDescription(corpus, settings, provenance, layout)
     with own_output(output) as ownership:
         job = open_job(
             output,
@@ -136,7 +132,6 @@ def _list_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Ta
     with show_step("summarize  listing the corpus"):
         tasks = list_tasks(corpus)
     check_output_apart(output, corpus, tasks)
-    kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
     if retried_run:
         tasks = retried_tasks(tasks, retried_files(retried_run), retried_run)
     return tasks
@@ -160,7 +155,8 @@ def _run(
         options = limit_search_processes(settings.options, beam_options)
         settings = settings._replace(options=options)
     pipeline = beam.Pipeline(options=beam_options)
-    description = description._replace(settings=settings)
+    layout = description.layout.begun_at(job.created_at)
+    description = description._replace(settings=settings, layout=layout)
     build(pipeline, tasks, job, description, result, runs)
     size = sum(task.size_bytes for task in tasks)
     run_pipeline(pipeline, label="summarize", size=size)
@@ -191,24 +187,20 @@ def build(
     earlier: EarlierRuns,
 ) -> None:
     """Adds the four steps, and the manifest, to a pipeline."""
-    corpus, settings = description.corpus, description.settings
+    corpus, settings, _, layout = description
     buckets = count_buckets(tasks)
-    kept = kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
-    schema = summary_schema(kept)
     keys = KeyWorker(
         corpus, job, buckets=buckets, uses_references=settings.uses_references
     )
     join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
     infer = InferSettings(
-        schema=schema,
-        kept=tuple(field.name for field in kept),
+        layout=layout,
         buckets=buckets,
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
     )
     parts = PartSettings(
-        schema=schema,
-        row_group_bytes=result.row_group_mb << 20,
+        layout=layout,
         fallback=settings.fallback,
         footer=run_footer(job, description),
     )
@@ -240,7 +232,12 @@ def build(
     published = (
         inferred
         | "ListParts"
-        >> beam.FlatMap(plan_parts, job, target_bytes=result.target_file_mb << 20)
+        >> beam.FlatMap(
+            plan_parts,
+            job,
+            target_bytes=layout.target_bytes,
+            partition_by=layout.partitioning.names,
+        )
         | "SpreadParts" >> beam.Reshuffle()
         | "PublishParts"
         >> RunTasks(PartWorker(job, parts), Step(job, PUBLISH, PartFigures.from_json))

@@ -31,10 +31,12 @@ class SummaryFigures(NamedTuple):
     Attributes:
       search: what the search cost, as `search_cost` sums it.
       rows: the rows of each piece.
+      partitions: the rows of each partition, those of duplicates included.
     """
 
     search: Mapping[str, Any] = {}
     rows: Mapping[str, int] = {}
+    partitions: Mapping[str, int] = {}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "SummaryFigures":
@@ -77,7 +79,8 @@ class SummarizeWorker:
         check_scanned(self._job, task.number)
         reader = read_task(task, self._corpus)
         joined = read_joined(self._job.output, task.number, buckets=self._infer.buckets)
-        with PieceWriter(self._job.output, task.number) as pieces:
+        partitioning = self._infer.layout.partitioning
+        with PieceWriter(self._job.output, task.number, partitioning) as pieces:
             rows = TaskRows(
                 joined,
                 self._infer,
@@ -105,5 +108,6 @@ class SummarizeWorker:
             figures=SummaryFigures(
                 rows.search.sums,
                 pieces.rows,
+                pieces.partitions,
             ),
         )

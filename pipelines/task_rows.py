@@ -23,6 +23,7 @@ from precis.pipelines.dead_letters import (
 )
 from precis.pipelines.earlier_runs import EarlierPart, EarlierRows, holds_for
 from precis.pipelines.join_keys import JoinedTask, Link
+from precis.pipelines.part_layout import PartLayout
 from precis.pipelines.pieces import (
     LINK_COLUMNS,
     PieceWriter,
@@ -42,15 +43,13 @@ class InferSettings:
     """What the step needs beside the settings of the summaries.
 
     Attributes:
-      schema: of the rows.
-      kept: the names of the columns that travel along from the source.
+      layout: the columns of the rows, and their partitions.
       buckets: of the join.
       earlier: the parts of earlier runs.
       suffix_ids: whether a repeated document_id gets a suffix.
     """
 
-    schema: Any
-    kept: tuple[str, ...]
+    layout: PartLayout
     buckets: int
     earlier: tuple[EarlierPart, ...]
     suffix_ids: bool
@@ -98,8 +97,8 @@ class TaskRows:
             "duplicates": [],
         }
         self._schemas = {
-            "reused": piece_schema(infer.schema),
-            "duplicates": duplicate_schema(infer.schema, infer.kept),
+            "reused": piece_schema(infer.layout.schema),
+            "duplicates": duplicate_schema(infer.layout.schema, infer.layout.kept),
         }
 
     def new_articles(
@@ -181,7 +180,7 @@ class TaskRows:
         return {
             **UNLINKED,  # duplicate_of is known when the rows are published
             **row,
-            **document_columns(document, self._infer.kept),
+            **document_columns(document, self._infer.layout.kept),
             **self._constants,
             "document_id_repeat": self._joined.repeats.get(number, 0),
             **_link_columns(number, link),

@@ -55,7 +55,8 @@ _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures"
 class PublishedFile(TypedDict):
     """A file as receipts and manifests describe it.
 
-    `file` is its name in the output folder; only a shard of records has a `split`.
+    `file` is its name in the output folder; only a shard of records has a `split`, only
+    a part in a folder of --partition_by a `partition`: the values of its columns.
     """
 
     file: str
@@ -63,6 +64,7 @@ class PublishedFile(TypedDict):
     bytes: int
     sha256: str
     split: NotRequired[str]
+    partition: NotRequired[dict[str, Any]]
 
 
 class TaskFigures(Protocol):

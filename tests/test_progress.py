@@ -30,6 +30,7 @@ from precis.pipelines.corpus.task import Position
 from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.job import Job
 from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.part_layout import PartLayout
 from precis.pipelines.progress import (
     FOLDER_VARIABLE,
     Counts,
@@ -261,7 +262,7 @@ def test_summaries_count_when_they_are_written_and_not_when_they_are_read(
         str(tmp_path), "records", "f", "r", datetime.datetime.now(datetime.UTC), 1
     )
     infer = InferSettings(
-        schema=SUMMARY_SCHEMA, kept=(), buckets=0, earlier=(), suffix_ids=False
+        layout=PartLayout(SUMMARY_SCHEMA), buckets=0, earlier=(), suffix_ids=False
     )
     worker = SummarizeWorker(corpus, settings, job, infer)
     letters = LetterFile("", task=0, run_id="")

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.command_line import write_jsonl
+from support.summarize_runs import story
 from support.warehouse_runs import iceberg_table, rows_of, summaries, write_run
 
 from precis.pipelines.warehouse.load_run import load_run
@@ -91,6 +93,24 @@ def test_spark_reads_every_value_of_a_run(spark, warehouse):
         if row.get("created_at"):
             row["created_at"] = row["created_at"].replace(tzinfo=None)
     assert rows == written
+
+
+def test_spark_reads_the_columns_of_the_folders(spark, warehouse):
+    from precis.pipelines.summarize import summarize
+
+    sections = ["a/b", "Zürich ", "100% = $1?", None, "", "x"]
+    rows = [story(index, section=section) for index, section in enumerate(sections)]
+    summarize(
+        corpus=write_jsonl(warehouse / "news.jsonl", rows),
+        keep_fields="section",
+        output=warehouse / "partitioned",
+        partition_by="section,created_date",
+    )
+    read = spark.read.parquet(str(warehouse / "partitioned" / "data"))
+    assert dict(read.dtypes)["created_date"] == "date"
+    found = {row.document_id: row.section for row in read.collect()}
+    # An empty text is a null in the name of a folder.
+    assert found == {row["id"]: row["section"] or None for row in rows}
 
 
 def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):

@@ -53,7 +53,19 @@ class ResultOptions:
     row_group_mb: int = flag(
         64, "about how large a row group becomes in memory, in MB", metavar="MB"
     )
-
+    partition_by: str = flag(
+        "",
+        "columns whose values name folders, as in data/split=test/, from the outermost "
+        "on: split, created_date (the date of the run in UTC), and fields of "
+        "--keep_fields that are strings, integers, dates or true and false",
+        metavar="COLUMN,...",
+        takes_list=True,
+    )
+    flat: bool = flag(
+        False,
+        "write no nested columns: fields of a struct become columns, lists become JSON "
+        "text",
+    )
     table: str = flag(
         "",
         "table that takes the finished run, as `precis load` does: "
@@ -63,8 +75,18 @@ class ResultOptions:
         default_text="none",
     )
 
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The columns in `partition_by`, in order."""
+        names = (name.strip() for name in self.partition_by.split(","))
+        return tuple(name for name in names if name)
+
     def __post_init__(self) -> None:
         check_choices(self)
+        if len(set(self.partitions)) < len(self.partitions):
+            raise UsageError(
+                f"--partition_by {self.partition_by} names a column twice; name it once"
+            )
         if self.table:
             read_address(self.table)
         for name in ("target_file_mb", "row_group_mb"):

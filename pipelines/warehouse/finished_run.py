@@ -2,10 +2,11 @@
 
     run/manifest.json                                run_id, files, ...
     run/_SUCCESS
-    run/split=test/part-0cdf8bee-00000-of-00003.parquet
+    run/data/split=test/part-0cdf8bee-00000-of-00003.parquet
 
 The parts are read in batches, so that a run of any size needs the memory of one batch.
-A folder `name=value` in the path of a part is a column, as in Hive.
+The columns of the folders of --partition_by, such as `split=test`, are columns of the
+run.
 """
 
 import dataclasses
@@ -19,11 +20,11 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.pipelines.partitions import HIVE_NULL, as_scalar
+from precis.pipelines.schema import described
 
 _BATCH_ROWS = 1024
 _READ_AHEAD_BYTES = 4 << 20
-# How Hive writes a null in the name of a folder.
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class RunPart(NamedTuple):
@@ -33,7 +34,7 @@ class RunPart(NamedTuple):
       name: its path within the run.
       path: where it lies.
       rows, bytes, sha256: what the manifest says of it.
-      partition: the values in the names of its folders, by column.
+      partition: the values of the columns of its folders, as the manifest has them.
     """
 
     name: str
@@ -41,7 +42,7 @@ class RunPart(NamedTuple):
     rows: int
     bytes: int
     sha256: str
-    partition: Mapping[str, str | None]
+    partition: Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,10 +142,14 @@ def open_run(folder: str) -> FinishedRun:
     try:
         manifest = files.read_json(manifest_path)
         parts = [_part(folder, entry) for entry in manifest["files"]]
+        types = {
+            name: pa.type_for_alias(kind)
+            for name, kind in manifest.get("partition_by", {}).items()
+        }
         facts = {name: str(manifest[name]) for name in ("run_id", "precis_version")}
         fingerprint = str(manifest.get("fingerprint", manifest["run_id"]))
         schema_version = int(manifest["schema_version"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{manifest_path} is damaged or no manifest of a run "
             f"({type(error).__name__}: {error}); run `precis summarize` again"
@@ -155,7 +160,7 @@ def open_run(folder: str) -> FinishedRun:
         fingerprint=fingerprint,
         schema_version=schema_version,
         parts=parts,
-        schema=_common_schema(parts),
+        schema=described(_common_schema(parts, types)),
     )
 
 
@@ -166,6 +171,8 @@ def _part(folder: str, entry: Mapping[str, Any]) -> RunPart:
       ValueError: its name leads out of the run.
     """
     name = str(entry["file"])
+    folders = _folder_values(name)
+    values = entry.get("partition", folders)
     if name != posixpath.normpath(name) or name.startswith(("/", "..")):
         raise ValueError(f"{name!r} is no path within the run")
     return RunPart(
@@ -174,23 +181,32 @@ def _part(folder: str, entry: Mapping[str, Any]) -> RunPart:
         rows=int(entry["rows"]),
         bytes=int(entry["bytes"]),
         sha256=str(entry["sha256"]),
-        partition=_partition(name),
+        partition={column: values[column] for column in folders},
     )
 
 
-def _partition(name: str) -> dict[str, str | None]:
-    """`{"split": "test"}` for `split=test/part-00000.parquet`."""
+def _folder_values(name: str) -> dict[str, str | None]:
+    """The columns of the folders of a part, from the outermost on, with their values.
+
+    `{"split": "test"}` for `split=test/part-00000.parquet`.
+    """
     values: dict[str, str | None] = {}
     for folder in name.split("/")[:-1]:
         column, sign, value = folder.partition("=")
         if sign:
-            is_null = value == _HIVE_NULL
+            is_null = value == HIVE_NULL
             values[column] = None if is_null else urllib.parse.unquote(value)
     return values
 
 
-def _common_schema(parts: Sequence[RunPart]) -> pa.Schema:
+def _common_schema(
+    parts: Sequence[RunPart], types: Mapping[str, pa.DataType]
+) -> pa.Schema:
     """The schema that all parts have.
+
+    Args:
+      parts: of the run.
+      types: those of the columns of its folders that are no strings.
 
     Raises:
       DataError: a part is no Parquet file, or has other columns than the first one.
@@ -205,7 +221,10 @@ def _common_schema(parts: Sequence[RunPart]) -> pa.Schema:
                 f"{part.path} cannot be read: {error}; run the same `precis summarize` "
                 "again"
             ) from error
-        own = _with_partition(metadata.schema.to_arrow_schema(), part)
+        own = metadata.schema.to_arrow_schema()
+        for name in part.partition:
+            if name not in own.names:
+                own = own.append(pa.field(name, types.get(name, pa.string())))
         if metadata.num_rows != part.rows:
             raise DataError(
                 f"{part.path} has {metadata.num_rows} rows and the manifest says "
@@ -220,14 +239,6 @@ def _common_schema(parts: Sequence[RunPart]) -> pa.Schema:
     return (schema or pa.schema([])).remove_metadata()
 
 
-def _with_partition(schema: pa.Schema, part: RunPart) -> pa.Schema:
-    """The columns of a part and those of its folders that it does not have itself."""
-    for name in part.partition:
-        if name not in schema.names:
-            schema = schema.append(pa.field(name, pa.string()))
-    return schema
-
-
 def _read(file: Any, part: RunPart, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a part as batches of the schema."""
     parquet = pq.ParquetFile(file, buffer_size=_READ_AHEAD_BYTES)
@@ -236,7 +247,9 @@ def _read(file: Any, part: RunPart, schema: pa.Schema) -> Iterator[pa.RecordBatc
         columns = [
             batch.column(field.name)
             if field.name in own
-            else pa.array([part.partition[field.name]] * batch.num_rows, field.type)
+            else pa.repeat(
+                as_scalar(part.partition[field.name], field.type), batch.num_rows
+            )
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,141 @@
+"""Tests of nested columns as plain ones."""
+
+import datetime
+import decimal
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precis.model.errors import UsageError
+from precis.pipelines.flat_columns import flat_schema, flatten, is_flat, unflatten
+from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
+
+UTC = datetime.UTC
+LEAVES = {
+    pa.string(): st.text(st.characters(exclude_categories=["Cs"])),
+    pa.bool_(): st.booleans(),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.binary(): st.binary(max_size=9),
+    pa.date32(): st.dates(),
+    pa.time64("us"): st.times(),
+    pa.timestamp("us", "UTC"): st.datetimes(timezones=st.just(UTC)),
+    pa.timestamp("us"): st.datetimes(),
+    pa.decimal128(9, 2): st.decimals(-1000, 1000, places=2),
+}
+
+
+@st.composite
+def fields(draw, name, depth=2):
+    """A field, and the values that it may have."""
+    nullable = draw(st.booleans())
+    shape = draw(st.sampled_from(["leaf", "list", "struct"] if depth else ["leaf"]))
+    if shape == "leaf":
+        kind = draw(st.sampled_from(sorted(LEAVES, key=str)))
+        values = LEAVES[kind]
+    elif shape == "list":
+        item, item_values = draw(fields("element", depth - 1))
+        kind, values = pa.list_(item), st.lists(item_values, max_size=3)
+    else:
+        count = draw(st.integers(1, 3))
+        children = [draw(fields(f"{shape}{n}", depth - 1)) for n in range(count)]
+        kind = pa.struct([child for child, _ in children])
+        values = st.fixed_dictionaries({child.name: some for child, some in children})
+    if nullable:
+        values = st.none() | values
+    return pa.field(name, kind, nullable), values
+
+
+@st.composite
+def tables(draw):
+    columns = [draw(fields(name)) for name in ("a", "b", "c")]
+    rows = draw(
+        st.lists(
+            st.fixed_dictionaries({field.name: some for field, some in columns}),
+            max_size=4,
+        )
+    )
+    schema = pa.schema([field for field, _ in columns])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.integers(0, 2))
+def test_unflatten_gives_back_every_value(table, first):
+    table = table.slice(first)
+    flat = flatten(table)
+    assert not any(pa.types.is_nested(field.type) for field in flat.schema)
+    assert flat.schema.equals(flat_schema(table.schema))
+    for field, column in zip(flat.schema, flat.columns, strict=True):
+        assert field.nullable or not column.null_count
+    restored = unflatten(flat, table.schema)
+    assert restored.equals(table)
+    assert restored.schema.equals(table.schema)
+
+
+def test_values_are_readable():
+    score = pa.field("score", pa.float32(), nullable=False)
+    flags = pa.field("flags", pa.list_(pa.field("element", pa.string())), False)
+    schema = pa.schema(
+        [
+            pa.field("quality", pa.struct([score, flags]), nullable=True),
+            pa.field("items", pa.list_(pa.struct([score])), nullable=True),
+        ]
+    )
+    rows = [
+        {"quality": {"score": 0.1, "flags": ["ä", '"']}, "items": [{"score": 0.1}]},
+        {"quality": {"score": 2, "flags": []}, "items": []},
+        {"quality": None, "items": None},
+    ]
+    flat = flatten(pa.Table.from_pylist(rows, schema=schema))
+    assert flat.drop_columns("quality_score").to_pylist() == [
+        {"quality_flags": '["ä","\\""]', "items": '[{"score":0.1}]'},
+        {"quality_flags": "[]", "items": "[]"},
+        {"quality_flags": None, "items": None},
+    ]
+    assert flat.column("quality_score").null_count == 1
+
+
+def test_numbers_that_are_not_finite_come_back():
+    for kind in (pa.float32(), pa.float64()):
+        schema = pa.schema([pa.field("x", pa.list_(kind))])
+        values = [math.nan, math.inf, -math.inf, -0.0]
+        table = pa.table({"x": [values]}, schema=schema)
+        (restored,) = unflatten(flatten(table), schema).column("x").to_pylist()
+        assert list(map(str, restored)) == ["nan", "inf", "-inf", "-0.0"]
+
+
+def test_the_summaries_have_plain_columns_with_their_descriptions():
+    flat = flat_schema(SUMMARY_SCHEMA)
+    assert is_flat(flat)
+    assert not is_flat(SUMMARY_SCHEMA)
+    assert flat.metadata[b"precis.schema_version"] == b"3"
+    assert flat.field("extractive").type == pa.string()
+    words = flat.field("abstractive_quality_words")
+    assert (words.type, words.nullable) == (pa.int32(), True)
+    assert words.metadata[b"description"] == b"length of the summary in words"
+    assert not flat.field("extractive_quality_words").nullable
+    assert "extractive_quality" not in flat.names
+
+
+def test_a_field_with_the_name_of_a_flat_column_is_refused():
+    schema = summary_schema([pa.field("Extractive_quality_words", pa.int64())])
+    with pytest.raises(
+        UsageError,
+        match="two columns the name 'Extractive_quality_words', by the columns "
+        "'extractive_quality' and 'Extractive_quality_words'; leave --flat out",
+    ):
+        flat_schema(schema)
+
+
+def test_decimals_and_bytes_are_text():
+    kind = pa.struct([("d", pa.decimal128(5, 2)), ("b", pa.binary())])
+    schema = pa.schema([pa.field("x", kind)])
+    row = {"x": {"d": decimal.Decimal("1.50"), "b": b"\xff"}}
+    flat = flatten(pa.Table.from_pylist([row], schema=schema))
+    assert flat.to_pylist() == [{"x": '{"d":"1.50","b":"/w=="}'}]
