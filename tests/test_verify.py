@@ -545,10 +545,10 @@ def test_a_corpus_that_was_copied_elsewhere_is_read_with_the_flags_of_the_run(
     tmp_path,
 ):
     """The flags of the corpus stand in the manifest; those that are given win."""
-    corpus = write_jsonl(
-        tmp_path / "news.jsonl",
-        [{"key": f"k{n}", "text": f"Rain fell on day {n}. It was cold."} for n in "12"],
-    )
+    documents = [
+        {"key": f"k{n}", "text": f"Rain fell on day {n}. It was cold."} for n in "12"
+    ]
+    corpus = write_jsonl(tmp_path / "news.jsonl", documents)
     run = tmp_path / "run"
     precis.summarize(
         corpus=corpus,
@@ -558,6 +558,10 @@ def test_a_corpus_that_was_copied_elsewhere_is_read_with_the_flags_of_the_run(
         extractive="lead",
     )
     assert findings(run, corpus=corpus) == []
+    edit_manifest(run, _set("provenance", "flags", "retry_failures", value="other"))
+    write_jsonl(tmp_path / "news.jsonl", [{"key": "k", "text": "Rain."}])
+    assert not [x for x in findings(run, corpus=corpus) if "neither a row" in x]
+    write_jsonl(tmp_path / "news.jsonl", documents)
     lines = findings(run, corpus=corpus, id_field="text")
     assert all("document_id is not that of the document" in line for line in lines)
     assert len(lines) == 2
