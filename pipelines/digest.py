@@ -14,23 +14,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.pipelines.flags import read_flags
 from precis.pipelines.options.verify import DIGEST
+from precis.pipelines.part_files import read_part
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     check_parts,
     read_run_manifest,
 )
-from precis.pipelines.verification.parts import with_partition
 
 # Columns that differ where equal results were computed in another run, or were read
 # from another place.
 LEFT_OUT = (
     *("run_id", "settings_id", "reused_from"),
-    *("source_file", "source_position"),
+    *("source_file", "source_position", "created_date"),
 )
 SIGNIFICANT_DIGITS = 4
 _VERSION = "precis digest 1"
@@ -64,7 +63,8 @@ def digest(**flags: Any) -> str:
     total, count = 0, 0
     for file in manifest["files"]:
         path = files.join(folder, file["file"])
-        for rows in _read_rows(path, file.get("partition", {})):
+        types = manifest.get("partition_by", {})
+        for rows in _read_rows(path, file.get("partition", {}), types):
             for row in encode_rows(rows):
                 total += int.from_bytes(hashlib.sha256(row).digest(), "big")
             count += rows.num_rows
@@ -72,14 +72,12 @@ def digest(**flags: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read_rows(path: str, partition: Mapping[str, Any]) -> Iterator[pa.Table]:
-    with files.open_read(path) as opened:
-        parquet = pq.ParquetFile(opened, pre_buffer=False)
-        columns = [name for name in parquet.schema_arrow.names if name not in LEFT_OUT]
-        for batch in parquet.iter_batches(
-            _BATCH_ROWS, columns=columns, use_threads=False
-        ):
-            yield with_partition(pa.Table.from_batches([batch]), partition)
+def _read_rows(
+    path: str, partition: Mapping[str, Any], types: Mapping[str, str]
+) -> Iterator[pa.Table]:
+    for table in read_part(path, partition=partition, types=types):
+        for start in range(0, table.num_rows, _BATCH_ROWS):
+            yield table.slice(start, _BATCH_ROWS)
 
 
 def encode_rows(rows: pa.Table) -> list[bytes]:

@@ -203,6 +203,8 @@ def summarize(
     on_duplicate_id: str = "keep",
     target_file_mb: int = 256,
     row_group_mb: int = 64,
+    partition_by: str | Sequence[Any] = "",
+    flat: bool = False,
     table: str = "",
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
@@ -253,6 +255,8 @@ def summarize_text(
     on_duplicate_id: str = "keep",
     target_file_mb: int = 256,
     row_group_mb: int = 64,
+    partition_by: str | Sequence[Any] = "",
+    flat: bool = False,
     table: str = "",
 ) -> dict[str, Any]:
     """Summarizes one document."""

@@ -18,6 +18,7 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Task, Unreadable
+from precis.pipelines.part_files import read_row_groups
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.letters import LetterPlaces
 
@@ -231,9 +232,7 @@ class RunRows:
             group = self._groups[number]
             with files.open_read(files.join(self._folder, group.part)) as opened:
                 parquet = pq.ParquetFile(opened, pre_buffer=False)
-                table = parquet.read_row_group(
-                    group.number, list(_COLUMNS), use_threads=False
-                )
+                table = read_row_groups(parquet, [group.number], _COLUMNS)
             self._open[number] = table.to_pylist()
             if len(self._open) > _OPEN_GROUPS:
                 self._open.popitem(last=False)

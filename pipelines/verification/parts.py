@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.quality.fallback import ABSTRACTIVE, SOURCE
 from precis.pipelines.corpus.kept_values import parse_kept_fields
+from precis.pipelines.flat_columns import flat_schema, is_flat
+from precis.pipelines.part_files import read_row_groups
 from precis.pipelines.schema import SUMMARY_SCHEMA
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.keys import KeyCheck, RowKeys
@@ -125,7 +127,8 @@ class PartCheck(NamedTuple):
         self, schema: pa.Schema, file: Mapping[str, Any]
     ) -> Iterator[str]:
         partition = file.get("partition", {})
-        expected = [field for field in SUMMARY_SCHEMA if field.name not in partition]
+        columns = flat_schema(SUMMARY_SCHEMA) if is_flat(schema) else SUMMARY_SCHEMA
+        expected = [field for field in columns if field.name not in partition]
         for position, field in enumerate(expected):
             if field.name not in schema.names:
                 yield f"the column {field.name!r} is missing"
@@ -146,13 +149,8 @@ class PartCheck(NamedTuple):
         self, parquet: pq.ParquetFile, file: Mapping[str, Any]
     ) -> Iterator[Finding]:
         name = file["file"]
-        partition = file.get("partition", {})
-        columns = [column for column in _COLUMNS if column not in partition]
         first = 0
-        for batch in parquet.iter_batches(
-            _BATCH_ROWS, columns=columns, use_threads=False
-        ):
-            rows = with_partition(pa.Table.from_batches([batch]), partition)
+        for rows in _batches(parquet):
             for problem, places in self._row_problems(rows):
                 for place in places:
                     yield Finding(name, problem, f"row {first + place}")
@@ -203,14 +201,11 @@ class PartCheck(NamedTuple):
         yield from _span_problems(rows.column("extractive"))
 
 
-def with_partition(rows: pa.Table, partition: Mapping[str, Any]) -> pa.Table:
-    """Rows with the columns that the folder of their part names."""
-    for name, value in partition.items():
-        if name in SUMMARY_SCHEMA.names:
-            kind = SUMMARY_SCHEMA.field(name).type
-            column = pa.array([value] * rows.num_rows, kind)
-            rows = rows.append_column(name, column)
-    return rows
+def _batches(parquet: pq.ParquetFile) -> Iterator[pa.Table]:
+    for group in range(parquet.num_row_groups):
+        rows = read_row_groups(parquet, [group], _COLUMNS)
+        for start in range(0, rows.num_rows, _BATCH_ROWS):
+            yield rows.slice(start, _BATCH_ROWS)
 
 
 def _differs(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
