@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 from support.incremental_runs import FLAGS, CountedRuns, line, write_corpus
 
 from precis.pipelines.duplicate_rows import RowFinder, copy_rows, name_first
+from precis.pipelines.part_plans import PartTask, group_pieces
+from precis.pipelines.partitions import Partitioning
 from precis.pipelines.pieces import LINK_COLUMNS, PieceWriter, read_piece
-from precis.pipelines.publish_parts import PartTask, group_pieces
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.tasks import TaskReport
 
@@ -44,13 +45,13 @@ def rows_of(*names_and_records, schema=SCHEMA, **links):
 def test_a_duplicate_gets_the_row_of_its_document(tmp_path):
     output = str(tmp_path)
     # The rows of task 0 stand in two pieces and two row groups; record 1 has failed.
-    with PieceWriter(output, 0) as pieces:
+    with PieceWriter(output, 0, Partitioning()) as pieces:
         pieces.write("written", rows_of(("a0", 0), ("a2", 2)))
         pieces.write("written", rows_of(("a4", 4)))
         pieces.write("written", rows_of())
         pieces.write("reused", rows_of(("a3", 3)))
     for task in range(1, 8):
-        with PieceWriter(output, task) as pieces:
+        with PieceWriter(output, task, Partitioning()) as pieces:
             pieces.write("written", rows_of((f"t{task}", 9)))
             assert pieces.rows == {"written": 1, "reused": 0, "duplicates": 0}
     copies = [
@@ -79,7 +80,7 @@ def test_a_duplicate_gets_the_row_of_its_document(tmp_path):
 
 
 def test_a_row_names_the_first_document_with_its_text(tmp_path):
-    with PieceWriter(str(tmp_path), 0) as pieces:
+    with PieceWriter(str(tmp_path), 0, Partitioning()) as pieces:
         pieces.write("reused", rows_of(("a0", 0)))
     finder = RowFinder(str(tmp_path))
     rows = pa.concat_tables(
@@ -99,7 +100,7 @@ def test_a_row_names_the_first_document_with_its_text(tmp_path):
 
 def test_a_piece_that_fails_is_not_published(tmp_path):
     try:
-        with PieceWriter(str(tmp_path), 0) as pieces:
+        with PieceWriter(str(tmp_path), 0, Partitioning()) as pieces:
             pieces.write("written", rows_of(("a", 0)))
             raise KeyError
     except KeyError:
@@ -116,6 +117,7 @@ def report(task, *, size=0, rows=1, duplicates=0):
     ]
     files.append({"file": f"_tasks/pieces/{task:05d}-duplicates.parquet", "bytes": 7})
     counts = {"written": rows, "reused": 0, "duplicates": duplicates}
+    total = rows + duplicates
     return TaskReport(
         task=task,
         sources={},
@@ -123,19 +125,22 @@ def report(task, *, size=0, rows=1, duplicates=0):
         files=files,
         dead_letters=[],
         failures={},
-        figures=SummaryFigures({}, counts),
+        figures=SummaryFigures(rows=counts, partitions={"[]": total} if total else {}),
     )
 
 
 def test_consecutive_tasks_make_parts_of_about_the_asked_size():
     sizes = {0: 40, 1: 40, 2: 40, 3: 0, 4: 200, 5: 100, 6: 2}
-    reports = [report(task, size=size) for task, size in sizes.items()]
+    reports = [
+        report(task, size=size, rows=int(size > 0)) for task, size in sizes.items()
+    ]
     assert group_pieces(reports, target_bytes=100) == [
-        PartTask(0, 5, (0, 1)),
-        PartTask(1, 5, (2,)),
-        PartTask(2, 5, (4,)),
-        PartTask(3, 5, (5,)),
-        PartTask(4, 5, (6,)),
+        PartTask(0, 6, (0, 1)),
+        PartTask(1, 6, (2,)),
+        PartTask(2, 6, (4,), share=(0, 2)),
+        PartTask(3, 6, (4,), share=(1, 2)),
+        PartTask(4, 6, (5,)),
+        PartTask(5, 6, (6,)),
     ]
     assert group_pieces(reports, target_bytes=1000) == [
         PartTask(0, 1, (0, 1, 2, 4, 5, 6))
@@ -148,7 +153,7 @@ def test_consecutive_tasks_make_parts_of_about_the_asked_size():
     assert len(group_pieces(with_copies, target_bytes=101)) == 2
     # A task that has nothing but duplicates has rows, too.
     copies_alone = [report(0, rows=0, duplicates=1), report(1, rows=0)]
-    assert group_pieces(copies_alone, target_bytes=9) == [PartTask(0, 1, (0,))]
+    assert group_pieces(copies_alone, target_bytes=1 << 20) == [PartTask(0, 1, (0,))]
 
 
 def test_the_rows_of_a_row_group_are_sorted(tmp_path, monkeypatch):
