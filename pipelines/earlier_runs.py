@@ -24,9 +24,11 @@ from precis.pipelines.result_files import (
     SUCCESS_FILE,
     read_run_manifest,
 )
+from precis.pipelines.sealed_json import read_sealed, write_sealed
 from precis.pipelines.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
+_WAY_OUT = "name another --output, or remove that folder"
 _OPEN_GROUPS = 4  # row groups that are held in memory
 _KEY_COLUMNS = ("content_sha256", "reference_summary", "extractive")
 
@@ -105,8 +107,9 @@ def find_earlier_runs(
             *_own_parts(job),
             *(part for folder in runs for part in _usable_parts(folder, settings)),
         ]
-        files.write_json(path, [part._asdict() for part in parts])
-    return EarlierRuns(tuple(EarlierPart(**part) for part in files.read_json(path)))
+        write_sealed(path, {"parts": [part._asdict() for part in parts]})
+    content = read_sealed(path, way_out=_WAY_OUT, fields={"parts": list})
+    return EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
 
 
 def _own_parts(job: Job) -> list[EarlierPart]:

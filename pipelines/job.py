@@ -11,6 +11,7 @@ finished folder holds only the result.
 """
 
 import datetime
+import errno
 import importlib.metadata
 import os
 import posixpath
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences
-from precis.model.errors import UsageError
+from precis.model.errors import JobError, PrecisError, UsageError
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
@@ -29,10 +30,12 @@ from precis.pipelines.result_files import (
     listed_files,
     read_success,
 )
+from precis.pipelines.sealed_json import read_sealed, write_sealed
 
 TASKS_FOLDER = "_tasks"
 JOB_FILE = "job.json"
 LOCK_FILE = "lock.json"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "name another --output, or remove that folder"
 # What the settings whose values are checksums stand for.
 _LABELS = {
@@ -97,6 +100,7 @@ def open_job(
 
     Raises:
       UsageError: the folder holds something else, or cannot be written.
+      JobError: the disk is full.
     """
     inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
     fingerprint = files.sha256_json({"kind": kind, **inputs})
@@ -149,7 +153,7 @@ def _read_description(job_path: str) -> dict[str, Any] | None:
     if not files.exists(job_path):
         return None
     fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
-    return files.read_object(job_path, way_out=_WAY_OUT, fields=fields)
+    return read_sealed(job_path, way_out=_WAY_OUT, fields=fields)
 
 
 def warn_of_damage(command: str, job: Job) -> None:
@@ -250,11 +254,19 @@ def _write_description(
     output: str, job_path: str, description: Mapping[str, Any]
 ) -> None:
     try:
-        files.write_json(job_path, description)
+        write_sealed(job_path, description)
     except OSError as error:
-        raise UsageError(
-            f"{output} cannot be written: {error}; name another --output"
-        ) from error
+        raise not_writable(output, error) from error
+
+
+def not_writable(output: str, error: OSError) -> PrecisError:
+    """The error for a folder in which a job cannot begin."""
+    if error.errno in _NO_SPACE:
+        return JobError(
+            f"{output} cannot be written: {error}; make room and run the same command "
+            "again"
+        )
+    return UsageError(f"{output} cannot be written: {error}; name another --output")
 
 
 def current_time() -> datetime.datetime:
@@ -319,7 +331,8 @@ def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(path):
-        replaced = set(files.read_json(path).get("replaces", ()))
+        description = read_sealed(path, way_out=_WAY_OUT, fields={"replaces": list})
+        replaced = set(description["replaces"])
         for name in sorted(replaced - set(_described_files(output, kind))):
             files.remove(files.join(output, name))
     _clear_tasks(output)

@@ -39,7 +39,12 @@ from typing import NamedTuple
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.pipelines.job import LOCK_FILE, SUCCESS_FILE, TASKS_FOLDER
+from precis.pipelines.job import (
+    LOCK_FILE,
+    SUCCESS_FILE,
+    TASKS_FOLDER,
+    not_writable,
+)
 from precis.pipelines.process_identity import machine_name, process_start
 
 LEASE_SECONDS = 60.0
@@ -67,7 +72,8 @@ def own_output(output: str) -> Iterator["Ownership"]:
 
     Raises:
       UsageError: another process owns the folder, or it cannot be written.
-      JobError: the folder was lost to another process during the block.
+      JobError: the folder was lost to another process during the block, or the disk
+        is full.
     """
     path = files.join(output, TASKS_FOLDER, LOCK_FILE)
     owner = _this_process()
@@ -76,9 +82,7 @@ def own_output(output: str) -> Iterator["Ownership"]:
     except OSError as error:
         # There is nothing to write in a finished result, which may be read-only.
         if not files.exists(files.join(output, SUCCESS_FILE)):
-            raise UsageError(
-                f"{output} cannot be written: {error}; name another --output"
-            ) from error
+            raise not_writable(output, error) from error
         yield Ownership(output, path, owner)
         return
     ownership = Ownership(output, path, owner)

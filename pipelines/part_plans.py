@@ -10,6 +10,7 @@
 The step `infer` has counted the rows of each task by partition, so no row is read here.
 """
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from precis.model import files
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.partitions import check_partitions
 from precis.pipelines.pieces import KINDS
+from precis.pipelines.result_files import DATA_FOLDER
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.tasks import TaskReport
 
@@ -120,16 +122,17 @@ def _add(groups: list[_Group], piece: int, size: int, target_bytes: int) -> None
 def _forget_other_parts(job: Job, pieces: Sequence[Any]) -> None:
     """Removes the receipts of parts, and the parts, that were made of other pieces."""
     folder = files.join(job.output, TASKS_FOLDER)
-    path = files.join(folder, "pieces.json")
+    path = files.join(folder, "pieces.sha256")
     digest = files.sha256_json(pieces)
-    if files.exists(path) and files.read_json(path) != digest:
-        for receipt in files.glob(files.join(folder, STEP, "*.json")):
-            for file in files.read_json(receipt)["files"]:
-                files.remove(
-                    files.path_within(job.output, file["file"], listed_in=receipt)
-                )
+    if files.exists(path) and files.read_bytes(path) != digest.encode():
+        # Without their receipts: one may be damaged, and its part would stay.
+        data = files.join(job.output, DATA_FOLDER)
+        fs, name = files.filesystem(data)
+        for part in fs.find(name):
+            if posixpath.basename(part).startswith(f"part-{job.run_id[:8]}-"):
+                fs.rm(part)
         files.remove(files.join(folder, STEP))
-    files.write_json(path, digest)
+    files.write_bytes(path, digest.encode())
 
 
 def _piece_bytes(report: TaskReport[SummaryFigures]) -> int:

@@ -47,6 +47,7 @@ from precis.pipelines.dead_letters import LetterFile, file_failure_letter
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.progress import TaskProgress, count_earlier_task
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, is_whole
+from precis.pipelines.sealed_json import read_sealed, write_sealed
 
 # The keys of a receipt that every kind of job has; the others are its figures.
 _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
@@ -264,7 +265,7 @@ def publish_report(
     if step is not None:
         if not letters.rows:  # An earlier try of the task may have failed.
             files.remove(letters.path)
-        files.write_json(receipt_path(step, number), report.to_json())
+        write_sealed(receipt_path(step, number), report.to_json())
     return report
 
 
@@ -309,7 +310,7 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
     if not files.exists(path):
         return None
     try:
-        content = files.read_object(
+        content = read_sealed(
             path,
             way_out="the task is done again",
             fields=dict.fromkeys(("sources", "counts", "failures"), dict),

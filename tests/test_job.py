@@ -36,7 +36,9 @@ def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
     )
     assert job.run_id == job.fingerprint[:16]
     assert (job.output, job.tasks) == (str(tmp_path / "out"), 2)
-    assert json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes()) == {
+    described = json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes())
+    assert len(described.pop("content_sha256")) == 64
+    assert described == {
         "created_at": "2023-11-14T22:13:20+00:00",
         "fingerprint": job.fingerprint,
         "inputs": {"precis_version": version, "seed": 1},
@@ -168,6 +170,17 @@ def test_a_damaged_description_of_a_job_is_refused(content, tmp_path):
     with pytest.raises(
         DataError, match=r"_tasks/job.json: damaged \(.*\); name another --output"
     ):
+        begin(tmp_path)
+
+
+def test_a_changed_digit_in_the_description_of_a_job_is_noticed(tmp_path, monkeypatch):
+    """It could be one of the time at which the result is made."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    begin(tmp_path)
+    path = tmp_path / "_tasks" / "job.json"
+    path.write_bytes(path.read_bytes().replace(b"2023-11-14", b"2023-11-15"))
+    message = r"job.json: damaged \(its checksum is not that of its content\); name an"
+    with pytest.raises(DataError, match=message):
         begin(tmp_path)
 
 

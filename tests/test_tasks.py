@@ -15,6 +15,7 @@ from precis.pipelines import progress
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.job import open_job
+from precis.pipelines.sealed_json import write_sealed
 from precis.pipelines.tasks import (
     RunTasks,
     Step,
@@ -140,6 +141,7 @@ def test_every_task_is_run_once_reported_and_moves_the_progress(
         "dead_letters",
         "failures",
         "longest",
+        "content_sha256",
     }
     run(tmp_path, step, of_both_tasks)
     assert runs(tmp_path) == ["0", "1"]
@@ -242,7 +244,7 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, step):
         "failures": {},
         "longest": 5,
     }
-    files.write_json(str(tmp_path / "_tasks" / "infer" / "00001.json"), receipt)
+    write_sealed(str(tmp_path / "_tasks" / "infer" / "00001.json"), receipt)
     report = read_receipt(step, 1)
     assert report == TaskReport(
         task=1,
