@@ -1,4 +1,4 @@
-"""Every state of a job's folder that a kill can leave, and disks that become full.
+"""Faults at every step of a job: kills, full disks and damaged files.
 
 A job runs once, and what its folder holds is remembered around every call that changes
 a file. A state is what SIGKILL leaves there: nothing of the process cleans up after it.
@@ -6,6 +6,7 @@ a file. A state is what SIGKILL leaves there: nothing of the process cleans up a
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import random
@@ -17,7 +18,9 @@ from typing import Any
 import pytest
 
 from precis.model import files
+from precis.model.errors import PrecisError
 from precis.model.files import ASIDE
+from precis.pipelines.result_files import DESCRIPTION_FILES, listed_files
 from support.command_line import contents
 
 # Names within a folder, with the contents of the files.
@@ -115,10 +118,115 @@ def full_disk(first: int) -> Iterator[list[str]]:
         yield calls
 
 
-def damages(content: bytes, name: str) -> list[bytes]:
-    """A file cut short, and with one bit flipped at a place that its name decides."""
-    chance = random.Random(name)
-    cut = content[: chance.randrange(len(content))]
+def damages(content: bytes, seed: str) -> dict[str, bytes]:
+    """A file cut short, and with one bit flipped, at places that a seed decides."""
+    chance = random.Random(seed)
     flipped = bytearray(content)
     flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-    return [cut, bytes(flipped)]
+    return {"cut": content[: chance.randrange(len(content))], "flip": bytes(flipped)}
+
+
+class WatchedJob:
+    """A job that ran undisturbed once, and can be run again from any state.
+
+    Attributes:
+      output: its folder.
+      run: runs it.
+      before: what was in the folder before.
+      states: every state of the folder while the job ran.
+      result: the last of them.
+      calls: how many calls of the job need space.
+    """
+
+    def __init__(self, output: Path, run: Callable[[], Any]) -> None:
+        self.output = output
+        self.run = run
+        self.before: State = contents(output) if output.exists() else {}
+        with full_disk(1 << 30) as calls:
+            self.states = all_states(output, run)
+        self.calls = len(calls)
+        self.result = self.states[-1]
+
+    def check_finishes(self) -> None:
+        """Runs the job and asserts that it ends as it did undisturbed."""
+        self.run()
+        assert contents(self.output) == self.result
+
+    def check_readable(self, state: State) -> None:
+        """Asserts that a folder that is marked as finished holds a whole result, this
+        one or the one from before.
+        """
+        if "_SUCCESS" not in state:
+            return
+        marks = self.result["_SUCCESS"], self.before.get("_SUCCESS")
+        assert state["_SUCCESS"] in marks
+        (name,) = set(DESCRIPTION_FILES.values()) & set(state)
+        for file in listed_files(json.loads(state[name])):
+            digest = hashlib.sha256(state[file["file"]]).hexdigest()
+            assert digest == file["sha256"]
+
+    def check_kills(self, every: int) -> None:
+        """Asserts that the job ends undisturbed from each, or some, of its states."""
+        for state in self.states[::every]:
+            restore(self.output, state)
+            self.check_finishes()
+
+    def check_full_disks(self, every: int) -> None:
+        """Asserts that the job fails in one line where the disk becomes full, at each
+        or some of its steps, and ends undisturbed afterwards.
+        """
+        for first in range(0, self.calls, every):
+            restore(self.output, self.before)
+            with (
+                full_disk(first),
+                pytest.raises((PrecisError, OSError), match="No space left") as raised,
+            ):
+                self.run()
+            assert "\n" not in str(raised.value)
+            state = contents(self.output)
+            assert not any(name.endswith(ASIDE) for name in state)
+            self.check_readable(state)
+            self.check_finishes()
+
+    def damage(self, number: int, name: str) -> list[str]:
+        """Damages a file of a state and runs the job.
+
+        Returns:
+          What is wrong where it neither ends undisturbed nor names the file.
+        """
+        problems = []
+        state = self.states[number]
+        for kind, content in damages(state[name], f"{number} {name}").items():
+            restore(self.output, {**state, name: content})
+            case = f"{name} of state {number} of {len(self.states)}, {kind}"
+            try:
+                self.run()
+            except PrecisError as error:
+                # _SUCCESS says which job made a result; the folder is named then.
+                named = str(self.output) if name == "_SUCCESS" else name
+                if named not in str(error):
+                    problems.append(f"{case}: {error}")
+            except Exception as error:
+                problems.append(f"{case}: {error!r}")
+            else:
+                if contents(self.output) != self.result:
+                    problems.append(f"{case}: another result")
+        return problems
+
+    def damage_files(self) -> list[str]:
+        """What is wrong when each file of the job is damaged in the first, in the
+        middle and in the last of the states that it is in.
+        """
+        found: dict[str, list[int]] = {}
+        for number, state in enumerate(self.states):
+            for name, content in state.items():
+                # Nobody reads what is written aside, and a lock says nothing of the
+                # result.
+                if content and not name.endswith(ASIDE) and name != _LOCK:
+                    found.setdefault(name, []).append(number)
+        return [
+            problem
+            for name, numbers in found.items()
+            for number in sorted({numbers[0], numbers[len(numbers) // 2], numbers[-1]})
+            for problem in self.damage(number, name)
+        ]
