@@ -42,7 +42,7 @@ def check_ids(
     )
     raise DataError(
         f"{repeated} documents have the id of a document before them, such as {named}; "
-        "mend the ids, or run with --on_duplicate_id suffix or keep"
+        "mend the ids, or name another --output and --on_duplicate_id suffix or keep"
     )
 
 

@@ -114,7 +114,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             kind="summaries",
             inputs=inputs,
             tasks=len(tasks),
-            may_replace=output in earlier.reused_folders,
+            may_replace=(output.rstrip("/") or output) in earlier.reused_folders,
         )
         if job is not None:
             _run(job, tasks, description, result, earlier, beam_options)

@@ -9,7 +9,8 @@ from support.disk_faults import WatchedJob
 from precis.model.files import ASIDE
 from precis.pipelines.prepare import prepare
 
-pytestmark = pytest.mark.usefixtures("one_time")
+# Every run imports TensorFlow and learns a vocabulary.
+pytestmark = [pytest.mark.usefixtures("one_time"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

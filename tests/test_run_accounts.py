@@ -195,7 +195,7 @@ def test_repeated_ids_are_counted_told_apart_or_refused(runs, tmp_path):
     corpus = write_corpus(tmp_path / "corpus", REPEATED)
     message = (
         r"3 documents have the id of a document before them, such as '.*; mend the "
-        r"ids, or run with --on_duplicate_id suffix or keep"
+        r"ids, or name another --output and --on_duplicate_id"
     )
     with pytest.raises(DataError, match=message) as caught:
         runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")

@@ -33,7 +33,8 @@ class EarlierRunOptions:
     @property
     def reused_folders(self) -> tuple[str, ...]:
         """The folders in `reuse`, in order."""
-        return tuple(name.strip() for name in self.reuse.split(",") if name.strip())
+        names = (name.strip() for name in self.reuse.split(","))
+        return tuple(name.rstrip("/") or name for name in names if name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

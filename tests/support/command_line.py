@@ -68,9 +68,13 @@ def without_times(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def results(folder: str | os.PathLike) -> dict[str, Any]:
-    """`contents` of what `precis summarize` wrote, its manifest without times."""
+    """`contents` of what `precis summarize` wrote, its manifest without times and
+    _SUCCESS without the checksum of the manifest.
+    """
     found: dict[str, Any] = contents(folder)
-    return {**found, "manifest.json": without_times(json.loads(found["manifest.json"]))}
+    manifest = without_times(json.loads(found["manifest.json"]))
+    success = found["_SUCCESS"].split()[0]
+    return {**found, "manifest.json": manifest, "_SUCCESS": success}
 
 
 def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
