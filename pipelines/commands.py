@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from precis.pipelines.command_parser import HelpText
 from precis.pipelines.last_lines import (
-    corpus_flags_of_records,
     end_with,
     listed,
     suggest_next,
@@ -30,6 +29,11 @@ from precis.pipelines.options.train import (
 from precis.pipelines.options.verify import DIGEST, VERIFY
 from precis.pipelines.progress_line import load_tensorflow
 from precis.pipelines.result_files import DATA_FOLDER
+from precis.pipelines.train_commands import (
+    run_train,
+    run_train_extractor,
+    run_train_keyphrases,
+)
 
 
 class Command(NamedTuple):
@@ -88,54 +92,6 @@ def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
         )
     output = values["output"]
     end_with(output, "precis", "train", "--records", output, "--output", "bundle")
-    return 0
-
-
-def _train(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("train")
-    from precis.model.training.loop import Interrupted
-    from precis.pipelines.train import train
-
-    try:
-        result = train(**values)
-    except Interrupted as error:
-        print(f"precis train: {error}", file=sys.stderr)
-        return 143
-    return _end_training(result, values["records"], "--bundle")
-
-
-def _train_extractor(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("train-extractor")
-    from precis.pipelines.train_extractor import train_extractor
-
-    result = train_extractor(**values)
-    flags = ("--extractive", "neural,lead", "--extractive_bundle")
-    return _end_training(result, values["records"], *flags)
-
-
-def _train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("train-keyphrases")
-    from precis.pipelines.train_keyphrases import train_keyphrases
-
-    result = train_keyphrases(**values)
-    return _end_training(result, values["records"], "--keyphrase_bundle")
-
-
-def _end_training(result: Any, records: Any, *flags: str) -> int:
-    """Prints the model and how to summarize with it, its folder behind the flags."""
-    line = f"model {result.model_id}"
-    if result.step:
-        line += f" of step {result.step}"
-    if result.validation:
-        scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
-        line += f": validation {', '.join(scores)}"
-    print(line)
-    corpus = corpus_flags_of_records(records)
-    end_with(
-        result.bundle,
-        *("precis", "summarize", *corpus, "--split", "test"),
-        *(*flags, result.bundle, "--output", "summaries"),
-    )
     return 0
 
 
@@ -313,20 +269,20 @@ COMMANDS = {
     "train": _command(
         "Train a network that writes summaries.",
         TRAIN,
-        _train,
+        run_train,
         "precis train --records records --output bundle --network small",
         "precis train --records records --output tuned --init_from bart --steps 5000",
     ),
     "train-extractor": _command(
         "Train a network that picks sentences.",
         TRAIN_EXTRACTOR,
-        _train_extractor,
+        run_train_extractor,
         "precis train-extractor --records records --output extractor",
     ),
     "train-keyphrases": _command(
         "Train a classifier of keyphrases.",
         TRAIN_KEYPHRASES,
-        _train_keyphrases,
+        run_train_keyphrases,
         "precis train-keyphrases --records records --output keyphrases",
     ),
     "import": _command(

@@ -16,13 +16,12 @@ import importlib.metadata
 import os
 import posixpath
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import JobError, PrecisError, UsageError
-from precis.pipelines.corpus.task import Task
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
@@ -173,28 +172,6 @@ def _first_created_at(
         return now
 
 
-def job_provenance(
-    command: str, flags: Mapping[str, Any], inputs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """How a result was made, for its description.
-
-    `precis COMMAND --config` reads the flags from there, and `open_job` what a refused
-    job has different.
-
-    Args:
-      command: such as `summarize`.
-      flags: every flag with its value.
-      inputs: as in `open_job`; those that are no flags are kept beside them.
-    """
-    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
-    others = {
-        name: value
-        for name, value in inputs.items()
-        if name not in flags or flags[name] != value
-    }
-    return {"command": command, "flags": dict(flags), "inputs": others}
-
-
 def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:
     """The error for a folder with the finished result of another job."""
     differences = ""
@@ -286,24 +263,6 @@ def current_time() -> datetime.datetime:
             "set it right or unset it"
         )
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
-
-
-def hash_tasks(tasks: Sequence[Task]) -> str:
-    """A sha256 of what each task reads, for the inputs of a job.
-
-    Files count by content and by their paths below the folder that holds them all: a
-    file that is touched and a corpus that is moved keep the hash.
-    """
-    paths = [path for task in tasks for path in task.paths]
-    root = os.path.commonprefix(paths).rpartition("/")[0]
-    content = [
-        (
-            *task._replace(files=(), only=None),
-            [path[len(root) :] for path in task.paths],
-        )
-        for task in tasks
-    ]
-    return files.sha256_json(content)
 
 
 def part_name(index: int, count: int) -> str:

@@ -47,14 +47,8 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.dead_letters import check_failures
 from precis.pipelines.encoding_pass import EncodeWorker, LengthCounts
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.job import (
-    Job,
-    finish_job,
-    hash_tasks,
-    job_provenance,
-    open_job,
-    warn_of_damage,
-)
+from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
+from precis.pipelines.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output

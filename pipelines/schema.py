@@ -16,12 +16,9 @@ import pyarrow.parquet as pq
 from precis.model import files, rouge
 from precis.model.errors import DataError
 from precis.model.quality.flags import FLAGS
-from precis.pipelines.columns import (
-    DEAD_LETTER_COLUMNS,
-    SCORES_COLUMNS,
-    SUMMARY_COLUMNS,
-)
+from precis.pipelines.columns import SUMMARY_COLUMNS
 from precis.pipelines.flat_columns import flat_schema
+from precis.pipelines.result_columns import DEAD_LETTER_COLUMNS, SCORES_COLUMNS
 
 SCHEMA_VERSION = 3
 

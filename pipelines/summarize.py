@@ -34,14 +34,8 @@ from precis.pipelines.document_keys import (
 )
 from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.job import (
-    Job,
-    finish_job,
-    hash_tasks,
-    job_provenance,
-    open_job,
-    warn_of_damage,
-)
+from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
+from precis.pipelines.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.options.results import SUFFIX, EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SUMMARIZE

@@ -4,7 +4,6 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.model.text.document import Document
-from precis.pipelines.columns import DEAD_LETTER_COLUMNS
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.dead_letters import (
     DeadLetter,
@@ -15,6 +14,7 @@ from precis.pipelines.dead_letters import (
     unreadable_letter,
 )
 from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.result_columns import DEAD_LETTER_COLUMNS
 
 COLUMNS = {column.name for column in DEAD_LETTER_COLUMNS}
 

@@ -11,7 +11,8 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines import job as job_module
 from precis.pipelines.corpus.task import Fields, SourceFile, Task
-from precis.pipelines.job import finish_job, hash_tasks, open_job
+from precis.pipelines.job import finish_job, open_job
+from precis.pipelines.job_inputs import hash_tasks
 
 
 def begin(folder, *, kind="records", may_replace=False, **inputs):

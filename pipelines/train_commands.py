@@ -1,0 +1,58 @@
+"""The commands that train: what each prints at its end."""
+
+import sys
+from typing import Any
+
+from precis.pipelines.last_lines import corpus_flags_of_records, end_with
+from precis.pipelines.progress_line import load_tensorflow
+
+
+def run_train(values: dict[str, Any], _: list[str]) -> int:
+    """`precis train`."""
+    load_tensorflow("train")
+    from precis.model.training.loop import Interrupted
+    from precis.pipelines.train import train
+
+    try:
+        result = train(**values)
+    except Interrupted as error:
+        print(f"precis train: {error}", file=sys.stderr)
+        return 143
+    return _end_training(result, values["records"], "--bundle")
+
+
+def run_train_extractor(values: dict[str, Any], _: list[str]) -> int:
+    """`precis train-extractor`."""
+    load_tensorflow("train-extractor")
+    from precis.pipelines.train_extractor import train_extractor
+
+    result = train_extractor(**values)
+    flags = ("--extractive", "neural,lead", "--extractive_bundle")
+    return _end_training(result, values["records"], *flags)
+
+
+def run_train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
+    """`precis train-keyphrases`."""
+    load_tensorflow("train-keyphrases")
+    from precis.pipelines.train_keyphrases import train_keyphrases
+
+    result = train_keyphrases(**values)
+    return _end_training(result, values["records"], "--keyphrase_bundle")
+
+
+def _end_training(result: Any, records: Any, *flags: str) -> int:
+    """Prints the model and how to summarize with it, its folder behind the flags."""
+    line = f"model {result.model_id}"
+    if result.step:
+        line += f" of step {result.step}"
+    if result.validation:
+        scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
+        line += f": validation {', '.join(scores)}"
+    print(line)
+    corpus = corpus_flags_of_records(records)
+    end_with(
+        result.bundle,
+        *("precis", "summarize", *corpus, "--split", "test"),
+        *(*flags, result.bundle, "--output", "summaries"),
+    )
+    return 0
