@@ -37,6 +37,7 @@ LATER_STEPS = ("join", "infer", "publish")
 
 # Some million keys of the shortest documents, a hundred thousand of the usual ones.
 _BUCKET_BYTES = 128 << 20
+_BUCKET_ROWS = 500_000
 _MAX_BUCKETS = 1024
 
 # Digests of 16 bytes, as two numbers that are sorted fast: of 10**9 documents two have
@@ -92,10 +93,12 @@ def key_tasks(tasks: Sequence[Task], parts: Sequence[EarlierPart]) -> list[KeyTa
     ]
 
 
-def count_buckets(tasks: Sequence[Task]) -> int:
-    """The number of buckets for the keys of a corpus."""
+def count_buckets(tasks: Sequence[Task], parts: Sequence[EarlierPart] = ()) -> int:
+    """The number of buckets for the keys of a corpus and of earlier runs."""
     size = sum(task.size_bytes for task in tasks)
-    return min(max(1, -(-size // _BUCKET_BYTES)), _MAX_BUCKETS)
+    rows = sum(part.rows for part in parts)
+    buckets = max(1, -(-size // _BUCKET_BYTES), -(-rows // _BUCKET_ROWS))
+    return min(buckets, _MAX_BUCKETS)
 
 
 def keys_path(output: str, number: int) -> str:
@@ -235,10 +238,11 @@ def forget_failed_scans(job: Job, tasks: Sequence[Task]) -> None:
         report = read_receipt(step, task.number)
         if report is not None and report.figures.failure:
             failed.append(task.number)
-    for number in failed:
-        files.remove(receipt_path(step, number))
+    # The failures go last: after a kill, they are found again.
     for name in LATER_STEPS if failed else ():
         files.remove(files.join(job.output, TASKS_FOLDER, name))
+    for number in failed:
+        files.remove(receipt_path(step, number))
 
 
 def scan_size(task: Task) -> int:

@@ -18,12 +18,15 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
+from precis.model.text.article import Article
 from precis.pipelines.job import TASKS_FOLDER, Job, abandon_job
+from precis.pipelines.options.results import normal_path
 from precis.pipelines.part_files import read_part, read_row_groups
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     read_run_manifest,
+    read_success,
 )
 from precis.pipelines.sealed_json import read_sealed, write_sealed
 from precis.pipelines.summary_settings import SummarySettings
@@ -42,12 +45,14 @@ class EarlierPart(NamedTuple):
       sha256: of its content, by the manifest.
       run_id: the run.
       partition: the columns that its folder names, with their values.
+      rows: how many it has.
     """
 
     path: str
     sha256: str
     run_id: str
     partition: Mapping[str, Any]
+    rows: int = 0
 
 
 class EarlierRuns(NamedTuple):
@@ -98,8 +103,14 @@ def find_earlier_runs(
     path = files.join(job.output, TASKS_FOLDER, EARLIER_FILE)
     is_resumed = files.exists(path)
     if not is_resumed:
-        # The first run of a command that replaces its own result has none yet.
-        others = [name for name in folders if name != job.output or _is_finished(name)]
+        # The first run of a command that replaces its own result, or of a folder of
+        # runs, finds none yet.
+        own = normal_path(job.output)
+        others = [
+            name
+            for name in folders
+            if not f"{own}/".startswith(f"{name}/") or holds_runs(name)
+        ]
         try:
             runs = find_runs(others)
         except UsageError:
@@ -123,14 +134,24 @@ def _own_parts(job: Job) -> list[EarlierPart]:
     """The parts of a damaged result that are whole."""
     if not job.damaged or DESCRIPTION_FILES["summaries"] in job.damaged:
         return []
-    manifest = read_run(job.output)
+    manifest = read_run_manifest(files.join(job.output, DESCRIPTION_FILES["summaries"]))
     return [
-        part
-        for file, part in zip(
-            manifest["files"], run_parts(job.output, manifest), strict=True
+        _set_aside(job, number, part)
+        for number, (file, part) in enumerate(
+            zip(manifest["files"], run_parts(job.output, manifest), strict=True)
         )
         if file["file"] not in job.damaged
     ]
+
+
+def _set_aside(job: Job, number: int, part: EarlierPart) -> EarlierPart:
+    """Moves a part of a result that is being repaired: its name is needed again."""
+    path = files.join(job.output, TASKS_FOLDER, "whole", f"{number:05d}.rows")
+    fs, source = files.filesystem(part.path)
+    _, target = files.filesystem(path)
+    fs.makedirs(posixpath.dirname(target), exist_ok=True)
+    fs.mv(source, target)
+    return part._replace(path=path)
 
 
 def _usable_parts(folder: str, settings: SummarySettings) -> list[EarlierPart]:
@@ -178,6 +199,11 @@ def _is_finished(folder: str) -> bool:
     )
 
 
+def holds_runs(folder: str) -> bool:
+    """Whether a folder is a finished run or holds some."""
+    return any(map(_is_finished, (folder, *_entries(folder))))
+
+
 def _entries(folder: str) -> list[str]:
     fs, name = files.filesystem(folder)
     if not fs.isdir(name):
@@ -191,8 +217,20 @@ def _created_at(folder: str) -> str:
 
 
 def read_run(folder: str) -> dict[str, Any]:
-    """The manifest of a run."""
-    return read_run_manifest(files.join(folder, DESCRIPTION_FILES["summaries"]))
+    """The manifest of a finished run.
+
+    Raises:
+      DataError: it is not the one that the run has written.
+    """
+    path = files.join(folder, DESCRIPTION_FILES["summaries"])
+    success = read_success(folder)
+    expected = success.description_sha256 if success else ""
+    if expected and files.sha256_file(path) != expected:
+        raise DataError(
+            f"--reuse: {path} is damaged: its checksum is not that of {SUCCESS_FILE}; "
+            "repair that run by its own command, or reuse another"
+        )
+    return read_run_manifest(path)
 
 
 def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
@@ -203,6 +241,7 @@ def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
             file["sha256"],
             manifest["run_id"],
             file.get("partition", {}),
+            file["rows"],
         )
         for file in manifest["files"]
     ]
@@ -305,11 +344,11 @@ class EarlierRows:
         return self._groups[key]
 
 
-def holds_for(row: Mapping[str, Any], article: str) -> bool:
-    """Whether the offsets of a row hold for a text of the same content, which may have
-    other white space.
+def holds_for(row: Mapping[str, Any], article: Article) -> bool:
+    """Whether a row is of the content of an article, and its offsets hold for the text
+    as it was read, which may have other white space.
     """
-    return all(
-        article[item["start"] : item["end"]] == item["text"]
-        for item in row["extractive"]
+    text = article.document.article
+    return row["content_sha256"] == article.content_sha256 and all(
+        text[item["start"] : item["end"]] == item["text"] for item in row["extractive"]
     )

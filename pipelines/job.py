@@ -23,6 +23,8 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.pipelines.result_files import (
+    DATA_FOLDER,
+    DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     damaged_files,
@@ -110,7 +112,6 @@ def open_job(
         if not damaged:
             _clear_up(output, kind)
             return None
-        files.remove(files.join(output, SUCCESS_FILE))
         _clear_tasks(output)
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     description = _read_description(job_path)
@@ -118,6 +119,10 @@ def open_job(
         # That job was killed while it cleared up.
         _clear_up(output, description["kind"])
         description = None
+    if description and success and may_replace:
+        if description["fingerprint"] != fingerprint:
+            _discard(output, description["fingerprint"])
+            description = None
     if description:
         created_at = _resume(output, fingerprint, inputs, description)
         return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
@@ -128,6 +133,7 @@ def open_job(
         raise _other_result(output, kind, inputs)
     elif not success:
         _check_empty(output)
+    _clear_tasks(output)
     description = {
         "fingerprint": fingerprint,
         "kind": kind,
@@ -136,6 +142,8 @@ def open_job(
         "replaces": _described_files(output, kind) if success else [],
     }
     _write_description(output, job_path, description)
+    if damaged:
+        files.remove(files.join(output, SUCCESS_FILE))
     return Job(
         output,
         kind,
@@ -290,10 +298,26 @@ def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(path):
-        description = read_sealed(path, way_out=_WAY_OUT, fields={"replaces": list})
+        description = read_sealed(
+            path, way_out=_WAY_OUT, fields={"fingerprint": str, "replaces": list}
+        )
+        success = read_success(output)
+        if success and description["fingerprint"] != success.fingerprint:
+            _discard(output, description["fingerprint"])
         replaced = set(description["replaces"])
         for name in sorted(replaced - set(_described_files(output, kind))):
             files.remove(files.join(output, name))
+    _clear_tasks(output)
+
+
+def _discard(output: str, fingerprint: str) -> None:
+    """Removes what a job has left that was to replace a result and did not."""
+    mark = f"-{fingerprint[:8]}-"
+    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+        fs, name = files.filesystem(files.join(output, folder))
+        for path in fs.find(name) if fs.isdir(name) else ():
+            if mark in posixpath.basename(path):
+                fs.rm(path)
     _clear_tasks(output)
 
 
@@ -313,9 +337,9 @@ def _clear_tasks(output: str) -> None:
     if not fs.isdir(name):
         return
     entries = [posixpath.basename(path.rstrip("/")) for path in fs.ls(name, False)]
-    if LOCK_FILE not in entries:
-        files.remove(folder)
-        return
-    for entry in entries:
+    # job.json goes last: receipts that it does not stand beside are of no job.
+    for entry in sorted(entries, key=lambda entry: entry == JOB_FILE):
         if entry != LOCK_FILE:
             files.remove(files.join(folder, entry))
+    if LOCK_FILE not in entries:
+        files.remove(folder)

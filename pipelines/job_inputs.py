@@ -41,9 +41,19 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            *task._replace(files=(), only=None),
+            *task._replace(files=(), only=_described(task)),
             [path[len(root) :] for path in task.paths],
         )
         for task in tasks
     ]
     return files.sha256_json(content)
+
+
+def _described(task: Task) -> Any:
+    """The records that a task reads, as JSON; None for all."""
+    if task.only is None:
+        return None
+    return {
+        path: [sorted(retried.positions), retried.begin]
+        for path, retried in task.only.items()
+    }

@@ -18,7 +18,7 @@ from precis.model import files
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.partitions import check_partitions
 from precis.pipelines.pieces import KINDS
-from precis.pipelines.result_files import DATA_FOLDER
+from precis.pipelines.result_files import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.tasks import TaskReport
 
@@ -126,11 +126,12 @@ def _forget_other_parts(job: Job, pieces: Sequence[Any]) -> None:
     digest = files.sha256_json(pieces)
     if files.exists(path) and files.read_bytes(path) != digest.encode():
         # Without their receipts: one may be damaged, and its part would stay.
-        data = files.join(job.output, DATA_FOLDER)
-        fs, name = files.filesystem(data)
-        for part in fs.find(name):
-            if posixpath.basename(part).startswith(f"part-{job.run_id[:8]}-"):
-                fs.rm(part)
+        for where in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+            fs, name = files.filesystem(files.join(job.output, where))
+            for made in fs.find(name) if fs.isdir(name) else ():
+                kind = "part" if where == DATA_FOLDER else STEP
+                if posixpath.basename(made).startswith(f"{kind}-{job.run_id[:8]}-"):
+                    fs.rm(made)
         files.remove(files.join(folder, STEP))
     files.write_bytes(path, digest.encode())
 

@@ -69,6 +69,12 @@ def piece_path(output: str, task: int, kind: str) -> str:
     return files.join(output, TASKS_FOLDER, "pieces", f"{task:05d}-{kind}.parquet")
 
 
+def remove_pieces(output: str, task: int) -> None:
+    """Removes the pieces that an earlier try of a task has left."""
+    for kind in KINDS:
+        files.remove(piece_path(output, task, kind))
+
+
 class PieceWriter(contextlib.ExitStack):
     """Writes the pieces of one task, which are published when the block ends.
 

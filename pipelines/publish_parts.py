@@ -145,8 +145,7 @@ class _PartRows:
         self, task: PartTask, job: Job, settings: PartSettings, letters: LetterFile
     ) -> None:
         self.moved: dict[str, Counter[str]] = {
-            "duplicates": Counter(),
-            "written": Counter(),
+            name: Counter() for name in ("duplicates", "written", "reused")
         }
         self.sources: Counter[str] = Counter()
         self.methods: Counter[str] = Counter()
@@ -165,8 +164,11 @@ class _PartRows:
         for piece in self._task.pieces:
             for rows in self._piece_rows(piece):
                 named = name_first(rows, self._finder)
-                self.moved["duplicates"].subtract(named.without_first)
-                self.moved["written"].update(named.without_first)
+                for name, counts in zip(
+                    ("written", "reused"), named.without_first, strict=True
+                ):
+                    self.moved["duplicates"].subtract(counts)
+                    self.moved[name].update(counts)
                 self._count_all(rows)
                 yield named.rows.select(self._layout.schema.names)
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from precis.model import files
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.task import RetriedFile, Task, position_numbers
 from precis.pipelines.dead_letters import UNCOUNTED, read_letters
-from precis.pipelines.result_files import DESCRIPTION_FILES, read_run_manifest
+from precis.pipelines.result_files import DESCRIPTION_FILES, is_whole, read_run_manifest
 
 
 def retried_files(run: str) -> dict[str, RetriedFile]:
@@ -15,6 +15,7 @@ def retried_files(run: str) -> dict[str, RetriedFile]:
 
     Raises:
       UsageError: it is no run, or has lost none.
+      DataError: its dead letters are damaged.
     """
     path = files.join(run, DESCRIPTION_FILES["summaries"])
     if not files.exists(path):
@@ -23,7 +24,13 @@ def retried_files(run: str) -> dict[str, RetriedFile]:
             "the --output of an earlier `precis summarize`"
         )
     listed = read_run_manifest(path)["dead_letters"]
-    paths = [files.path_within(run, file["file"], listed_in=path) for file in listed]
+    for file in listed:
+        if not is_whole(run, file):
+            raise DataError(
+                f"--retry_failures: {files.join(run, file['file'])} is missing or "
+                "damaged; repair that run by its own command"
+            )
+    paths = [files.join(run, file["file"]) for file in listed]
     retried = _by_file(letter for path in paths for letter in read_letters(path))
     if not retried:
         raise UsageError(f"--retry_failures {run}: that run has lost no record")

@@ -37,7 +37,12 @@ from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
 from precis.pipelines.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
-from precis.pipelines.options.results import SUFFIX, EarlierRunOptions, ResultOptions
+from precis.pipelines.options.results import (
+    SUFFIX,
+    EarlierRunOptions,
+    ResultOptions,
+    normal_path,
+)
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.part_layout import part_layout
@@ -108,7 +113,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             kind="summaries",
             inputs=inputs,
             tasks=len(tasks),
-            may_replace=(output.rstrip("/") or output) in earlier.reused_folders,
+            may_replace=normal_path(output) in earlier.reused_folders,
         )
         if job is not None:
             _run(job, tasks, description, result, earlier, beam_options)
@@ -182,7 +187,7 @@ def build(
 ) -> None:
     """Adds the four steps, and the manifest, to a pipeline."""
     corpus, settings, _, layout = description
-    buckets = count_buckets(tasks)
+    buckets = count_buckets(tasks, earlier.parts)
     keys = KeyWorker(
         corpus, job, buckets=buckets, uses_references=settings.uses_references
     )

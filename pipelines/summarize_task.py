@@ -16,7 +16,7 @@ from precis.pipelines.document_keys import check_scanned, scan_size
 from precis.pipelines.document_windows import read_windows
 from precis.pipelines.job import Job
 from precis.pipelines.join_keys import read_joined
-from precis.pipelines.pieces import PieceWriter
+from precis.pipelines.pieces import PieceWriter, remove_pieces
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.summary_rows import run_columns
 from precis.pipelines.summary_settings import SummarySettings
@@ -76,6 +76,7 @@ class SummarizeWorker:
         self, task: Task, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[SummaryFigures]:
         """Writes the pieces of a task."""
+        remove_pieces(self._job.output, task.number)
         check_scanned(self._job, task.number)
         reader = read_task(task, self._corpus)
         joined = read_joined(self._job.output, task.number, buckets=self._infer.buckets)

@@ -132,8 +132,7 @@ class TaskRows:
             self._write("duplicates", number, article, {})
             return True
         rows = (self._earlier.read(*place) for place in link.earlier)
-        text = article.document.article
-        row = next((row for row in rows if holds_for(row, text)), None)
+        row = next((row for row in rows if holds_for(row, article)), None)
         if row is None:
             return False
         computed_by = row["reused_from"] or row["run_id"]

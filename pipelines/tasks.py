@@ -225,7 +225,8 @@ class _RunTask(beam.DoFn):
         except FileFailure as failure:
             if self._step is None:
                 raise
-            return report_failure(task.number, failure, self._step)
+            paths = getattr(task, "paths", (failure.path,))
+            return report_failure(task.number, failure, self._step, paths=paths)
         return publish_report(task.number, result, letters, self._step)
 
 
@@ -240,12 +241,31 @@ def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
 
 
 def report_failure(
-    number: int, failure: FileFailure, step: Step[FiguresT]
+    number: int,
+    failure: FileFailure,
+    step: Step[FiguresT],
+    *,
+    paths: Sequence[str] = (),
 ) -> TaskReport[FiguresT]:
-    """The report of a task that one of its files failed; it leaves no receipt."""
+    """The report of a task that one of its files failed; it leaves no receipt.
+
+    Args:
+      number: of the task.
+      failure: of the file.
+      step: of the task.
+      paths: all files of the task; those beside it have no rows either.
+    """
+    beside = f"it was read together with {failure.path}, which failed"
+    others = [
+        FileFailure(path, failure.reason, beside)
+        for path in paths
+        if path != failure.path
+    ]
+    failures = [failure, *others]
     with open_letters(step, number) as letters:
-        letters.write(file_failure_letter(failure))
-    sources = source_counts(read={failure.path: 1})
+        for each in failures:
+            letters.write(file_failure_letter(each))
+    sources = source_counts(read={each.path: 1 for each in failures})
     result = TaskResult(sources, [], step.figures_from_json({}))
     return make_report(number, result, letters, step)
 

@@ -190,3 +190,19 @@ def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
     tasks.publish_report(0, result, tasks.open_letters(step, 0), step)
     assert dead_letters(tmp_path) == []
     assert tasks.read_receipt(step, 0) is not None
+
+
+def test_files_that_are_read_together_with_a_changed_one_are_counted(
+    texts, tmp_path, change_after_listing
+):
+    output = tmp_path / "run"
+    change_after_listing(lambda: (texts / "b.txt").unlink())
+    flags = {"corpus": f"text:{texts}/*.txt", "output": output, "max_failed_share": 1}
+    assert precis("summarize", extractive="lead", min_source_words=0, **flags) == 0
+    counts = json.loads((output / "manifest.json").read_bytes())["counts"]
+    assert (counts["read"], counts["failed"], counts["written"]) == (3, 3, 0)
+    details = {
+        letter["source_file"]: letter["detail"] for letter in dead_letters(output)
+    }
+    assert set(details) == {f"{texts}/{name}.txt" for name in "abc"}
+    assert details[f"{texts}/a.txt"].startswith("it was read together with ")

@@ -4,8 +4,10 @@ the rows of duplicates.
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from support.incremental_runs import FLAGS, CountedRuns, line, write_corpus
 
+from precis.model.errors import JobError
 from precis.pipelines.duplicate_rows import RowFinder, copy_rows, name_first
 from precis.pipelines.part_plans import PartTask, group_pieces
 from precis.pipelines.partitions import Partitioning
@@ -17,13 +19,16 @@ SCHEMA = pa.schema(
     [
         pa.field("document_id", pa.string(), nullable=False),
         pa.field("source_file", pa.string(), nullable=False),
+        pa.field("content_sha256", pa.string(), nullable=False),
         pa.field("duplicate_of", pa.string()),
+        pa.field("reused_from", pa.string()),
         pa.field("summary", pa.string(), nullable=False),
         *LINK_COLUMNS,
     ]
 )
 DUPLICATES = pa.schema(
-    [SCHEMA.field(name) for name in ("document_id", "source_file")] + list(LINK_COLUMNS)
+    [SCHEMA.field(name) for name in ("document_id", "source_file", "content_sha256")]
+    + list(LINK_COLUMNS)
 )
 
 
@@ -31,7 +36,12 @@ def row(name, record, *, first=(None, None), copy=(None, None), **columns):
     links = (record, *first, *copy)
     names = [field.name for field in LINK_COLUMNS]
     linked = dict(zip(names, links, strict=True))
-    return {"document_id": name, "source_file": f"{name[0]}.jsonl", **columns, **linked}
+    document = {
+        "document_id": name,
+        "source_file": f"{name[0]}.jsonl",
+        "content_sha256": "same",
+    }
+    return {**document, **columns, **linked}
 
 
 def rows_of(*names_and_records, schema=SCHEMA, **links):
@@ -77,6 +87,9 @@ def test_a_duplicate_gets_the_row_of_its_document(tmp_path):
     assert copied.rows.schema == SCHEMA
     only_lost = copy_rows(table.slice(1, 1), finder, SCHEMA)
     assert only_lost.rows.num_rows == 0 and len(only_lost.lost) == 1
+    wrong = row("v", 11, first=(0, 0), copy=(0, 2), content_sha256="other")
+    with pytest.raises(JobError, match="have other contents; this is a defect"):
+        copy_rows(pa.Table.from_pylist([wrong], schema=DUPLICATES), finder, SCHEMA)
 
 
 def test_a_row_names_the_first_document_with_its_text(tmp_path):
@@ -92,10 +105,10 @@ def test_a_row_names_the_first_document_with_its_text(tmp_path):
     )
     named = name_first(rows, finder)
     assert named.rows.column("duplicate_of").to_pylist() == [None, "a0", None, None]
-    assert +named.without_first == {"d.jsonl": 2}
+    assert named.without_first == ({"d.jsonl": 2}, {})
     assert named.rows.schema == SCHEMA
     unchanged = name_first(rows_of(("b", 1)), finder)
-    assert unchanged.rows == rows_of(("b", 1)) and not unchanged.without_first
+    assert unchanged.rows == rows_of(("b", 1)) and not any(unchanged.without_first)
 
 
 def test_a_piece_that_fails_is_not_published(tmp_path):

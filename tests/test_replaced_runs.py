@@ -6,7 +6,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import contents
+from support.command_line import contents, write_jsonl
 from support.incremental_runs import (
     CountedRuns,
     article,
@@ -193,3 +193,28 @@ def test_a_damaged_result_is_repaired_by_its_command(
     assert contents(out).keys() == whole.keys()
     again = {name: content for name, content in contents(out).items() if "/" in name}
     assert again == {name: whole[name] for name in again} and len(again) >= 5
+
+
+def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypatch):
+    path = tmp_path / "news.jsonl"
+    output = tmp_path / "run"
+    flags = {"output": output, "reuse": str(output), "min_source_words": 0}
+
+    def run(*articles):
+        lines = [{"id": f"d{n}", "article": text} for n, text in enumerate(articles)]
+        return summarize.summarize(corpus=write_jsonl(path, lines), **flags)
+
+    # The first night finds no earlier result.
+    assert run("Rain fell.")["counts"]["written"] == 1
+
+    def fail(*_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("precis.pipelines.summarize.check_run", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            run("Rain fell.", "Snow fell.")
+    counts = run("Rain fell.", "Hail fell.")["counts"]
+    assert (counts["written"], counts["reused"]) == (1, 1)
+    (part,) = (output / "data").iterdir()
+    assert pq.read_metadata(part).num_rows == 2

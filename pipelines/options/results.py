@@ -1,7 +1,9 @@
 """The options of `precis summarize` about earlier runs and the files of the result."""
 
 import dataclasses
+import os
 
+from precis.model import files
 from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
 from precis.pipelines.warehouse.address import read_address
@@ -9,6 +11,13 @@ from precis.pipelines.warehouse.address import read_address
 KEEP = "keep"
 SUFFIX = "suffix"
 FAIL = "fail"
+
+
+def normal_path(path: str) -> str:
+    """A path as it is compared: `./runs/` is `runs`."""
+    if files.is_local(path):
+        return os.path.normpath(path)
+    return path.rstrip("/")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +43,7 @@ class EarlierRunOptions:
     def reused_folders(self) -> tuple[str, ...]:
         """The folders in `reuse`, in order."""
         names = (name.strip() for name in self.reuse.split(","))
-        return tuple(name.rstrip("/") or name for name in names if name)
+        return tuple(normal_path(name) for name in names if name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
