@@ -212,6 +212,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
     assert runs.inferred == []
 
 
+@pytest.mark.slow
 def test_weights_count_and_not_where_they_lie(
     undisturbed, bundle, flags, runs, tmp_path
 ):

@@ -52,6 +52,7 @@ def equal_summaries(bundle: str, expected: list[str], *, clean: str) -> list[boo
     return [text == other for text, other in zip(texts, expected, strict=True)]
 
 
+@pytest.mark.slow
 def test_uncleaned_articles_are_summarized_as_by_transformers(bundle, expected):
     assert len(set(expected)) > DOCUMENTS // 2
     assert "<pad>" in "".join(raw_articles())
