@@ -31,12 +31,15 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
+from precis.pipelines.accounts import total_counts
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.dead_letters import LetterFile
 from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
+from precis.pipelines.sealed_json import write_sealed
 from precis.pipelines.vocabulary_pass import scan_path
 
 _ARTICLE_WORDS = 700
@@ -235,15 +238,24 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
         max_source_tokens=_MAX_SOURCE_TOKENS,
         max_target_tokens=_MAX_TARGET_TOKENS,
     )
-    job = Job(output, "0" * 64, "0" * 16, datetime.datetime.now(datetime.UTC), 1)
+    job = Job(
+        output,
+        "records",
+        "0" * 64,
+        "0" * 16,
+        datetime.datetime.now(datetime.UTC),
+        1,
+    )
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
-    files.write_json(scan_path(job), {"duplicates": {}})
+    write_sealed(scan_path(job), {"duplicates": {}})
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 
     def run() -> None:
-        counts = worker.run(task, TaskProgress(task.size_bytes)).counts
+        letters = LetterFile("", task=0, run_id="")
+        result = worker.run(task, TaskProgress(task.size_bytes), letters)
+        counts = total_counts(result.sources)
         assert counts["written"] == counts["read"] > 0
 
     return run

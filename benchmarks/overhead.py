@@ -104,6 +104,7 @@ def job_seconds(
     """
     from precis.model.inference.bulk_summarizer import PendingWindow
     from precis.model.inference.summarizer import Summary
+    from precis.model.isolation import Failure
     from precis.pipelines.summarize import summarize
 
     batch_starts: list[float] = []
@@ -111,7 +112,7 @@ def job_seconds(
 
     def summaries(
         self: PendingWindow, on_searched: Callable[[float], None] = lambda part: None
-    ) -> list[list[Summary]]:
+    ) -> list[list[Summary] | Failure]:
         result = original(self, on_searched)
         batch_starts.append(min(batch.started for batch in self.searched))
         return result
