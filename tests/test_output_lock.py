@@ -91,6 +91,7 @@ def test_of_processes_that_begin_at_once_one_owns_the_output(tmp_path, is_stale)
     assert not lock_path(tmp_path).exists()
 
 
+@pytest.mark.slow
 def test_a_second_command_is_refused_until_the_first_is_dead(tmp_path, capsys):
     output = tmp_path / "run"
     flags = {"corpus": "sample:60", "extractive": "lead", "output": output}

@@ -99,6 +99,7 @@ def test_a_whole_run_has_no_findings(extractive, corpus, capsys):
     assert result == ("run", [], count, rows, size, corpus)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_network_has_no_findings(undisturbed, corpus):
     assert findings(undisturbed, corpus=corpus) == []
 
