@@ -186,6 +186,14 @@ def test_a_whole_bundle_has_no_findings(bundle, capsys):
     assert capsys.readouterr().out.startswith(f"bundle {bundle} is as it was written (")
 
 
+def test_the_state_of_a_training_beside_a_bundle_is_no_finding(copied_bundle):
+    (copied_bundle / "training" / "checkpoints").mkdir(parents=True)
+    (copied_bundle / "training" / "losses.jsonl").write_text("{}")
+    assert findings(copied_bundle) == []
+    (copied_bundle / "trainings").write_text("foreign")
+    assert findings(copied_bundle) == ["trainings: is no part of the result"]
+
+
 @pytest.mark.parametrize("name", ["weights.safetensors", "config.json"])
 def test_damaged_files_of_a_bundle_are_named(copied_bundle, name):
     path = copied_bundle / name

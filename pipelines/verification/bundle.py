@@ -14,6 +14,8 @@ from precis.model.tokenization.folder import (
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import check_others
 
+_TRAINING_FOLDER = "training"
+
 
 def check_bundle(folder: str) -> Iterator[Finding]:
     """Checks a bundle."""
@@ -41,7 +43,10 @@ def check_bundle(folder: str) -> Iterator[Finding]:
                 yield Finding(name, f"is not the tokenizer that {MANIFEST_FILE} names")
         except (DataError, OSError) as error:
             yield Finding(name, f"is damaged or missing: {error}")
-    yield from check_others(folder, expected)
+    for finding in check_others(folder, expected):
+        # The state of a training lies beside its bundle, and is no part of it.
+        if not finding.file.startswith(f"{_TRAINING_FOLDER}/"):
+            yield finding
 
 
 def _without_path(error: Exception, folder: str) -> str:
