@@ -32,6 +32,7 @@ from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
 from precis.pipelines.accounts import total_counts
+from precis.pipelines.checksummed_json import write_checksummed
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.dead_letters import LetterFile
@@ -39,7 +40,6 @@ from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.sealed_json import write_sealed
 from precis.pipelines.vocabulary_pass import scan_path
 
 _ARTICLE_WORDS = 700
@@ -248,7 +248,7 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     )
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
-    write_sealed(scan_path(job), {"duplicates": {}})
+    write_checksummed(scan_path(job), {"duplicates": {}})
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 

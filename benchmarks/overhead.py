@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from precis.model.bundle.network_bundle import save_bundle
-from precis.model.inference.worker_pool import ModelSearch, count_processes
+from precis.model.inference.process_limits import count_processes
+from precis.model.inference.worker_pool import ModelSearch
 from precis.model.network.architectures import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow

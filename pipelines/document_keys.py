@@ -20,17 +20,12 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import FileFailure, Position, Task
 from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.earlier_runs import EarlierPart, read_part_keys
+from precis.pipelines.earlier_rows import EarlierPart, read_part_keys
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.keyed_arrays import write_groups
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.tasks import (
-    Step,
-    TaskResult,
-    describe_file,
-    read_receipt,
-    receipt_path,
-)
+from precis.pipelines.result_files import describe_file
+from precis.pipelines.tasks import Step, TaskResult, read_receipt, receipt_path
 
 # The steps that come after this one, by the names of their receipts.
 LATER_STEPS = ("join", "infer", "publish")

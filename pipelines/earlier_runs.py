@@ -1,58 +1,32 @@
-"""Rows of earlier runs, which a job takes over instead of computing them again.
+"""Finds the earlier runs whose rows a job takes over.
 
 A row is taken over where its run had the same settings, and its content is the same;
 `settings_id` and `content_sha256` say so.
 """
 
-import contextlib
-import hashlib
 import posixpath
 import sys
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
-from precis.model.text.article import Article
+from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.earlier_rows import EarlierPart, check_part
 from precis.pipelines.job import TASKS_FOLDER, Job, abandon_job
 from precis.pipelines.options.results import normal_path
-from precis.pipelines.part_files import read_part, read_row_groups
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
+    description_damage,
     read_run_manifest,
     read_success,
 )
-from precis.pipelines.sealed_json import read_sealed, write_sealed
 from precis.pipelines.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
 _WAY_OUT = "name another --output, or remove that folder"
-_OPEN_GROUPS = 4  # row groups that are held in memory
-_KEY_COLUMNS = ("content_sha256", "reference_summary", "extractive")
-
-
-class EarlierPart(NamedTuple):
-    """A Parquet part of an earlier run.
-
-    Attributes:
-      path: the file.
-      sha256: of its content, by the manifest.
-      run_id: the run.
-      partition: the columns that its folder names, with their values.
-      rows: how many it has.
-    """
-
-    path: str
-    sha256: str
-    run_id: str
-    partition: Mapping[str, Any]
-    rows: int = 0
 
 
 class EarlierRuns(NamedTuple):
@@ -63,23 +37,6 @@ class EarlierRuns(NamedTuple):
     """
 
     parts: tuple[EarlierPart, ...]
-
-
-class EarlierKey(NamedTuple):
-    """What a row of an earlier run is found by.
-
-    Attributes:
-      row: its place in the part.
-      content_sha256: of the article.
-      reference: the highlights where a summary depends on them, else None.
-      offsets: tells the rows of one content apart whose offsets differ, because their
-          texts differ in white space.
-    """
-
-    row: int
-    content_sha256: str
-    reference: str | None
-    offsets: bytes
 
 
 def find_earlier_runs(
@@ -121,12 +78,12 @@ def find_earlier_runs(
             *_own_parts(job),
             *(part for folder in runs for part in _usable_parts(folder, settings)),
         ]
-        write_sealed(path, {"parts": [part._asdict() for part in parts]})
-    content = read_sealed(path, way_out=_WAY_OUT, fields={"parts": list})
+        write_checksummed(path, {"parts": [part._asdict() for part in parts]})
+    content = read_checksummed(path, way_out=_WAY_OUT, fields={"parts": list})
     found = EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
     if is_resumed:  # Else they are checked when their keys are read.
         for earlier in found.parts:
-            _check_part(earlier)
+            check_part(earlier)
     return found
 
 
@@ -224,11 +181,11 @@ def read_run(folder: str) -> dict[str, Any]:
     """
     path = files.join(folder, DESCRIPTION_FILES["summaries"])
     success = read_success(folder)
-    expected = success.description_sha256 if success else ""
-    if expected and files.sha256_file(path) != expected:
+    damage = description_damage(folder, "summaries", success) if success else ""
+    if damage:
         raise DataError(
-            f"--reuse: {path} is damaged: its checksum is not that of {SUCCESS_FILE}; "
-            "repair that run by its own command, or reuse another"
+            f"--reuse: {path} {damage}; repair that run by its own command, or reuse "
+            "another"
         )
     return read_run_manifest(path)
 
@@ -245,110 +202,3 @@ def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:
         )
         for file in manifest["files"]
     ]
-
-
-def _check_part(part: EarlierPart) -> None:
-    if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
-        raise DataError(
-            f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
-            "its manifest; repair that run by its own command, or reuse another"
-        )
-
-
-def read_part_keys(part: EarlierPart, *, uses_references: bool) -> Iterator[EarlierKey]:
-    """The keys of the rows of a part, duplicates included: the offsets of a duplicate
-    may be its own.
-
-    Raises:
-      DataError: the file is not what its run has written.
-    """
-    _check_part(part)
-    row = 0
-    for table in read_part(part.path, _KEY_COLUMNS):
-        columns = (column.to_pylist() for column in table.columns)
-        for content, reference, extractive in zip(*columns, strict=True):
-            used = (reference or "") if uses_references else None
-            yield EarlierKey(row, content, used, _offsets_digest(extractive))
-            row += 1
-
-
-def _offsets_digest(extractive: Sequence[Mapping[str, int]]) -> bytes:
-    offsets = [(item["start"], item["end"]) for item in extractive]
-    return hashlib.blake2b(repr(offsets).encode(), digest_size=8).digest()
-
-
-@contextlib.contextmanager
-def _open_part(part: EarlierPart) -> Iterator[pq.ParquetFile]:
-    """Opens a part whose checksum was right when its keys were read.
-
-    Raises:
-      DataError: it was damaged since then, in the block too; pages have checksums.
-    """
-    try:
-        with files.open_read(part.path) as opened:
-            yield pq.ParquetFile(
-                opened, pre_buffer=False, page_checksum_verification=True
-            )
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(
-            f"--reuse: {part.path} cannot be read any more "
-            f"({str(error).splitlines()[0]}); repair that run by its own command, or "
-            "remove this --output and reuse another"
-        ) from error
-
-
-class EarlierRows:
-    """Reads rows of the parts of earlier runs, mostly in the order of the parts."""
-
-    def __init__(self, parts: Sequence[EarlierPart]) -> None:
-        self._parts = parts
-        self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()
-        self._ends: dict[int, list[int]] = {}
-
-    def read(self, part: int, row: int) -> dict[str, Any]:
-        """A row as a dict, with the columns that the folder of its part names.
-
-        Args:
-          part: the number of the part.
-          row: its place in the part.
-        """
-        ends = self._row_group_ends(part)
-        group = next(number for number, end in enumerate(ends) if row < end)
-        first = ends[group - 1] if group else 0
-        (values,) = self._group(part, group).slice(row - first, 1).to_pylist()
-        return {**values, **self._parts[part].partition}
-
-    def run_id(self, part: int) -> str:
-        """The run that wrote a part."""
-        return self._parts[part].run_id
-
-    def _row_group_ends(self, part: int) -> list[int]:
-        if part not in self._ends:
-            with _open_part(self._parts[part]) as parquet:
-                metadata = parquet.metadata
-            end = 0
-            self._ends[part] = []
-            for group in range(metadata.num_row_groups):
-                end += metadata.row_group(group).num_rows
-                self._ends[part].append(end)
-        return self._ends[part]
-
-    def _group(self, part: int, group: int) -> pa.Table:
-        key = (part, group)
-        if key not in self._groups:
-            with _open_part(self._parts[part]) as parquet:
-                self._groups[key] = read_row_groups(parquet, [group])
-            if len(self._groups) > _OPEN_GROUPS:
-                self._groups.popitem(last=False)
-        self._groups.move_to_end(key)
-        return self._groups[key]
-
-
-def holds_for(row: Mapping[str, Any], article: Article) -> bool:
-    """Whether a row is of the content of an article, and its offsets hold for the text
-    as it was read, which may have other white space.
-    """
-    text = article.document.article
-    return row["content_sha256"] == article.content_sha256 and all(
-        text[item["start"] : item["end"]] == item["text"] for item in row["extractive"]
-    )

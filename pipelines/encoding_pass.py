@@ -32,7 +32,8 @@ from precis.pipelines.dead_letters import (
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
+from precis.pipelines.result_files import PublishedFile, describe_file
+from precis.pipelines.tasks import TaskResult
 from precis.pipelines.training_pairs import Skipped, TrainingPair, read_pair
 from precis.pipelines.vocabulary_pass import read_scan
 

@@ -13,25 +13,26 @@ finished folder holds only the result.
 import datetime
 import errno
 import importlib.metadata
-import os
 import posixpath
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import JobError, PrecisError, UsageError
+from precis.pipelines.build_time import current_time
+from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
+    Success,
     damaged_files,
     listed_files,
     read_success,
 )
-from precis.pipelines.sealed_json import read_sealed, write_sealed
 
 TASKS_FOLDER = "_tasks"
 JOB_FILE = "job.json"
@@ -113,46 +114,62 @@ def open_job(
             _clear_up(output, kind)
             return None
         _clear_tasks(output)
-    job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
-    description = _read_description(job_path)
-    if success and description and description["fingerprint"] == success.fingerprint:
-        # That job was killed while it cleared up.
-        _clear_up(output, description["kind"])
-        description = None
-    if description and success and may_replace:
-        if description["fingerprint"] != fingerprint:
-            _discard(output, description["fingerprint"])
-            description = None
+    description = _unfinished_job(output, success, fingerprint, may_replace)
     if description:
         created_at = _resume(output, fingerprint, inputs, description)
         return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
-    created_at = current_time()
-    if damaged:
-        created_at = _first_created_at(output, kind, created_at)
-    elif success and not may_replace:
+    if success and not damaged and not may_replace:
         raise _other_result(output, kind, inputs)
-    elif not success:
+    if not success:
         _check_empty(output)
-    _clear_tasks(output)
-    description = {
-        "fingerprint": fingerprint,
-        "kind": kind,
-        "created_at": created_at.isoformat(),
-        "inputs": inputs,
-        "replaces": _described_files(output, kind) if success else [],
-    }
-    _write_description(output, job_path, description)
-    if damaged:
-        files.remove(files.join(output, SUCCESS_FILE))
-    return Job(
+    job = Job(
         output,
         kind,
         fingerprint,
         fingerprint[:16],
-        created_at,
+        _first_created_at(output, kind) if damaged else current_time(),
         tasks,
         tuple(damaged),
     )
+    _begin(job, inputs, replaces=_described_files(output, kind) if success else [])
+    return job
+
+
+def _unfinished_job(
+    output: str, success: Success | None, fingerprint: str, may_replace: bool
+) -> dict[str, Any] | None:
+    """What job.json says of the job that was interrupted here; None where there is none
+    to go on with.
+
+    A job that was killed while it cleared up is finished. One that was to replace the
+    result of the folder gives way to the next one that is to.
+    """
+    description = _read_description(files.join(output, TASKS_FOLDER, JOB_FILE))
+    if description is None or success is None:
+        return description
+    if description["fingerprint"] == success.fingerprint:
+        _clear_up(output, description["kind"])
+        return None
+    if may_replace and description["fingerprint"] != fingerprint:
+        _discard(output, description["fingerprint"])
+        return None
+    return description
+
+
+def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
+    """Writes job.json; a damaged result counts as unfinished from then on."""
+    _clear_tasks(job.output)
+    description = {
+        "fingerprint": job.fingerprint,
+        "kind": job.kind,
+        "created_at": job.created_at.isoformat(),
+        "inputs": inputs,
+        "replaces": list(replaces),
+    }
+    job_path = files.join(job.output, TASKS_FOLDER, JOB_FILE)
+    _write_description(job.output, job_path, description)
+    if job.damaged:
+        files.remove(files.join(job.output, SUCCESS_FILE))
 
 
 def _read_description(job_path: str) -> dict[str, Any] | None:
@@ -160,7 +177,7 @@ def _read_description(job_path: str) -> dict[str, Any] | None:
     if not files.exists(job_path):
         return None
     fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
-    return read_sealed(job_path, way_out=_WAY_OUT, fields=fields)
+    return read_checksummed(job_path, way_out=_WAY_OUT, fields=fields)
 
 
 def warn_of_damage(command: str, job: Job) -> None:
@@ -169,15 +186,13 @@ def warn_of_damage(command: str, job: Job) -> None:
         print(f"precis {command}: {name} is damaged; repairing", file=sys.stderr)
 
 
-def _first_created_at(
-    output: str, kind: str, now: datetime.datetime
-) -> datetime.datetime:
+def _first_created_at(output: str, kind: str) -> datetime.datetime:
     """When a result was made, as far as its description still says so."""
     try:
         description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
         return datetime.datetime.fromisoformat(description["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
-        return now
+        return current_time()
 
 
 def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:
@@ -239,7 +254,7 @@ def _write_description(
     output: str, job_path: str, description: Mapping[str, Any]
 ) -> None:
     try:
-        write_sealed(job_path, description)
+        write_checksummed(job_path, description)
     except OSError as error:
         raise not_writable(output, error) from error
 
@@ -252,30 +267,6 @@ def not_writable(output: str, error: OSError) -> PrecisError:
             "again"
         )
     return UsageError(f"{output} cannot be written: {error}; name another --output")
-
-
-def current_time() -> datetime.datetime:
-    """This second in UTC, or the one that SOURCE_DATE_EPOCH names.
-
-    See https://reproducible-builds.org/docs/source-date-epoch/.
-
-    Raises:
-      UsageError: SOURCE_DATE_EPOCH is no number.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if epoch is None:
-        return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    if not epoch.isdecimal():
-        raise UsageError(
-            f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; "
-            "set it right or unset it"
-        )
-    return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
-
-
-def part_name(index: int, count: int) -> str:
-    """The name of a task's Parquet file, as in `part-00003-of-00016.parquet`."""
-    return f"part-{index:05d}-of-{count:05d}.parquet"
 
 
 def finish_job(job: Job) -> None:
@@ -298,7 +289,7 @@ def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(path):
-        description = read_sealed(
+        description = read_checksummed(
             path, way_out=_WAY_OUT, fields={"fingerprint": str, "replaces": list}
         )
         success = read_success(output)

@@ -18,7 +18,8 @@ from precis.pipelines.document_keys import CONTENT_KEY, ID_KEY, ROW_KEY, keys_pa
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.keyed_arrays import read_group, write_groups
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.tasks import TaskResult, describe_file
+from precis.pipelines.result_files import describe_file
+from precis.pipelines.tasks import TaskResult
 
 _NOWHERE = -1
 _NAMED = 3  # repeated ids whose places are kept

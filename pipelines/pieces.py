@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.pipelines.job import TASKS_FOLDER
 from precis.pipelines.partitions import Partitioning, check_partitions
-from precis.pipelines.tasks import PublishedFile, describe_file
+from precis.pipelines.result_files import PublishedFile, describe_file
 
 KINDS = ("written", "reused", "duplicates")
 

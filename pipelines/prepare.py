@@ -53,14 +53,8 @@ from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
-from precis.pipelines.result_files import DEAD_LETTERS_FOLDER
-from precis.pipelines.tasks import (
-    RunTasks,
-    Step,
-    TaskReport,
-    describe_file,
-    sum_counts,
-)
+from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, describe_file
+from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
 from precis.pipelines.vocabulary_pass import build_scan, read_scan, scan_path
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may

@@ -32,8 +32,8 @@ from precis.pipelines.part_plans import PartTask
 from precis.pipelines.part_writing import write_sorted
 from precis.pipelines.pieces import piece_path, piece_schema, read_partition
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.result_files import DATA_FOLDER
-from precis.pipelines.tasks import PublishedFile, TaskResult, describe_file
+from precis.pipelines.result_files import DATA_FOLDER, PublishedFile, describe_file
+from precis.pipelines.tasks import TaskResult
 
 
 class PartFigures(NamedTuple):

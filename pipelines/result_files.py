@@ -6,7 +6,7 @@ _SUCCESS                        the job's fingerprint, and the checksum of the
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from precis.model import files
 from precis.model.errors import DataError
@@ -16,6 +16,21 @@ DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
 # The file that describes a finished result, by its kind.
 DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
+
+
+class PublishedFile(TypedDict):
+    """A file as receipts and manifests describe it.
+
+    `file` is its name in the output folder; only a shard of records has a `split`, only
+    a part in a folder of --partition_by a `partition`: the values of its columns.
+    """
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+    split: NotRequired[str]
+    partition: NotRequired[dict[str, Any]]
 
 
 class Success(NamedTuple):
@@ -40,6 +55,35 @@ def read_success(output: str) -> Success | None:
     return Success(*(*lines, "", "")[:2])
 
 
+def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
+    """The description of a file that was published in an output folder."""
+    path = files.join(output, name)
+    fs, path_within = files.filesystem(path)
+    return {
+        "file": name,
+        "rows": rows,
+        "bytes": int(fs.size(path_within)),
+        "sha256": files.sha256_file(path),
+    }
+
+
+def description_damage(output: str, kind: str, success: Success) -> str:
+    """What is wrong with the file that describes a finished result, as in "is missing";
+    "" if it is the one that _SUCCESS names.
+
+    Args:
+      output: its folder.
+      kind: `records` or `summaries`.
+      success: what its _SUCCESS says.
+    """
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    if not files.exists(path):
+        return "is missing"
+    if success.description_sha256 not in ("", files.sha256_file(path)):
+        return f"was changed: its checksum is not that of {SUCCESS_FILE}"
+    return ""
+
+
 def damaged_files(output: str, kind: str, success: Success) -> list[str]:
     """The files of a finished result that are missing or have another content.
 
@@ -50,10 +94,7 @@ def damaged_files(output: str, kind: str, success: Success) -> list[str]:
     """
     name = DESCRIPTION_FILES[kind]
     path = files.join(output, name)
-    if not files.exists(path) or success.description_sha256 not in (
-        "",
-        files.sha256_file(path),
-    ):
+    if description_damage(output, kind, success):
         return [name]
     try:
         listed = listed_files(files.read_object(path, way_out="it is made again"))
@@ -135,12 +176,10 @@ def check_parts(output: str) -> list[str]:
     success = read_success(output)
     if success is None:
         raise DataError(f"{output}: the run is not finished; {way_out}")
-    manifest_file = DESCRIPTION_FILES["summaries"]
-    path = files.join(output, manifest_file)
-    if not files.exists(path):
-        raise DataError(f"{path}: is missing; {way_out}")
-    if success.description_sha256 not in ("", files.sha256_file(path)):
-        raise DataError(f"{path}: was changed since the run has finished; {way_out}")
+    path = files.join(output, DESCRIPTION_FILES["summaries"])
+    damage = description_damage(output, "summaries", success)
+    if damage:
+        raise DataError(f"{path}: {damage}; {way_out}")
     listed = files.read_object(path, way_out=way_out, fields={"files": list})["files"]
     with files.naming_damage(path, way_out=way_out):
         damages = {file["file"]: damage_of(output, file) for file in listed}

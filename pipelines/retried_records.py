@@ -7,7 +7,13 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.task import RetriedFile, Task, position_numbers
 from precis.pipelines.dead_letters import UNCOUNTED, read_letters
-from precis.pipelines.result_files import DESCRIPTION_FILES, is_whole, read_run_manifest
+from precis.pipelines.result_files import (
+    DESCRIPTION_FILES,
+    description_damage,
+    is_whole,
+    read_run_manifest,
+    read_success,
+)
 
 
 def retried_files(run: str) -> dict[str, RetriedFile]:
@@ -22,6 +28,12 @@ def retried_files(run: str) -> dict[str, RetriedFile]:
         raise UsageError(
             f"--retry_failures {run}: it is no run, for it has no manifest.json; name "
             "the --output of an earlier `precis summarize`"
+        )
+    success = read_success(run)
+    damage = description_damage(run, "summaries", success) if success else ""
+    if damage:
+        raise DataError(
+            f"--retry_failures: {path} {damage}; repair that run by its own command"
         )
     listed = read_run_manifest(path)["dead_letters"]
     for file in listed:

@@ -4,8 +4,8 @@ from precis.model import files
 from precis.pipelines.accounts import source_counts
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.job import part_name
 from precis.pipelines.progress import TaskProgress
+from precis.pipelines.result_files import describe_file
 from precis.pipelines.row_ranges import RowRange, has_reference, read_rows
 from precis.pipelines.schema import SCORES_SCHEMA, write_parquet
 from precis.pipelines.scoring import (
@@ -14,7 +14,7 @@ from precis.pipelines.scoring import (
     RangeScores,
     score_rows,
 )
-from precis.pipelines.tasks import TaskResult, describe_file
+from precis.pipelines.tasks import TaskResult
 
 SCORES_FOLDER = "scores"
 
@@ -55,7 +55,7 @@ class ScoreWorker:
         )
         published = []
         if scores.scored:
-            name = files.join(SCORES_FOLDER, part_name(task.number, self._tasks))
+            name = files.join(SCORES_FOLDER, _part_name(task.number, self._tasks))
             write_parquet(files.join(self._folder, name), [table], SCORES_SCHEMA)
             published.append(describe_file(self._folder, name, rows=table.num_rows))
         progress.advance_to(Position(records=len(rows), share=1.0))
@@ -65,3 +65,8 @@ class ScoreWorker:
             skipped={task.path: sum(not has_reference(row) for row in rows)},
         )
         return TaskResult(sources, published, scores)
+
+
+def _part_name(index: int, count: int) -> str:
+    """The name of a task's Parquet file, as in `part-00003-of-00016.parquet`."""
+    return f"part-{index:05d}-of-{count:05d}.parquet"

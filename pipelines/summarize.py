@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
-from precis.model.inference.worker_pool import refuse_within_import
+from precis.model.inference.process_limits import refuse_within_import
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
@@ -188,10 +188,6 @@ def build(
     """Adds the four steps, and the manifest, to a pipeline."""
     corpus, settings, _, layout = description
     buckets = count_buckets(tasks, earlier.parts)
-    keys = KeyWorker(
-        corpus, job, buckets=buckets, uses_references=settings.uses_references
-    )
-    join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
     infer = InferSettings(
         layout=layout,
         buckets=buckets,
@@ -203,20 +199,7 @@ def build(
         fallback=settings.fallback,
         footer=run_footer(job, description),
     )
-    scanned = (
-        pipeline
-        | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
-        | "ScanKeys" >> RunTasks(keys, scan_step(job))
-        | "GatherKeys" >> beam.combiners.ToList()
-    )
-    joined = (
-        scanned
-        | "ListBuckets"
-        >> beam.FlatMap(lambda _: [BucketTask(number) for number in range(buckets)])
-        | "SpreadBuckets" >> beam.Reshuffle()
-        | "JoinKeys" >> RunTasks(join, Step(job, "join", JoinFigures.from_json))
-        | "GatherJoined" >> beam.combiners.ToList()
-    )
+    joined = _find_repeats(pipeline, tasks, job, description, earlier)
     inferred = (
         joined
         | "ListTasks" >> beam.FlatMap(check_ids, tasks, corpus, result.on_duplicate_id)
@@ -248,6 +231,36 @@ def build(
         beam.pvalue.AsSingleton(inferred),
         job,
         description,
+    )
+
+
+def _find_repeats(
+    pipeline: beam.Pipeline,
+    tasks: Sequence[Task],
+    job: Job,
+    description: RunDescription,
+    earlier: EarlierRuns,
+) -> beam.PCollection:
+    """Adds the steps scan and join; gives the reports of the join as one list."""
+    corpus, settings, *_ = description
+    buckets = count_buckets(tasks, earlier.parts)
+    keys = KeyWorker(
+        corpus, job, buckets=buckets, uses_references=settings.uses_references
+    )
+    join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
+    scanned = (
+        pipeline
+        | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
+        | "ScanKeys" >> RunTasks(keys, scan_step(job))
+        | "GatherKeys" >> beam.combiners.ToList()
+    )
+    return (
+        scanned
+        | "ListBuckets"
+        >> beam.FlatMap(lambda _: [BucketTask(number) for number in range(buckets)])
+        | "SpreadBuckets" >> beam.Reshuffle()
+        | "JoinKeys" >> RunTasks(join, Step(job, "join", JoinFigures.from_json))
+        | "GatherJoined" >> beam.combiners.ToList()
     )
 
 

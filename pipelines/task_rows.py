@@ -21,7 +21,7 @@ from precis.pipelines.dead_letters import (
     empty_article_letter,
     unreadable_letter,
 )
-from precis.pipelines.earlier_runs import EarlierPart, EarlierRows, holds_for
+from precis.pipelines.earlier_rows import EarlierPart, EarlierRows, holds_for
 from precis.pipelines.join_keys import JoinedTask, Link
 from precis.pipelines.part_layout import PartLayout
 from precis.pipelines.pieces import (

@@ -26,9 +26,7 @@ from typing import (
     Any,
     Generic,
     NamedTuple,
-    NotRequired,
     Protocol,
-    TypedDict,
     TypeVar,
 )
 
@@ -42,30 +40,20 @@ from precis.pipelines.accounts import (
     source_counts,
     with_letters,
 )
+from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.corpus.task import FileFailure
 from precis.pipelines.dead_letters import LetterFile, file_failure_letter
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.progress import TaskProgress, count_earlier_task
-from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, is_whole
-from precis.pipelines.sealed_json import read_sealed, write_sealed
+from precis.pipelines.result_files import (
+    DEAD_LETTERS_FOLDER,
+    PublishedFile,
+    describe_file,
+    is_whole,
+)
 
 # The keys of a receipt that every kind of job has; the others are its figures.
 _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
-
-
-class PublishedFile(TypedDict):
-    """A file as receipts and manifests describe it.
-
-    `file` is its name in the output folder; only a shard of records has a `split`, only
-    a part in a folder of --partition_by a `partition`: the values of its columns.
-    """
-
-    file: str
-    rows: int
-    bytes: int
-    sha256: str
-    split: NotRequired[str]
-    partition: NotRequired[dict[str, Any]]
 
 
 class TaskFigures(Protocol):
@@ -285,7 +273,7 @@ def publish_report(
     if step is not None:
         if not letters.rows:  # An earlier try of the task may have failed.
             files.remove(letters.path)
-        write_sealed(receipt_path(step, number), report.to_json())
+        write_checksummed(receipt_path(step, number), report.to_json())
     return report
 
 
@@ -330,7 +318,7 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
     if not files.exists(path):
         return None
     try:
-        content = read_sealed(
+        content = read_checksummed(
             path,
             way_out="the task is done again",
             fields=dict.fromkeys(("sources", "counts", "failures"), dict),
@@ -341,18 +329,6 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
     except (DataError, KeyError, TypeError, ValueError, AttributeError):
         return None  # The receipt is damaged.
     return report if is_done else None
-
-
-def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
-    """The description of a file that was published in an output folder."""
-    path = files.join(output, name)
-    fs, path_within = files.filesystem(path)
-    return {
-        "file": name,
-        "rows": rows,
-        "bytes": int(fs.size(path_within)),
-        "sha256": files.sha256_file(path),
-    }
 
 
 def read_records(report: TaskReport[Any]) -> int:

@@ -23,6 +23,7 @@ from precis.model.tokenization.folder import (
     save_tokenizers,
 )
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
@@ -30,7 +31,6 @@ from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.sealed_json import read_sealed, write_sealed
 from precis.pipelines.training_pairs import TrainingPair, read_pair
 
 SCAN_FILE = "scan.json"
@@ -236,7 +236,7 @@ def publish_scan(
         for task, records in part.items():
             duplicates.setdefault(task, []).extend(records)
     ordered = {task: sorted(records) for task, records in duplicates.items()}
-    write_sealed(scan_path(job), {**fingerprints, "duplicates": ordered})
+    write_checksummed(scan_path(job), {**fingerprints, "duplicates": ordered})
 
 
 def scan_path(job: Job) -> str:
@@ -257,7 +257,7 @@ def read_scan(job: Job, fields: Mapping[str, type]) -> dict[str, Any]:
     Raises:
       DataError: the file is damaged.
     """
-    return read_sealed(
+    return read_checksummed(
         scan_path(job),
         way_out="remove it, and the same command makes it again",
         fields=fields,

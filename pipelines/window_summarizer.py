@@ -24,11 +24,8 @@ from apache_beam.utils.shared import Shared
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
 from precis.model.inference.passages import EncodedDocument
-from precis.model.inference.worker_pool import (
-    ModelSearch,
-    compute_on_one_thread,
-    count_processes,
-)
+from precis.model.inference.process_limits import compute_on_one_thread, count_processes
+from precis.model.inference.worker_pool import ModelSearch
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.text.article import Article
 from precis.pipelines.dead_letters import DeadLetter, document_letter

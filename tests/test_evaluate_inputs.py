@@ -93,7 +93,9 @@ def test_a_damaged_run_is_refused_by_the_name_of_the_file(tmp_path):
         evaluate(input=run)
     foreign.unlink()
     (tmp_path / "run" / "_SUCCESS").write_text("f\nc\n")
-    message = f"manifest.json: was changed since the run has finished; {way_out}"
+    message = (
+        f"manifest.json: was changed: its checksum is not that of _SUCCESS; {way_out}"
+    )
     with pytest.raises(DataError, match=message):
         evaluate(input=run)
     (tmp_path / "run" / "manifest.json").unlink()

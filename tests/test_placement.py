@@ -89,7 +89,7 @@ def test_an_output_that_holds_a_file_of_the_corpus_is_refused(
     ],
 )
 def test_an_output_beside_the_corpus_is_fine(folder, corpus, output):
-    check(folder, corpus, output)
+    assert check(folder, corpus, output) is None  # It raises where it refuses.
 
 
 def test_places_on_an_object_store_are_compared_too():

@@ -15,12 +15,8 @@ import pytest
 from support.small_search import random_sources, small_search
 
 from precis.model.errors import DataError, UsageError
-from precis.model.inference.worker_pool import (
-    SearchPool,
-    count_processes,
-    load_searcher,
-    refuse_within_import,
-)
+from precis.model.inference.process_limits import count_processes, refuse_within_import
+from precis.model.inference.worker_pool import SearchPool, load_searcher
 
 ROOT = Path(__file__).parent.parent
 

@@ -10,7 +10,7 @@ from support.disk_faults import WatchedJob, full_disk, restore
 
 from precis.model.errors import DataError
 from precis.model.files import ASIDE
-from precis.pipelines.earlier_runs import EarlierPart, EarlierRows
+from precis.pipelines.earlier_rows import EarlierPart, EarlierRows
 from precis.pipelines.summarize import summarize
 
 pytestmark = pytest.mark.usefixtures("one_time")

@@ -12,16 +12,16 @@ from apache_beam.testing.util import assert_that, equal_to
 from precis.model import files
 from precis.model.errors import JobError
 from precis.pipelines import progress
+from precis.pipelines.checksummed_json import write_checksummed
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.job import open_job
-from precis.pipelines.sealed_json import write_sealed
+from precis.pipelines.result_files import describe_file
 from precis.pipelines.tasks import (
     RunTasks,
     Step,
     TaskReport,
     TaskResult,
-    describe_file,
     publish_report,
     read_receipt,
     sum_counts,
@@ -244,7 +244,7 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, step):
         "failures": {},
         "longest": 5,
     }
-    write_sealed(str(tmp_path / "_tasks" / "infer" / "00001.json"), receipt)
+    write_checksummed(str(tmp_path / "_tasks" / "infer" / "00001.json"), receipt)
     report = read_receipt(step, 1)
     assert report == TaskReport(
         task=1,

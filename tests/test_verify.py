@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import exit_code, write_jsonl
+from support.damaged_results import describe_again, edit_description, findings
 
 import precis
 from precis.model import files
@@ -33,29 +34,15 @@ def letters(run: Path) -> list[Path]:
     return sorted((run / "dead_letters").iterdir())
 
 
-def findings(run: Path, **flags: Any) -> list[str]:
-    return precis.verify(folder=run, **flags).findings
-
-
 def edit_manifest(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Changes the manifest and writes a _SUCCESS that goes with it."""
-    path = run / "manifest.json"
-    manifest = json.loads(path.read_bytes())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
-    checksum = files.sha256_file(str(path))
-    (run / "_SUCCESS").write_text(f"{manifest['fingerprint']}\n{checksum}\n")
+    edit_description(run / "manifest.json", change)
 
 
 def list_again(run: Path, path: Path) -> None:
     """Makes the manifest describe a file as it is now."""
-    name = str(path.relative_to(run))
 
     def change(manifest: dict[str, Any]) -> None:
-        for file in (*manifest["files"], *manifest["dead_letters"]):
-            if file["file"] == name:
-                file["bytes"] = path.stat().st_size
-                file["sha256"] = files.sha256_file(str(path))
+        describe_again((*manifest["files"], *manifest["dead_letters"]), run, path)
 
     edit_manifest(run, change)
 

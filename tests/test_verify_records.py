@@ -12,6 +12,12 @@ from typing import Any
 import pytest
 from support.command_line import contents, error_lines, exit_code
 from support.command_line import precis as run_command
+from support.damaged_results import (
+    describe_again,
+    edit_description,
+    findings,
+    shards_of,
+)
 
 import precis
 from precis.model import files
@@ -31,27 +37,14 @@ def copied_bundle(bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundle, tmp_path / "bundle"))
 
 
-def findings(folder: Path, **flags: Any) -> list[str]:
-    return precis.verify(folder=folder, **flags).findings
-
-
 def edit(records: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Changes dataset.json and writes a _SUCCESS that goes with it."""
-    path = records / "dataset.json"
-    content = json.loads(path.read_bytes())
-    change(content)
-    path.write_text(json.dumps(content))
-    checksum = files.sha256_file(str(path))
-    (records / "_SUCCESS").write_text(f"{content['fingerprint']}\n{checksum}\n")
+    edit_description(records / "dataset.json", change)
 
 
 def list_again(records: Path, path: Path) -> None:
     def change(content: dict[str, Any]) -> None:
-        shards = [s for split in content["splits"].values() for s in split["shards"]]
-        for file in (*shards, *content["dead_letters"], *content["files"]):
-            if file["file"] == str(path.relative_to(records)):
-                file["bytes"] = path.stat().st_size
-                file["sha256"] = files.sha256_file(str(path))
+        listed = (*shards_of(content), *content["dead_letters"], *content["files"])
+        describe_again(listed, records, path)
 
     edit(records, change)
 

@@ -6,7 +6,7 @@ from typing import Any
 import apache_beam as beam
 
 from precis.model.errors import UsageError
-from precis.model.inference.worker_pool import refuse_within_import
+from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import EmptyArticle

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.partitions import HIVE_NULL, as_scalar
+from precis.pipelines.result_files import description_damage, read_success
 from precis.pipelines.schema import described
 
 _BATCH_ROWS = 1024
@@ -138,6 +139,13 @@ def open_run(folder: str) -> FinishedRun:
         raise UsageError(
             f"{folder} holds a run that is not finished: _SUCCESS is not there; start "
             "the same `precis summarize` again"
+        )
+    success = read_success(folder)
+    damage = description_damage(folder, "summaries", success) if success else ""
+    if damage:
+        raise DataError(
+            f"{manifest_path} {damage}; run the same `precis summarize` again, which "
+            "repairs the run"
         )
     try:
         manifest = files.read_json(manifest_path)

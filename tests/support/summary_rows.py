@@ -13,7 +13,7 @@ import pyarrow as pa
 from rouge_score import rouge_scorer
 
 from precis.pipelines import schema
-from precis.pipelines.tasks import describe_file
+from precis.pipelines.result_files import describe_file
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)

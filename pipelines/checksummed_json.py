@@ -1,7 +1,7 @@
 """JSON files of a running job, which tell by themselves whether they are whole.
 
-A job that goes on after an interruption believes what these files say. A digit that a
-disk has changed would end in the result, so each file has a checksum of its content.
+A job that is resumed reads these files. A digit that a disk has changed would end in
+the result, so each file holds a checksum of its content.
 """
 
 import json
@@ -11,23 +11,23 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError
 
-_SEAL = "content_sha256"
+_CHECKSUM_FIELD = "content_sha256"
 
 
-def write_sealed(path: str, content: Mapping[str, Any]) -> None:
+def write_checksummed(path: str, content: Mapping[str, Any]) -> None:
     """Publishes a JSON object with its checksum.
 
     Args:
       path: the file.
       content: of the object.
     """
-    files.write_json(path, {**content, _SEAL: _checksum(content)})
+    files.write_json(path, {**content, _CHECKSUM_FIELD: _checksum(content)})
 
 
-def read_sealed(
+def read_checksummed(
     path: str, *, way_out: str, fields: Mapping[str, type] | None = None
 ) -> dict[str, Any]:
-    """The JSON object in a file of `write_sealed`.
+    """The JSON object in a file of `write_checksummed`.
 
     Args:
       path: the file.
@@ -38,7 +38,7 @@ def read_sealed(
       DataError: the file is not as it was written.
     """
     content = files.read_object(path, way_out=way_out, fields=fields)
-    if content.pop(_SEAL, None) != _checksum(content):
+    if content.pop(_CHECKSUM_FIELD, None) != _checksum(content):
         raise DataError(
             f"{path}: damaged (its checksum is not that of its content); {way_out}"
         )

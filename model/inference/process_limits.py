@@ -1,0 +1,63 @@
+"""How many search processes there are, how many threads each has, and where none may
+start.
+"""
+
+import multiprocessing
+import os
+
+from precis.model.errors import UsageError
+
+
+def compute_on_one_thread() -> None:
+    """Lets TensorFlow compute on one thread, however many cores there are.
+
+    Raises:
+      UsageError: TensorFlow has computed something in this process already, on more.
+    """
+    import tensorflow as tf
+
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError as error:
+        raise UsageError(
+            "--batch_invariant computes on one thread, and TensorFlow has begun with "
+            "more in this process; start a new process for it"
+        ) from error
+
+
+def count_processes(asked: int) -> int:
+    """The number of search processes.
+
+    Args:
+      asked: the number that the user asks for; 0 is one for each core that this process
+        may use, or a single one if there is an accelerator.
+    """
+    if multiprocessing.current_process().daemon:
+        return 1  # Python does not let a daemon process start others.
+    if asked:
+        return asked
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU") or tf.config.list_physical_devices("TPU"):
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def refuse_within_import() -> None:
+    """Stops a script that runs the job again in each of its search processes.
+
+    A new process of Python's `spawn` imports the script that started it. Without the
+    guard `if __name__ == "__main__":` the import would run the whole job once more.
+
+    Raises:
+      UsageError: this process is importing such a script.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise UsageError(
+            "a search process reads the script that started it: put what it does under "
+            '`if __name__ == "__main__":`, or search in one process with '
+            "search_processes=1"
+        )
