@@ -166,8 +166,10 @@ def test_a_pre_trained_tokenizer_gives_the_ids_of_transformers(pretrained, texts
 def test_a_pre_trained_encoder_gives_the_sentence_vectors_of_transformers(pretrained):
     (encoder, _, _), reference = pretrained
     ids = reference["ids"].astype("int32")
+    readable = np.arange(ids.shape[1]) < reference["lengths"][:, None]
+    ids = np.where(readable, ids, SOURCE_PADDING)
     states = np.concatenate([np.asarray(encoder(batch)) for batch in np.split(ids, 6)])
-    mask = (np.arange(ids.shape[1]) < reference["lengths"][:, None])[..., None]
+    mask = readable[..., None]
     vectors = (states * mask).sum(1) / mask.sum(1)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     assert vectors.shape == reference["vectors"].shape == (SENTENCES, 384)
