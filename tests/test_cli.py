@@ -264,13 +264,15 @@ def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
     assert precis("summarize", output="first", **given) == 0
     manifest = "first/manifest.json"
     assert precis("summarize", config=manifest, output="again") == 0
-    rows = [contents(workplace / name / "summaries") for name in ("first", "again")]
+    parts = [contents(workplace / name / "data") for name in ("first", "again")]
     manifests = [
         json.loads((workplace / name / "manifest.json").read_bytes())
         for name in ("first", "again")
     ]
-    assert list(rows[0]) == list(rows[1])
-    assert manifests[0]["run_id"] == manifests[1]["run_id"]
+    run_id = manifests[0]["run_id"]
+    assert manifests[1]["run_id"] == run_id
+    part = f"part-{run_id[:8]}-00000-of-00001.parquet"
+    assert list(parts[0]) == list(parts[1]) == [part]
     assert manifests[0]["provenance"] == manifests[1]["provenance"]
     flags = manifests[0]["provenance"]["flags"]
     assert (flags["sentences"], flags["extractive"]) == (1, "lead,luhn")
