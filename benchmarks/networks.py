@@ -224,14 +224,16 @@ def line(name: str, bundle: Path, run: Path, seconds: float) -> str:
     """A line of the table."""
     weights = load_file(bundle / "weights.safetensors")
     parameters = sum(int(np.prod(weight.shape)) for weight in weights.values())
-    evaluation = json.loads((run / "evaluation" / "rouge.json").read_text())
+    evaluation = json.loads(
+        (run.parent / f"{run.name}-evaluation/rouge.json").read_text()
+    )
     means = {
         system["system"]: {kind: 100 * system[kind]["mean"] for kind in ROUGE}
         for system in evaluation["systems"]
     }
     ours = means["abstractive"]
     lead = means["lead-3"]
-    rows = pq.read_table(run / "summaries", columns=["quality_flags"]).to_pylist()
+    rows = pq.read_table(run / "data", columns=["quality_flags"]).to_pylist()
     shares = {
         flag: sum(flag in (row["quality_flags"] or ()) for row in rows) / len(rows)
         for flag in FLAGS
