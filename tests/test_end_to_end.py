@@ -2,6 +2,8 @@
 functions.
 """
 
+import contextlib
+import io
 import json
 
 import pytest
@@ -43,7 +45,7 @@ EVALUATE = {"show": 1, "resamples": 20}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The folder of the four commands and what the last one printed."""
+    """The folder with the outputs of `prepare`, `train` and `summarize`."""
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -66,6 +68,15 @@ def run(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def printed(run) -> str:
+    """What `precis evaluate` prints about the summaries."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        assert command("evaluate", input=run / "summaries", **EVALUATE) == 0
+    return output.getvalue()
+
+
 def test_the_commands_leave_three_finished_folders(run):
     records, summaries = (
         set(contents(run / name)) for name in ("records", "summaries")
@@ -80,11 +91,9 @@ def test_the_commands_leave_three_finished_folders(run):
         "tokenizer/vocab.txt",
         "tokenizer/tokenizer.json",
     }
-    assert summaries >= {
-        "summaries/part-00000-of-00001.parquet",
-        "manifest.json",
-        "_SUCCESS",
-    }
+    run_id = json.loads((run / "summaries/manifest.json").read_bytes())["run_id"]
+    part = f"data/part-{run_id[:8]}-00000-of-00001.parquet"
+    assert summaries == {part, "manifest.json", "_SUCCESS"}
     bundle = {
         "config.json",
         "weights.safetensors",
@@ -113,21 +122,18 @@ def test_each_artefact_names_the_one_it_was_made_from(run):
     assert summaries["counts"]["written"] == dataset["splits"]["test"]["records"] > 0
 
 
-def test_the_table_compares_the_three_systems(run, capsys):
-    assert command("evaluate", input=run / "summaries", **EVALUATE) == 0
-    shown = capsys.readouterr().out
-    first, _, _ = shown.partition("\nminus lead-3")
-    table = [
-        line.split()[0]
-        for line in first.splitlines()
-        if line.startswith(("lead-3", "frequency ", "abstractive "))
-    ]
-    assert table == ["lead-3", "frequency", "abstractive"]
-    assert shown.count("\nreference\n") == 1 and shown.count("document sample-") == 1
-    result = json.loads((run / "summaries/evaluation/rouge.json").read_bytes())
-    assert (run / "summaries/evaluation/rouge.md").exists() and result
+def test_the_table_compares_the_systems(run, printed):
+    systems = ["lead-3", "frequency", "abstractive", "summary"]
+    _, _, table = printed.partition("\nsystem ")
+    _, *rows = table.partition("\n\n")[0].splitlines()
+    assert [row.split()[0] for row in rows] == systems
+    assert printed.count("\nreference\n") == printed.count("document sample-") == 1
+    result = json.loads((run / "summaries-evaluation/rouge.json").read_bytes())
+    assert [system["system"] for system in result["systems"]] == systems
+    assert (run / "summaries-evaluation/rouge.md").exists()
 
 
+@pytest.mark.usefixtures("printed")
 def test_the_functions_give_the_same(run, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     info = precis.prepare(output=str(tmp_path / "records"), **PREPARE)
@@ -139,17 +145,13 @@ def test_the_functions_give_the_same(run, tmp_path, monkeypatch):
     )
     again = results(tmp_path / "summaries")
     assert without_times(manifest) == again["manifest.json"]
-    assert again == {
-        name: content
-        for name, content in results(run / "summaries").items()
-        if not name.startswith("evaluation/")
-    }
+    assert again == results(run / "summaries")
 
     scores = tmp_path / "scores"
     input_ = str(tmp_path / "summaries")
     result = precis.evaluate(input=input_, output=str(scores), **EVALUATE)
     assert result == json.loads((scores / "rouge.json").read_bytes())
-    by_command = json.loads((run / "summaries/evaluation/rouge.json").read_bytes())
+    by_command = json.loads((run / "summaries-evaluation/rouge.json").read_bytes())
     provenances = [result.pop("provenance"), by_command.pop("provenance")]
     assert result == by_command
     flags = [provenance["flags"] | {"input": ""} for provenance in provenances]
