@@ -35,7 +35,7 @@ def read_lock(output):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)

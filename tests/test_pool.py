@@ -172,7 +172,7 @@ def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_pa
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 1
     assert (

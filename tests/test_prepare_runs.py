@@ -187,7 +187,7 @@ def test_a_corpus_that_cannot_be_is_refused_and_nothing_is_written(tmp_path):
 
 
 def wait_for(condition, process):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not condition():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

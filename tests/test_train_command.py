@@ -50,14 +50,14 @@ def end_command(
     before = newest(output)
     process = start_command(flags)
     try:
-        until = time.monotonic() + 240
+        until = time.monotonic() + 600
         while newest(output) == before:
             assert process.poll() is None and time.monotonic() < until, (
                 process.communicate()[1][-3000:]
             )
             time.sleep(0.01)
         process.send_signal(kind)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
     finally:
         process.kill()
     assert not (output / "manifest.json").exists(), "it ended before the signal came"

@@ -103,7 +103,7 @@ def test_two_processes_change_nothing(records_folder, tmp_path):
         for index in range(2)
     ]
     try:
-        printed = [worker.communicate(timeout=300) for worker in workers]
+        printed = [worker.communicate(timeout=600) for worker in workers]
     finally:
         for worker in workers:
             worker.kill()

@@ -191,7 +191,7 @@ with beam.Pipeline("FnApiRunner") as pipeline:
 def test_a_program_that_only_extracts_needs_no_network(tmp_path):
     (tmp_path / "articles.txt").write_text("Rain fell. Nobody came.\n")
     subprocess.run(
-        [sys.executable, "-c", PROGRAM], check=True, timeout=120, cwd=tmp_path
+        [sys.executable, "-c", PROGRAM], check=True, timeout=300, cwd=tmp_path
     )
     (row,) = read_parts(tmp_path / "summaries")
     assert row["summary"] == "Rain fell."

@@ -160,7 +160,7 @@ def in_process(program: str, *arguments) -> subprocess.CompletedProcess:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done
