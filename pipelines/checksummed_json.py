@@ -30,9 +30,7 @@ def read_checksummed(
     """The JSON object in a file of `write_checksummed`.
 
     Args:
-      path: the file.
-      way_out: what to do about a damaged file, for the message.
-      fields: the fields that must be there, with their types.
+      path, way_out, fields: as in `files.read_object`.
 
     Raises:
       DataError: the file is not as it was written.

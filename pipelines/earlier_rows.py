@@ -1,5 +1,6 @@
 """Rows of earlier runs, which a job takes over instead of computing them again."""
 
+import bisect
 import contextlib
 import hashlib
 from collections import OrderedDict
@@ -37,7 +38,7 @@ class EarlierPart(NamedTuple):
 
 
 class EarlierKey(NamedTuple):
-    """What a row of an earlier run is found by.
+    """What a document is compared with to find its row in an earlier run.
 
     Attributes:
       row: its place in the part.
@@ -124,7 +125,7 @@ class EarlierRows:
           row: its place in the part.
         """
         ends = self._row_group_ends(part)
-        group = next(number for number, end in enumerate(ends) if row < end)
+        group = bisect.bisect_right(ends, row)
         first = ends[group - 1] if group else 0
         (values,) = self._group(part, group).slice(row - first, 1).to_pylist()
         return {**values, **self._parts[part].partition}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.earlier_rows import EarlierPart, check_part
 from precis.pipelines.job import TASKS_FOLDER, Job, abandon_job
@@ -19,9 +19,8 @@ from precis.pipelines.options.results import normal_path
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
-    description_damage,
+    check_description,
     read_run_manifest,
-    read_success,
 )
 from precis.pipelines.summary_settings import SummarySettings
 
@@ -80,11 +79,11 @@ def find_earlier_runs(
         ]
         write_checksummed(path, {"parts": [part._asdict() for part in parts]})
     content = read_checksummed(path, way_out=_WAY_OUT, fields={"parts": list})
-    found = EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
+    earlier = EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
     if is_resumed:  # Else they are checked when their keys are read.
-        for earlier in found.parts:
-            check_part(earlier)
-    return found
+        for part in earlier.parts:
+            check_part(part)
+    return earlier
 
 
 def _own_parts(job: Job) -> list[EarlierPart]:
@@ -179,15 +178,9 @@ def read_run(folder: str) -> dict[str, Any]:
     Raises:
       DataError: it is not the one that the run has written.
     """
-    path = files.join(folder, DESCRIPTION_FILES["summaries"])
-    success = read_success(folder)
-    damage = description_damage(folder, "summaries", success) if success else ""
-    if damage:
-        raise DataError(
-            f"--reuse: {path} {damage}; repair that run by its own command, or reuse "
-            "another"
-        )
-    return read_run_manifest(path)
+    way_out = "repair that run by its own command, or reuse another"
+    check_description(folder, "summaries", way_out=way_out, flag="--reuse")
+    return read_run_manifest(files.join(folder, DESCRIPTION_FILES["summaries"]))
 
 
 def run_parts(folder: str, manifest: Mapping[str, Any]) -> list[EarlierPart]:

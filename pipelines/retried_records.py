@@ -9,10 +9,9 @@ from precis.pipelines.corpus.task import RetriedFile, Task, position_numbers
 from precis.pipelines.dead_letters import UNCOUNTED, read_letters
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
-    description_damage,
+    check_description,
     is_whole,
     read_run_manifest,
-    read_success,
 )
 
 
@@ -29,12 +28,12 @@ def retried_files(run: str) -> dict[str, RetriedFile]:
             f"--retry_failures {run}: it is no run, for it has no manifest.json; name "
             "the --output of an earlier `precis summarize`"
         )
-    success = read_success(run)
-    damage = description_damage(run, "summaries", success) if success else ""
-    if damage:
-        raise DataError(
-            f"--retry_failures: {path} {damage}; repair that run by its own command"
-        )
+    check_description(
+        run,
+        "summaries",
+        way_out="repair that run by its own command",
+        flag="--retry_failures",
+    )
     listed = read_run_manifest(path)["dead_letters"]
     for file in listed:
         if not is_whole(run, file):

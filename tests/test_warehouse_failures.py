@@ -279,6 +279,15 @@ def test_damaged_runs_are_refused(tmp_path, address, change, message):
         load_run(run, address)
 
 
+def test_a_manifest_that_is_not_that_of_success_is_refused(tmp_path, address):
+    run = write_run(tmp_path / "a", rows_of("x"))
+    (tmp_path / "a" / "_SUCCESS").write_text(f"fingerprint\n{'0' * 64}\n")
+    message = "manifest.json: was changed: .*; run the same `precis summarize` again"
+    with pytest.raises(DataError, match=message):
+        load_run(run, address)
+    assert not is_file(tmp_path / "warehouse")
+
+
 def test_a_damaged_part_is_named(tmp_path, address):
     run = write_run(tmp_path / "a", rows_of("xy"))
     path = tmp_path / "a" / PART

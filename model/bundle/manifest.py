@@ -35,6 +35,8 @@ FORMAT_VERSION = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
+# The state of a training lies beside its bundle, and is no part of it.
+TRAINING_FOLDER = "training"
 BUNDLE_WAY_OUT = "copy the bundle again or train it again"
 # What every manifest of a bundle holds.
 _FIELDS = {"model_id": str, "sha256": dict, "provenance": dict}

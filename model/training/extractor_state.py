@@ -11,6 +11,7 @@ import numpy as np
 
 from precis.model import files
 from precis.model.bundle.encoder_bundle import EncoderBundle, load_encoder_bundle
+from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.errors import UsageError
 from precis.model.network.build import build_extractor
 from precis.model.network.config import ExtractorConfig
@@ -63,7 +64,7 @@ class ExtractorSetup:
     @property
     def folder(self) -> str:
         """The folder of vectors, checkpoints and losses."""
-        return files.join(self.output, "training")
+        return files.join(self.output, TRAINING_FOLDER)
 
     @property
     def checkpoints(self) -> str:

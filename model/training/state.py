@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from precis.model import files
+from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.errors import UsageError
 from precis.model.inference.summarizer import Summarizer, special_tokens
 from precis.model.network.build import build_network
@@ -90,7 +91,7 @@ class TrainingSetup:
     @property
     def folder(self) -> str:
         """The folder of checkpoints, losses and TensorBoard logs."""
-        return files.join(self.output, "training")
+        return files.join(self.output, TRAINING_FOLDER)
 
     @property
     def checkpoints(self) -> str:

@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 
 from precis.model import files
-from precis.model.bundle.manifest import MANIFEST_FILE, check_file, read_manifest
+from precis.model.bundle.manifest import (
+    MANIFEST_FILE,
+    TRAINING_FOLDER,
+    check_file,
+    read_manifest,
+)
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
@@ -13,8 +18,6 @@ from precis.model.tokenization.folder import (
 )
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import check_others
-
-_TRAINING_FOLDER = "training"
 
 
 def check_bundle(folder: str) -> Iterator[Finding]:
@@ -44,8 +47,7 @@ def check_bundle(folder: str) -> Iterator[Finding]:
         except (DataError, OSError) as error:
             yield Finding(name, f"is damaged or missing: {error}")
     for finding in check_others(folder, expected):
-        # The state of a training lies beside its bundle, and is no part of it.
-        if not finding.file.startswith(f"{_TRAINING_FOLDER}/"):
+        if not finding.file.startswith(f"{TRAINING_FOLDER}/"):
             yield finding
 
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.partitions import HIVE_NULL, as_scalar
-from precis.pipelines.result_files import description_damage, read_success
+from precis.pipelines.result_files import check_description
 from precis.pipelines.schema import described
 
 _BATCH_ROWS = 1024
@@ -140,13 +140,8 @@ def open_run(folder: str) -> FinishedRun:
             f"{folder} holds a run that is not finished: _SUCCESS is not there; start "
             "the same `precis summarize` again"
         )
-    success = read_success(folder)
-    damage = description_damage(folder, "summaries", success) if success else ""
-    if damage:
-        raise DataError(
-            f"{manifest_path} {damage}; run the same `precis summarize` again, which "
-            "repairs the run"
-        )
+    way_out = "run the same `precis summarize` again, which repairs the run"
+    check_description(folder, "summaries", way_out=way_out)
     try:
         manifest = files.read_json(manifest_path)
         parts = [_part(folder, entry) for entry in manifest["files"]]
