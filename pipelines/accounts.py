@@ -85,3 +85,11 @@ def check_sources(sources: SourceCounts, *, what: str) -> None:
                 f", which are not those it accounts for: {listed or 'none'}; this is a "
                 "defect of precis, please report it"
             )
+
+
+def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of counts of the same names, sorted by name."""
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(sorted(total.items()))

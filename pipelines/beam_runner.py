@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
+    DirectOptions,
     PipelineOptions,
     SetupOptions,
     StandardOptions,
@@ -24,6 +25,7 @@ from precis.pipelines.progress_line import show_progress
 # The DirectRunner, Beam's default, tries to download another runner first and may never
 # come back.
 LOCAL_RUNNER = "FnApiRunner"
+_LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 
 # These ask a job server for further options once they run, so that an unknown flag may
 # be one of its own.
@@ -55,6 +57,13 @@ def pipeline_options(
     options.view_as(StandardOptions).runner = runner
     options.view_as(SetupOptions).save_main_session = False
     return options
+
+
+def works_in_this_process(options: PipelineOptions) -> bool:
+    """Whether the runner calls the functions of a job in the process that starts it."""
+    runner = options.view_as(StandardOptions).runner or LOCAL_RUNNER
+    mode = options.view_as(DirectOptions).direct_running_mode
+    return runner in _LOCAL_RUNNERS and mode != "multi_processing"
 
 
 def _beam_parser() -> argparse.ArgumentParser:

@@ -16,6 +16,7 @@ from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.dataset import shard_name
 from precis.model.records.example import Example, LabelledSentences, serialise
 from precis.model.records.tfrecord import frame
+from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
@@ -104,6 +105,7 @@ class EncodeWorker:
 
     def load(self) -> None:
         """Loads the tokenizers and the list of duplicates."""
+        import_tensorflow()
         self._tokenizers: TokenizerPair = self._shared.acquire(
             lambda: load_tokenizers(self._options.output)
         )

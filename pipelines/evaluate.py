@@ -6,28 +6,17 @@ table and in every row.
 An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
-import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    StandardOptions,
-)
-from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.fn_api_runner.fn_runner import (
-    ExtendedProvisionInfo,
-    FnApiRunner,
-)
 
 from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
-from precis.pipelines.beam_runner import LOCAL_RUNNER, pipeline_options, run_pipeline
+from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.evaluation_figures import ORACLE
 from precis.pipelines.evaluation_table import (
     as_markdown,
@@ -35,6 +24,7 @@ from precis.pipelines.evaluation_table import (
     combine,
 )
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.local_processes import count_workers
 from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
 from precis.pipelines.row_ranges import (
     RowRange,
@@ -73,7 +63,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 
     Args:
       beam_args: flags for Beam itself.
-      **flags: the fields of `EvaluateOptions`.
+      **flags: the fields of `EvaluateOptions` and `WorkerOptions`.
 
     Returns:
       The content of rouge.json.
@@ -82,16 +72,22 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       UsageError: a flag, an input that is no finished run, one without a single
           reference, or a baseline that it does not have.
     """
-    (options,) = read_flags(EVALUATE, flags)
+    options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
     folder = output_folder(options)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
     if options.baseline:
         check_baseline(options.baseline, ranges)
     row_count = sum(row_range.rows for row_range in ranges)
-    runner = _runner(row_count, beam_options, beam_args)
-    pipeline = beam.Pipeline(runner, options=beam_options)
-    build(pipeline, ranges, options)
+    processes = count_workers(
+        workers.workers,
+        beam_options,
+        tasks=len(ranges),
+        size=row_count,
+        least=_ROWS_FOR_PROCESSES,
+    )
+    pipeline = beam.Pipeline(options=beam_options)
+    build(pipeline, ranges, options, processes=processes)
     # A result of other rows must not pass for the result of these, nor stay beside it.
     for name in (*RESULT_FILES, SCORES_FOLDER):
         files.remove(files.join(folder, name))
@@ -133,7 +129,11 @@ def headline(result: Mapping[str, Any]) -> str:
 
 
 def build(
-    pipeline: beam.Pipeline, ranges: Sequence[RowRange], options: EvaluateOptions
+    pipeline: beam.Pipeline,
+    ranges: Sequence[RowRange],
+    options: EvaluateOptions,
+    *,
+    processes: int = 1,
 ) -> None:
     """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays ->
     rouge.json and rouge.md.
@@ -146,7 +146,7 @@ def build(
     _ = (
         pipeline
         | "ListRanges" >> beam.Create(ranges)
-        | "ScoreRows" >> RunTasks(worker)
+        | "ScoreRows" >> RunTasks(worker, processes=processes)
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options)
     )
@@ -185,38 +185,6 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
 def baseline_system(baseline: str) -> str:
     """The system behind a name of the table: `lead` for `lead-3`."""
     return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
-
-
-def _runner(
-    rows: int, options: PipelineOptions, beam_args: Sequence[str]
-) -> FnApiRunner | None:
-    """A runner with a worker process on every core, or None.
-
-    There is one where many rows are scored on this machine and no flag says how.
-    """
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
-    is_local = options.view_as(StandardOptions).runner == LOCAL_RUNNER
-    if (
-        rows < _ROWS_FOR_PROCESSES
-        or cores == 1
-        or not is_local
-        or any(argument.startswith("--direct_") for argument in beam_args)
-    ):
-        return None
-    direct = options.view_as(DirectOptions)
-    direct.direct_num_workers = cores
-    direct.direct_running_mode = "multi_processing"
-    # Workers of a local run get no options but these; without this one each worker
-    # writes forty lines of log.
-    info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused")
-    info.pipeline_options.update(
-        {"beam:option:default_sdk_harness_log_level:v1": "ERROR"}
-    )
-    return FnApiRunner(provision_info=ExtendedProvisionInfo(info))
 
 
 def publish(

@@ -38,7 +38,7 @@ from precis.model.tokenization.folder import (
     tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
-from precis.pipelines.accounts import sum_sources, total_counts
+from precis.pipelines.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
@@ -49,12 +49,13 @@ from precis.pipelines.encoding_pass import EncodeWorker, LengthCounts
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
 from precis.pipelines.job_inputs import hash_tasks, job_provenance
+from precis.pipelines.local_processes import count_workers
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, describe_file
-from precis.pipelines.tasks import RunTasks, Step, TaskReport, sum_counts
+from precis.pipelines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.vocabulary_pass import build_scan, read_scan, scan_path
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
@@ -63,6 +64,8 @@ _TOKENIZER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "tokenizer": (TOKENIZER_FOLDER,),
     "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
 }
+# Flags that change no record.
+_WITHOUT_EFFECT = ("max_failed_share", "workers")
 
 
 def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
@@ -70,7 +73,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
     Args:
       beam_args: flags for Beam itself.
-      **flags: the fields of `CorpusOptions`, `PrepareOptions` and `FailureOptions`.
+      **flags: the fields of the dataclasses in `pipelines.options.prepare.PREPARE`.
 
     Returns:
       The content of dataset.json.
@@ -82,7 +85,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       JobError: another process took over the output.
     """
     concerns = read_flags(PREPARE, flags)
-    corpus, options, failures = concerns
+    corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     with show_step("prepare  listing the corpus"):
         tasks = list_tasks(corpus)
@@ -94,11 +97,20 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
         job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
         if job is not None:
             warn_of_damage("prepare", job)
-            load_tensorflow("prepare")
             size = sum(task.size_bytes for task in tasks)
+            processes = count_workers(
+                workers.workers, beam_options, tasks=len(tasks), size=size
+            )
             if not files.exists(scan_path(job)):
                 pipeline = beam.Pipeline(options=beam_options)
-                build_scan(pipeline, tasks, corpus=corpus, options=options, job=job)
+                build_scan(
+                    pipeline,
+                    tasks,
+                    corpus=corpus,
+                    options=options,
+                    job=job,
+                    processes=processes,
+                )
                 run_pipeline(pipeline, label="scan", size=size)
             pipeline = beam.Pipeline(options=beam_options)
             provenance = job_provenance("prepare", recorded, inputs)
@@ -109,7 +121,10 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
                 options=options,
                 job=job,
                 provenance=provenance,
+                processes=processes,
             )
+            if processes == 1:
+                load_tensorflow("prepare")
             run_pipeline(pipeline, label="encode", size=size)
             _check(job, failures)
             ownership.check()
@@ -163,7 +178,7 @@ def _inputs(
     tokenizers in place of their folders.
     """
     return {
-        **{name: flags[name] for name in flags if name != "max_failed_share"},
+        **{name: flags[name] for name in flags if name not in _WITHOUT_EFFECT},
         **fingerprints,
         "format_version": FORMAT_VERSION,
         "tasks_sha256": hash_tasks(tasks),
@@ -178,6 +193,7 @@ def build_encode(
     options: PrepareOptions,
     job: Job,
     provenance: Mapping[str, Any],
+    processes: int = 1,
 ) -> None:
     """Adds the second pass: shards, receipts and dataset.json."""
     worker = EncodeWorker(corpus, options, job)
@@ -185,7 +201,7 @@ def build_encode(
     _ = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
-        | "EncodeTasks" >> RunTasks(worker, step)
+        | "EncodeTasks" >> RunTasks(worker, step, processes=processes)
         | "GatherReports" >> beam.combiners.ToList()
         | "PublishDataset"
         >> beam.Map(publish_dataset, options, corpus, job, provenance)

@@ -10,6 +10,7 @@ from precis.model.inference.search_cost import SearchCost, describe
 from precis.pipelines.accounts import (
     SourceCounts,
     check_sources,
+    sum_counts,
     sum_sources,
     total_counts,
 )
@@ -29,7 +30,7 @@ from precis.pipelines.result_files import (
 from precis.pipelines.schema import SCHEMA_VERSION
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.summary_settings import SummarySettings
-from precis.pipelines.tasks import TaskReport, sum_counts
+from precis.pipelines.tasks import TaskReport
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run

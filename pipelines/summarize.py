@@ -19,7 +19,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
-from precis.model.inference.process_limits import refuse_within_import
+from precis.model.inference.process_limits import (
+    has_accelerator,
+    refuse_within_import,
+)
 from precis.pipelines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
@@ -37,6 +40,7 @@ from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
 from precis.pipelines.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
+from precis.pipelines.local_processes import count_workers
 from precis.pipelines.options.results import (
     SUFFIX,
     EarlierRunOptions,
@@ -44,6 +48,7 @@ from precis.pipelines.options.results import (
     normal_path,
 )
 from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.part_layout import part_layout
 from precis.pipelines.part_plans import STEP as PUBLISH
@@ -73,7 +78,7 @@ from precis.pipelines.tasks import RunTasks, Step
 from precis.pipelines.warehouse.load_run import check_table, load_run
 
 # Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
-_BEYOND_THE_RUN = ("max_failed_share", "max_empty_share", "table")
+_BEYOND_THE_RUN = ("max_failed_share", "max_empty_share", "table", "workers")
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -93,7 +98,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     refuse_within_import()
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
-    corpus, *summary_options, earlier, result, failures = concerns
+    corpus, *summary_options, earlier, result, failures, workers = concerns
     recorded = recorded_flags(concerns)
     settings = summary_settings(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
@@ -116,7 +121,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             may_replace=normal_path(output) in earlier.reused_folders,
         )
         if job is not None:
-            _run(job, tasks, description, result, earlier, beam_options)
+            _run(job, tasks, description, result, earlier, workers, beam_options)
             check_run(job, corpus, failures)
             ownership.check()
             publish_manifest(job)
@@ -142,6 +147,7 @@ def _run(
     description: RunDescription,
     result: ResultOptions,
     earlier: EarlierRunOptions,
+    workers: WorkerOptions,
     beam_options: PipelineOptions,
 ) -> None:
     """Runs the pipeline of a job."""
@@ -149,15 +155,20 @@ def _run(
     forget_failed_scans(job, tasks)
     settings = description.settings
     runs = find_earlier_runs(job, earlier.reused_folders, settings)
-    if settings.options.bundle or settings.options.extractive_bundle:
+    size = sum(task.size_bytes for task in tasks)
+    processes = count_workers(
+        workers.workers, beam_options, tasks=len(tasks), size=size
+    )
+    if settings.options.bundle:
         load_tensorflow("summarize")
-        options = limit_search_processes(settings.options, beam_options)
+        options = limit_search_processes(
+            settings.options, beam_options, workers=workers.workers
+        )
         settings = settings._replace(options=options)
     pipeline = beam.Pipeline(options=beam_options)
     layout = description.layout.begun_at(job.created_at)
     description = description._replace(settings=settings, layout=layout)
-    build(pipeline, tasks, job, description, result, runs)
-    size = sum(task.size_bytes for task in tasks)
+    build(pipeline, tasks, job, description, result, runs, processes=processes)
     run_pipeline(pipeline, label="summarize", size=size)
 
 
@@ -184,8 +195,20 @@ def build(
     description: RunDescription,
     result: ResultOptions,
     earlier: EarlierRuns,
+    *,
+    processes: int = 1,
 ) -> None:
-    """Adds the four steps, and the manifest, to a pipeline."""
+    """Adds the four steps, and the manifest, to a pipeline.
+
+    Args:
+      pipeline: where they are added.
+      tasks: of the corpus.
+      job: the job.
+      description: what is written of it, and how.
+      result: the options of the result.
+      earlier: the runs whose rows are used again.
+      processes: how many processes of this machine do the tasks.
+    """
     corpus, settings, _, layout = description
     buckets = count_buckets(tasks, earlier.parts)
     infer = InferSettings(
@@ -199,7 +222,9 @@ def build(
         fallback=settings.fallback,
         footer=run_footer(job, description),
     )
-    joined = _find_repeats(pipeline, tasks, job, description, earlier)
+    joined = _find_repeats(
+        pipeline, tasks, job, description, earlier, processes=processes
+    )
     inferred = (
         joined
         | "ListTasks" >> beam.FlatMap(check_ids, tasks, corpus, result.on_duplicate_id)
@@ -208,6 +233,7 @@ def build(
         >> RunTasks(
             SummarizeWorker(corpus, settings, job, infer),
             Step(job, "infer", SummaryFigures.from_json),
+            processes=_infer_processes(settings, processes),
         )
         | "GatherSummaries" >> beam.combiners.ToList()
     )
@@ -222,7 +248,11 @@ def build(
         )
         | "SpreadParts" >> beam.Reshuffle()
         | "PublishParts"
-        >> RunTasks(PartWorker(job, parts), Step(job, PUBLISH, PartFigures.from_json))
+        >> RunTasks(
+            PartWorker(job, parts),
+            Step(job, PUBLISH, PartFigures.from_json),
+            processes=processes,
+        )
         | "GatherParts" >> beam.combiners.ToList()
     )
     _ = published | "WriteManifest" >> beam.Map(
@@ -240,6 +270,8 @@ def _find_repeats(
     job: Job,
     description: RunDescription,
     earlier: EarlierRuns,
+    *,
+    processes: int,
 ) -> beam.PCollection:
     """Adds the steps scan and join; gives the reports of the join as one list."""
     corpus, settings, *_ = description
@@ -251,7 +283,7 @@ def _find_repeats(
     scanned = (
         pipeline
         | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
-        | "ScanKeys" >> RunTasks(keys, scan_step(job))
+        | "ScanKeys" >> RunTasks(keys, scan_step(job), processes=processes)
         | "GatherKeys" >> beam.combiners.ToList()
     )
     return (
@@ -259,9 +291,21 @@ def _find_repeats(
         | "ListBuckets"
         >> beam.FlatMap(lambda _: [BucketTask(number) for number in range(buckets)])
         | "SpreadBuckets" >> beam.Reshuffle()
-        | "JoinKeys" >> RunTasks(join, Step(job, "join", JoinFigures.from_json))
+        | "JoinKeys"
+        >> RunTasks(join, Step(job, "join", JoinFigures.from_json), processes=processes)
         | "GatherJoined" >> beam.combiners.ToList()
     )
+
+
+def _infer_processes(settings: SummarySettings, processes: int) -> int:
+    """How many processes read and summarize.
+
+    Where a network writes, the search processes have the cores, and one process reads
+    for them. An accelerator serves one process.
+    """
+    options = settings.options
+    uses_accelerator = options.extractive_bundle and has_accelerator()
+    return 1 if options.bundle or uses_accelerator else processes
 
 
 def has_references(output: str, manifest: Mapping[str, Any]) -> bool:

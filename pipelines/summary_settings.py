@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
     PipelineOptions,
-    StandardOptions,
 )
 
 from precis.model import files
@@ -30,7 +28,7 @@ from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig, check_coverage
-from precis.pipelines.beam_runner import LOCAL_RUNNER
+from precis.pipelines.beam_runner import works_in_this_process
 from precis.pipelines.extractive_summaries import check_methods
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.summarize import SummarizeOptions, decode_id
@@ -53,9 +51,6 @@ WITHOUT_EFFECT = (
     "window_documents",
 )
 MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
-# Runners that work in this process unless --direct_running_mode multi_processing says
-# otherwise.
-LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 
 
 class SummarySettings(NamedTuple):
@@ -201,16 +196,20 @@ def read_model_ids(
 
 
 def limit_search_processes(
-    options: SummarizeOptions, beam_options: PipelineOptions
+    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int = 0
 ) -> SummarizeOptions:
-    """The options with one search process for each worker process of Beam.
+    """The options with a number of search processes that leaves no core to two.
 
     Beam starts one worker process a core, and each of them would start one search
-    process a core. The flag --search_processes is obeyed where it is given.
+    process a core, so each has one. In this process there are as many as workers. The
+    flag --search_processes is obeyed where it is given.
+
+    Args:
+      options: of the summaries.
+      beam_options: those of the job.
+      workers: the flag --workers; 0 is one for each core.
     """
-    runner = beam_options.view_as(StandardOptions).runner or LOCAL_RUNNER
-    mode = beam_options.view_as(DirectOptions).direct_running_mode
-    is_one_process = runner in LOCAL_RUNNERS and mode != "multi_processing"
-    if options.search_processes or is_one_process:
+    if options.search_processes:
         return options
-    return dataclasses.replace(options, search_processes=1)
+    processes = workers if works_in_this_process(beam_options) else 1
+    return dataclasses.replace(options, search_processes=processes)

@@ -20,8 +20,7 @@ same command tries it again.
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import (
     Any,
     Generic,
@@ -44,6 +43,7 @@ from precis.pipelines.checksummed_json import read_checksummed, write_checksumme
 from precis.pipelines.corpus.task import FileFailure
 from precis.pipelines.dead_letters import LetterFile, file_failure_letter
 from precis.pipelines.job import TASKS_FOLDER, Job
+from precis.pipelines.local_processes import in_processes
 from precis.pipelines.progress import TaskProgress, count_earlier_task
 from precis.pipelines.result_files import (
     DEAD_LETTERS_FOLDER,
@@ -167,15 +167,24 @@ class RunTasks(beam.PTransform, Generic[FiguresT]):
     pipeline.
     """
 
-    def __init__(self, worker: TaskWorker, step: Step[FiguresT] | None = None) -> None:
+    def __init__(
+        self,
+        worker: TaskWorker,
+        step: Step[FiguresT] | None = None,
+        *,
+        processes: int = 1,
+    ) -> None:
         """Stores its arguments.
 
         Args:
           worker: does one task.
           step: the step that the tasks belong to.
+          processes: how many processes of this machine do the tasks, where the runner
+              has one.
         """
         super().__init__()
-        self._run_task = _RunTask(worker, step)
+        run_task = _RunTask(worker, step)
+        self._run_task = in_processes(run_task, processes, size=worker.progress_size)
 
     def expand(self, tasks: beam.PCollection) -> beam.PCollection:
         """Adds the runs of the tasks."""
@@ -334,11 +343,3 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
 def read_records(report: TaskReport[Any]) -> int:
     """How many records a task read."""
     return sum(counts.get("read", 0) for counts in report.sources.values())
-
-
-def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts of the same names, sorted by name."""
-    total: Counter[str] = Counter()
-    for part in counts:
-        total.update(part)
-    return dict(sorted(total.items()))

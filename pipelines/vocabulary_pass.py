@@ -29,6 +29,7 @@ from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
 from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
+from precis.pipelines.local_processes import in_processes
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
 from precis.pipelines.training_pairs import TrainingPair, read_pair
@@ -63,13 +64,14 @@ def build_scan(
     corpus: CorpusOptions,
     options: PrepareOptions,
     job: Job,
+    processes: int = 1,
 ) -> None:
     """Adds the first pass: the tokenizer and the list of duplicates."""
+    scan = in_processes(_ScanTask(corpus, options), processes, size=_size)
     scanned = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
-        | "ScanTasks"
-        >> beam.FlatMap(scan_task, corpus, options).with_outputs("words", "hashes")
+        | "ScanTasks" >> beam.ParDo(scan).with_outputs("words", "hashes")
     )
     fingerprints = (
         scanned.words
@@ -88,6 +90,21 @@ def build_scan(
         | "PublishScan"
         >> beam.Map(publish_scan, job, beam.pvalue.AsSingleton(fingerprints))
     )
+
+
+def _size(task: Task) -> int:
+    return task.size_bytes
+
+
+class _ScanTask(beam.DoFn):
+    """Scans one task."""
+
+    def __init__(self, corpus: CorpusOptions, options: PrepareOptions) -> None:
+        self._corpus = corpus
+        self._options = options
+
+    def process(self, task: Task) -> Iterator[TaggedWords | TaggedHashes]:
+        return scan_task(task, self._corpus, self._options)
 
 
 def scan_task(

@@ -27,6 +27,7 @@ from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
 from precis.model.inference.worker_pool import ModelSearch
 from precis.model.isolation import Failure, attempt, isolate
+from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.dead_letters import DeadLetter, document_letter
 from precis.pipelines.document_windows import DocumentWindow
@@ -114,6 +115,8 @@ class WindowSummarizer:
           DataError: a bundle is damaged or holds another model than the settings say.
         """
         options = self._settings.options
+        if options.extractive_bundle:
+            import_tensorflow()
         if options.batch_invariant and (options.bundle or options.extractive_bundle):
             compute_on_one_thread()
         self._models = self._shared_models.acquire(

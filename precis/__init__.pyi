@@ -58,6 +58,7 @@ def evaluate(
     show: int = 0,
     resamples: int = 1000,
     confidence: float = 0.95,
+    workers: int = 0,
 ) -> dict[str, Any]:
     """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and
     prints the table."""
@@ -137,6 +138,7 @@ def prepare(
     oracle_sentences: int = 0,
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
+    workers: int = 0,
 ) -> DatasetInfo:
     """Turns a corpus into a vocabulary and TFRecord shards."""
 
@@ -208,6 +210,7 @@ def summarize(
     table: str = "",
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
+    workers: int = 0,
 ) -> dict[str, Any]:
     """Summarizes every document of a corpus."""
 
@@ -258,6 +261,7 @@ def summarize_text(
     partition_by: str | Sequence[Any] = "",
     flat: bool = False,
     table: str = "",
+    workers: int = 0,
 ) -> dict[str, Any]:
     """Summarizes one document."""
 

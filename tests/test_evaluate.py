@@ -5,15 +5,10 @@ import os
 
 import numpy as np
 import pytest
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-)
 from support.summarize_runs import rows_of as rows_of_folder
 from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model.errors import UsageError
-from precis.pipelines import evaluate as evaluation
-from precis.pipelines.beam_runner import pipeline_options
 from precis.pipelines.evaluate import baseline_system, evaluate, output_folder
 from precis.pipelines.evaluation_table import as_text
 from precis.pipelines.options.evaluate import EvaluateOptions
@@ -249,17 +244,13 @@ def test_run_without_a_network_has_no_abstractive_system(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_many_rows_are_scored_in_processes_and_the_result_is_the_same(
-    tmp_path, monkeypatch
-):
+def test_rows_are_scored_in_processes_and_the_result_is_the_same(tmp_path):
     run = write_run(tmp_path / "run", [[rows_of(range(1, 2500))]])
-    alone = evaluate(input=run, output=str(tmp_path / "alone"), resamples=20)
-    monkeypatch.setattr(evaluation, "_ROWS_FOR_PROCESSES", 2000)
-    monkeypatch.setattr(
-        evaluation.os, "sched_getaffinity", lambda pid: {0, 1}, raising=False
+    alone, together = (
+        evaluate(input=run, output=str(tmp_path / name), resamples=20, workers=workers)
+        for name, workers in (("alone", 1), ("together", 2))
     )
-    assert evaluation._runner(2499, pipeline_options([]), []) is not None
-    assert evaluate(input=run, output=str(tmp_path / "together"), resamples=20) == alone
+    assert together == alone
     parts = [
         sorted(path.name for path in (tmp_path / name / "scores").iterdir())
         for name in ("alone", "together")
@@ -269,23 +260,3 @@ def test_many_rows_are_scored_in_processes_and_the_result_is_the_same(
         == parts[1]
         == [f"part-{number:05d}-of-00003.parquet" for number in range(3)]
     )
-
-
-@pytest.mark.parametrize(
-    ("rows", "arguments", "cores"),
-    [
-        (100, [], {0, 1}),
-        (10**6, [], {0}),
-        (10**6, ["--direct_num_workers", "1"], {0, 1}),
-        (10**6, ["--runner=FlinkRunner"], {0, 1}),
-    ],
-)
-def test_no_processes_for_few_rows_one_core_or_where_flags_say_how(
-    monkeypatch, rows, arguments, cores
-):
-    monkeypatch.setattr(
-        evaluation.os, "sched_getaffinity", lambda pid: cores, raising=False
-    )
-    options = pipeline_options(arguments)
-    assert evaluation._runner(rows, options, arguments) is None
-    assert options.view_as(DirectOptions).direct_running_mode == "in_memory"

@@ -25,6 +25,7 @@ from precis.pipelines.options.train import (
     NetworkOptions,
     TrainOptions,
 )
+from precis.pipelines.options.workers import WorkerOptions
 
 JOBS = {name: command.concerns for name, command in COMMANDS.items()}
 MOST_COMMON_FLAGS = 17
@@ -235,5 +236,6 @@ def test_the_commands_take_the_options_of_their_jobs():
             QualityConfig,
             FallbackConfig,
         ),
-        *(SearchConfig, EarlierRunOptions, ResultOptions, FailureOptions),
+        *(SearchConfig, EarlierRunOptions, ResultOptions),
+        *(FailureOptions, WorkerOptions),
     )

@@ -12,6 +12,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from precis.model import files
 from precis.model.errors import JobError
 from precis.pipelines import progress
+from precis.pipelines.accounts import sum_counts
 from precis.pipelines.checksummed_json import write_checksummed
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.dead_letters import DeadLetter, LetterFile
@@ -24,7 +25,6 @@ from precis.pipelines.tasks import (
     TaskResult,
     publish_report,
     read_receipt,
-    sum_counts,
 )
 
 

@@ -2,10 +2,17 @@
 start.
 """
 
+import glob
+import math
 import multiprocessing
 import os
 
 from precis.model.errors import UsageError
+
+# The device files of GPUs and TPUs.
+_DEVICES = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*")
+# Where a container finds its own limits (version 2 of Linux's control groups).
+_CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 def compute_on_one_thread() -> None:
@@ -41,9 +48,34 @@ def count_processes(asked: int) -> int:
 
     if tf.config.list_physical_devices("GPU") or tf.config.list_physical_devices("TPU"):
         return 1
+    return usable_cores()
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use.
+
+    A container may use fewer than the machine has, by a quota of time.
+    """
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return max(1, math.ceil(min(cores, _quota_of_cores())))
+
+
+def _quota_of_cores() -> float:
+    """The cores that the control group of this process may use at a time."""
+    try:
+        with open(_CPU_QUOTA, encoding="ascii") as file:
+            quota, period = file.read().split()
+        return float(quota) / float(period)
+    except (OSError, ValueError):  # There is no quota; then the file says `max`.
+        return math.inf
+
+
+def has_accelerator() -> bool:
+    """Whether this machine has a GPU or a TPU; asked without importing TensorFlow."""
+    return any(glob.glob(pattern) for pattern in _DEVICES)
 
 
 def refuse_within_import() -> None:

@@ -5,29 +5,53 @@ dies, and does not tell which call it was. Here every process has an executor of
 own, so only the call of the process that died fails.
 """
 
+import contextlib
 import multiprocessing
+import multiprocessing.connection
+import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from multiprocessing.context import BaseContext
+from typing import NamedTuple, TypeVar
 
 ResultT = TypeVar("ResultT")
+
+
+class _Process(NamedTuple):
+    """A process and the executor that it belongs to."""
+
+    executor: ProcessPoolExecutor
+    pid: int
 
 
 class Processes:
     """Processes that do the calls of as many threads."""
 
-    def __init__(self, count: int, *, initializer: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        initializer: Callable[[], None],
+        context: BaseContext | None = None,
+    ) -> None:
         """Starts no process yet.
 
         Args:
           count: the number of threads that call, and of processes at most.
           initializer: is called first in each process.
+          context: how processes are started; by default they are spawned, because
+              TensorFlow does not work in a process that was forked from one that has
+              used it.
         """
         self._count = count
         self._initializer = initializer
-        self._idle: list[ProcessPoolExecutor] = []
+        self._context = context or multiprocessing.get_context("spawn")
+        self._idle: list[_Process] = []
+        self._all: set[_Process] = set()
+        self._is_killed = False
         # Whoever holds the turn may take a place. `call_alone` holds it until it ends,
         # so that no other call begins.
         self._turn = threading.Lock()
@@ -59,25 +83,68 @@ class Processes:
             finally:
                 self._places.release(self._count)
 
+    def kill(self) -> None:
+        """Ends the processes at once; calls that are running fail."""
+        self._is_killed = True
+        for process in list(self._all):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """Ends the processes; no call may be running."""
         while self._idle:
-            self._idle.pop().shutdown()
+            self._end(self._idle.pop())
 
     def _call(self, function: Callable[..., ResultT], *arguments: object) -> ResultT:
+        if self._is_killed:
+            raise BrokenProcessPool("the processes were ended")
         try:
             process = self._idle.pop()
         except IndexError:
-            # TensorFlow does not work in a forked process.
-            spawn = multiprocessing.get_context("spawn")
-            process = ProcessPoolExecutor(1, spawn, self._initializer)
+            process = self._start()
         try:
-            result = process.submit(function, *arguments).result()
+            result = process.executor.submit(function, *arguments).result()
         except BrokenProcessPool:
-            process.shutdown()
+            self._end(process)
             raise
         except BaseException:
             self._idle.append(process)
             raise
         self._idle.append(process)
         return result
+
+    def _start(self) -> _Process:
+        """Starts a process.
+
+        Raises:
+          BrokenProcessPool: it died at once.
+        """
+        executor = ProcessPoolExecutor(1, self._context, self._initializer)
+        process = _Process(executor, executor.submit(os.getpid).result())
+        self._all.add(process)
+        if self._is_killed:  # In this moment; nobody would end this one.
+            self.kill()
+        return process
+
+    def _end(self, process: _Process) -> None:
+        process.executor.shutdown()
+        self._all.discard(process)
+
+
+def leave_with_parent() -> None:
+    """Prepares a process that another one started for Ctrl-C and for its end."""
+    # Ctrl-C reaches the parent too, and the parent reports it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """Ends this process when its parent ends.
+
+    It would not notice by itself that its parent was killed: a process that waits for
+    work holds both ends of the queue.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)

@@ -6,10 +6,6 @@ receives batches of token ids and returns hypotheses.
 """
 
 import functools
-import multiprocessing
-import multiprocessing.connection
-import os
-import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,7 +23,7 @@ from precis.model.inference.isolated_search import (
     IsolatedSearch,
 )
 from precis.model.inference.process_limits import compute_on_one_thread
-from precis.model.inference.processes import Processes
+from precis.model.inference.processes import Processes, leave_with_parent
 from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
     PROCESS_DIED,
@@ -126,7 +122,7 @@ class SearchPool:
         self._lock = threading.Lock()
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
-        self._processes = Processes(processes, initializer=_start_process)
+        self._processes = Processes(processes, initializer=leave_with_parent)
         self._users = 0
         # Processes that died alone since the last batch that was searched.
         self._deaths = 0
@@ -240,25 +236,6 @@ class SearchPool:
 
 
 # The functions below run in the search processes.
-
-
-def _start_process() -> None:
-    """Prepares a search process for Ctrl-C and for the end of its parent."""
-    # Ctrl-C reaches the parent too, and the parent reports it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-
-
-def _die_with_parent() -> None:
-    """Ends this process when its parent ends.
-
-    It would not notice by itself that its parent was killed: a process that waits for
-    work holds both ends of the queue.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    multiprocessing.connection.wait([parent.sentinel])
-    os._exit(1)
 
 
 # An executor can give its tasks nothing that was loaded in their process. The cache

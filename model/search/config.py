@@ -31,7 +31,6 @@ class SearchConfig:
         "alpha, the strength of the length penalty: 0 is none, larger values favour "
         "longer summaries",
         metavar="ALPHA",
-        is_common=True,
     )
     length_penalty_form: str = flag(
         "wu",

@@ -4,6 +4,7 @@ import dataclasses
 
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
+from precis.pipelines.options.workers import WorkerOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,4 +75,4 @@ class EvaluateOptions:
             )
 
 
-EVALUATE = (EvaluateOptions,)
+EVALUATE = (EvaluateOptions, WorkerOptions)

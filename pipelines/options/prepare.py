@@ -9,6 +9,7 @@ from precis.model.tokenization.wordpiece import RESERVED_TOKENS
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
+from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.targets import TARGETS
 
 
@@ -125,4 +126,4 @@ class PrepareOptions:
         )
 
 
-PREPARE = (CorpusOptions, PrepareOptions, FailureOptions)
+PREPARE = (CorpusOptions, PrepareOptions, FailureOptions, WorkerOptions)

@@ -13,6 +13,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
+from precis.pipelines.options.workers import WorkerOptions
 
 CHUNK_MERGE = "chunk_merge"
 EXTRACT_THEN_WRITE = "extract_then_write"
@@ -89,10 +90,10 @@ class SummarizeOptions:
         0,
         "processes that search, one thread each; 1 searches without further processes, "
         "on all threads; "
-        "0 is one per core, or 1 where TensorFlow has an accelerator or Beam has "
-        "processes of its own",
+        "0 is as many as --workers, or 1 where TensorFlow has an accelerator or Beam "
+        "has processes of its own",
         metavar="PROCESSES",
-        default_text="one per core",
+        default_text="--workers",
     )
     long_documents: str = flag(
         "chunk_merge",
@@ -160,4 +161,5 @@ SUMMARIZE = (
     EarlierRunOptions,
     ResultOptions,
     FailureOptions,
+    WorkerOptions,
 )
