@@ -29,3 +29,7 @@ class JobError(PrecisError):
     """
 
     exit_code = 1
+
+
+class Interrupted(Exception):
+    """A signal arrived, and the state of the training is saved."""

@@ -19,6 +19,7 @@ from apache_beam.runners.runner import PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.pipelines import interruption
 from precis.pipelines.command_parser import GENERAL_FLAGS
 from precis.pipelines.progress_line import show_progress
 
@@ -104,8 +105,11 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
           error says more.
     """
     try:
-        with show_progress(label, size):
-            state = pipeline.run().wait_until_finish()
+        with show_progress(label, size), interruption.at_once():
+            result = pipeline.run()
+            # The job of a remote runner would go on without this process.
+            with interruption.at_end(lambda: result.cancel(), is_first=True):
+                state = result.wait_until_finish()
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
     except Exception as error:

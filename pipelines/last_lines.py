@@ -1,13 +1,13 @@
 """The last lines of a command: what it made, where that lies, what takes it next."""
 
 import dataclasses
-import os
 import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.program import precis_program
 
 # Above this share of documents that a network does not read to their end, a command
 # says so.
@@ -44,15 +44,10 @@ def end_with(output: Any, *command: Any) -> None:
 
 
 def suggest_next(*command: Any) -> None:
-    """Prints a command line to go on with.
-
-    Where precis was called by its path, as before its environment is activated, so it
-    is here.
-    """
+    """Prints a command line to go on with."""
     program, *arguments = map(str, command)
-    if program == "precis" and os.sep in sys.argv[0]:
-        path = sys.argv[0]
-        program = path if os.path.basename(path) == "precis" else program
+    if program == "precis":
+        program = precis_program()
     print(f"next: {shlex.join([program, *arguments])}")
 
 

@@ -26,6 +26,7 @@ own; then it stops.
 import contextlib
 import datetime
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -39,6 +40,7 @@ from typing import NamedTuple
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
+from precis.pipelines import interruption
 from precis.pipelines.job import (
     LOCK_FILE,
     SUCCESS_FILE,
@@ -77,6 +79,13 @@ def own_output(output: str) -> Iterator["Ownership"]:
     """
     path = files.join(output, TASKS_FOLDER, LOCK_FILE)
     owner = _this_process()
+    with interruption.at_end(functools.partial(_release, output, path, owner)):
+        with _owned(output, path, owner) as ownership:
+            yield ownership
+
+
+@contextlib.contextmanager
+def _owned(output: str, path: str, owner: Owner) -> Iterator["Ownership"]:
     try:
         _acquire(output, path, owner)
     except OSError as error:
@@ -149,9 +158,12 @@ class Ownership:
     def _end_job(self) -> None:
         """Interrupts the job, and ends the process if it does not come to an end.
 
-        A job in another thread than the first cannot be interrupted. It fails at its
-        next `check`.
+        A command ends at once. A job in another thread than the first cannot be
+        interrupted. It fails at its next `check`.
         """
+        ending = interruption.installed()
+        if ending is not None:
+            ending.fail(self._describe_loss(), JobError.exit_code)
         if not self._is_in_main_thread:
             return
         # A signal also wakes a thread that waits.

@@ -6,7 +6,7 @@ in `precis.model.training`, and no part of it needs Beam.
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from precis.model.bundle.manifest import ABSTRACTIVE, refuse_other_kind
@@ -30,17 +30,19 @@ from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
 
 
-def train(**flags: Any) -> TrainResult:
+def train(*, is_stopped: Callable[[], bool] | None = None, **flags: Any) -> TrainResult:
     """Trains a network that writes summaries and saves it as a bundle; goes on where an
     interrupted run of the same flags stopped.
 
     Args:
+      is_stopped: whether to save and stop after the present step; by default SIGTERM
+          says so.
       **flags: the fields of `TrainOptions`, `NetworkOptions` and `TrainingConfig`.
 
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at SIGTERM, after the state was saved.
+      Interrupted: stopped, after the state was saved.
     """
     if "task" in flags:
         raise UsageError(
@@ -62,6 +64,7 @@ def train(**flags: Any) -> TrainResult:
         settings,
         training,
         request={"command": "train", "flags": recorded_flags(concerns)},
+        is_stopped=is_stopped,
     )
 
 
@@ -104,6 +107,7 @@ def _train_network(
     training: TrainingConfig,
     *,
     request: Mapping[str, Any],
+    is_stopped: Callable[[], bool] | None,
 ) -> TrainResult:
     records = open_records(options.folders, settings.weights)
     limits = _token_limits(records, settings)
@@ -123,6 +127,7 @@ def _train_network(
         training=training,
         initial=initial,
         request=request,
+        is_stopped=is_stopped,
     )
 
 

@@ -1,8 +1,8 @@
 """The commands that train: what each prints at its end."""
 
-import sys
 from typing import Any
 
+from precis.pipelines.interruption import saving
 from precis.pipelines.last_lines import corpus_flags_of_records, end_with
 from precis.pipelines.progress_line import load_tensorflow
 
@@ -10,14 +10,10 @@ from precis.pipelines.progress_line import load_tensorflow
 def run_train(values: dict[str, Any], _: list[str]) -> int:
     """`precis train`."""
     load_tensorflow("train")
-    from precis.model.training.loop import Interrupted
     from precis.pipelines.train import train
 
-    try:
-        result = train(**values)
-    except Interrupted as error:
-        print(f"precis train: {error}", file=sys.stderr)
-        return 143
+    with saving() as is_stopped:
+        result = train(is_stopped=is_stopped, **values)
     return _end_training(result, values["records"], "--bundle")
 
 

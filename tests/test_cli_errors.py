@@ -2,7 +2,6 @@
 
 import logging
 import os
-import signal
 
 import pytest
 from support.command_line import NEEDED, error_lines, exit_code
@@ -116,17 +115,6 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr("precis.pipelines.summarize.summarize", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         exit_code("summarize", *NEEDED["summarize"])
-
-
-def test_a_stopped_training_exits_with_143(monkeypatch, capsys):
-    from precis.model.training.loop import Interrupted
-
-    def stop(**_):
-        raise Interrupted("stopped at step 3")
-
-    monkeypatch.setattr("precis.pipelines.train.train", stop)
-    assert exit_code("train", *NEEDED["train"]) == 143 == 128 + signal.SIGTERM
-    assert capsys.readouterr().err == "precis train: stopped at step 3\n"
 
 
 def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):

@@ -30,12 +30,11 @@ from support.small_training import (
 )
 
 from precis.model.bundle.network_bundle import load_bundle
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError, Interrupted, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.training import loop
 from precis.model.training.input_batches import epoch_batches
-from precis.model.training.loop import Interrupted
 from precis.model.training.metrics import not_finite_error
 
 

@@ -3,6 +3,7 @@ signal and needs no Beam.
 """
 
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.command_line import error_lines
 from support.plain_network import scramble
 from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
@@ -75,8 +77,9 @@ def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
     code, said = end_command(flags, ended, signal.SIGTERM)
     assert code == 143
     last = int(checkpoints(ended)[-1].removeprefix("step-"))
-    message = f"precis train: stopped by SIGTERM at step {last}; "
-    assert message + "the same command goes on from there" in said
+    message = f"stopped by SIGTERM; the training is saved at step {last}; go on with: "
+    (line,) = error_lines(said, "train")
+    assert line == f"precis train: {message}{shlex.join(['precis', *flags])}"
     assert [row["step"] for row in reports(ended)] == list(range(1, last + 1))
     with shared_networks():
         for output in (ended, whole):
@@ -90,7 +93,7 @@ NO_BEAM = """
 import sys
 for name in ("apache_beam", "pyarrow"):
     sys.modules[name] = None  # importing it raises ImportError
-import precis.pipelines.cli
+import precis.pipelines.run_command
 from precis.model.errors import UsageError
 from precis.pipelines.train import train
 try:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from precis.model import files
+from precis.model.errors import Interrupted
 from precis.model.network.config import NetworkConfig
 from precis.model.training.config import TrainingConfig
 from precis.model.training.export import TrainResult, export_network
@@ -44,10 +45,6 @@ from precis.model.training.train_step import StepReport, make_train_step
 _REPORT_STEPS = 10
 
 
-class Interrupted(Exception):
-    """SIGTERM arrived and the state is saved."""
-
-
 def train_network(
     records: RecordSets,
     output: str,
@@ -56,6 +53,7 @@ def train_network(
     training: TrainingConfig,
     initial: InitialWeights | None = None,
     request: Mapping[str, Any] | None = None,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> TrainResult:
     """Trains a network on records and writes it to `output` as a bundle.
 
@@ -70,11 +68,13 @@ def train_network(
       training: how to train.
       initial: the first weights; random ones by default.
       request: the command and its flags, for the manifest.
+      is_stopped: whether to save and stop after the present step; by default SIGTERM
+          says so.
 
     Raises:
       UsageError: arguments that contradict each other or an earlier run in `output`.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at SIGTERM, after the state was saved.
+      Interrupted: stopped, after the state was saved.
     """
     with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
         setup = make_setup(
@@ -91,8 +91,11 @@ def train_network(
         if setup.is_chief:
             files.remove_leftovers(output)
         restore_training(setup, state)
-        with _sigterm_arrives() as is_stopped:
+        if is_stopped is not None:
             run_steps(setup, state, is_stopped)
+        else:
+            with _sigterm_arrives() as is_terminated:
+                run_steps(setup, state, is_terminated)
         return export_network(setup, state)
 
 
@@ -256,10 +259,7 @@ def _run_epoch(
         if any(due):
             save_state(setup, state)
         if due.is_stopped:
-            raise Interrupted(
-                f"stopped by SIGTERM at step {position.step}; "
-                "the same command goes on from there"
-            )
+            raise Interrupted(f"the training is saved at step {position.step}")
         if due.is_last or (due.is_validation and _is_finished(setup.training, state)):
             return
     _read_reports(setup, state, pending, bar, started)

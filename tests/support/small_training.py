@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 import safetensors.numpy
 
+from precis.model.errors import Interrupted
 from precis.model.network.config import TransformerConfig
 from precis.model.training import loop
 from precis.model.training.checkpoint import Position
 from precis.model.training.config import TrainingConfig
 from precis.model.training.export import TrainResult
 from precis.model.training.initialization import InitialWeights
-from precis.model.training.loop import Interrupted, run_steps, train_network
+from precis.model.training.loop import run_steps, train_network
 from precis.model.training.record_sets import open_records
 from precis.model.training.resume import restore_training
 from precis.model.training.state import TrainingSetup, TrainingState, make_setup
@@ -105,11 +106,8 @@ def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
 
 
 def stop_at(training: SmallTraining, step: int) -> None:
-    """Runs a training and tells it to stop after a step, as SIGTERM would."""
-    with pytest.raises(
-        Interrupted,
-        match=f"stopped by SIGTERM at step {step}; the same command goes on from there",
-    ):
+    """Runs a training and tells it to stop after a step, as a signal would."""
+    with pytest.raises(Interrupted, match=f"the training is saved at step {step}$"):
         training.run(lambda: training.position.step == step)
 
 
