@@ -5,6 +5,7 @@ raises comes back as an error of precis.
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -22,6 +23,7 @@ from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines import interruption
 from precis.pipelines.command_parser import GENERAL_FLAGS
 from precis.pipelines.progress_line import show_progress
+from precis.pipelines.quiet_workers import quiet_workers
 
 # The DirectRunner, Beam's default, tries to download another runner first and may never
 # come back.
@@ -31,6 +33,15 @@ _LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 # These ask a job server for further options once they run, so that an unknown flag may
 # be one of its own.
 _RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "prism", "kafkastreams")
+
+# A line that ends a traceback. Beam wraps an exception that it cannot raise again in a
+# RuntimeError.
+_EXCEPTION = re.compile(
+    r"(RuntimeError: )?([A-Za-z_][\w.]*\.)?"
+    r"(?P<error>[A-Za-z_]\w*(Error|Exception|Exit|Interrupt|Warning)(: .*)?)$"
+)
+# The longest reason in an error of one line.
+_REASON_CHARACTERS = 400
 
 
 def pipeline_options(
@@ -104,6 +115,7 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
       JobError: the pipeline failed otherwise; one line says why, and the cause of the
           error says more.
     """
+    quiet_workers(pipeline.runner)
     try:
         with show_progress(label, size), interruption.at_once():
             result = pipeline.run()
@@ -124,21 +136,44 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
 def _as_precis_error(error: Exception) -> PrecisError:
     """The error of precis behind an exception of a runner.
 
-    A runner of another process gives the traceback of the worker as text.
+    A runner of another process gives the traceback of the worker as text, perhaps
+    within a message of gRPC or of Java, with its line breaks as backslash and n.
     """
     if isinstance(error, PrecisError):
         return type(error)(_without_stage(str(error)))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for line in reversed(lines):
-        for kind in (UsageError, DataError):
+    text = str(error).replace("\\n", "\n")
+    for line in reversed(text.splitlines()):
+        for kind in (UsageError, DataError, JobError):
             marker = f"{kind.__name__}: "
             if marker in line:
-                return kind(_without_stage(line.split(marker, 1)[1]))
-    reason = lines[-1] if lines else ""
-    # Beam's own RuntimeError ends in a line that names the error.
-    if not reason or not isinstance(error, RuntimeError):
-        reason = f"{type(error).__name__}: {reason}"
+                return kind(_without_stage(line.split(marker, 1)[1].strip()))
+    reason = _last_exception(text) if isinstance(error, RuntimeError) else ""
+    if not reason:
+        details = getattr(error, "details", None)  # of an error of gRPC
+        words = (details() if callable(details) else text) or text
+        reason = f"{type(error).__name__}: {' '.join(words.split())}"
+    reason = _without_stage(reason)
+    if len(reason) > _REASON_CHARACTERS:
+        reason = f"{reason[:_REASON_CHARACTERS]} ..."
     return JobError(f"the pipeline failed: {reason}")
+
+
+def _last_exception(text: str) -> str:
+    """The last exception that a text of tracebacks names, in one line, or nothing."""
+    lines = text.splitlines()
+    for number in range(len(lines) - 1, -1, -1):
+        match = _EXCEPTION.match(lines[number])
+        # A message that is itself a traceback names its exception further below.
+        if match is None or "Traceback (most recent call last)" in lines[number]:
+            continue
+        message = [match.group("error")]
+        for line in lines[number + 1 :]:
+            # Behind the message come the next traceback, an empty line or a Java stack.
+            if not line.strip() or line[0].isspace():
+                break
+            message.append(line)
+        return " ".join(" ".join(message).split())
+    return ""
 
 
 def _without_stage(message: str) -> str:

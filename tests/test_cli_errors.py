@@ -75,12 +75,45 @@ def test_an_error_of_a_task_is_one_line(
             "Traceback\nOSError: [Errno 28] full\n",
             JobError("the pipeline failed: OSError: [Errno 28] full"),
         ),
+        (
+            "Traceback\nRuntimeError: OSError: [Errno 28] full [while running 'A']\n",
+            JobError("the pipeline failed: OSError: [Errno 28] full"),
+        ),
+        (
+            "Traceback\n  File x\npackage.ValueError: one\ntwo\nthree [while running "
+            "'A']\n\nTraceback\n  File y\n",
+            JobError("the pipeline failed: ValueError: one two three"),
+        ),
+        # A message of gRPC that holds the log of a worker.
+        (
+            'log_entries { severity: ERROR message: "RuntimeError: Traceback (most '
+            "recent call last):\\n  File x\\nmodel.errors.DataError: a: damaged [while "
+            "running 'Encode']\\n\" } instruction_id: 4",
+            DataError("a: damaged"),
+        ),
+        (
+            "java.lang.RuntimeException: Error received from SDK harness: Traceback "
+            "(most recent call last):\n  File x\nZeroDivisionError: by zero [while "
+            "running 'A']\n\n\tat org.apache.beam.sdk.X(X.java:1)\n",
+            JobError("the pipeline failed: ZeroDivisionError: by zero"),
+        ),
+        ("x" * 500, JobError(f"the pipeline failed: RuntimeError: {'x' * 386} ...")),
         ("", JobError("the pipeline failed: RuntimeError: ")),
     ],
 )
 def test_an_error_of_another_process_is_read_from_its_traceback(message, expected):
     found = beam_runner._as_precis_error(RuntimeError(message))
     assert (type(found), str(found)) == (type(expected), str(expected))
+
+
+def test_an_error_of_the_connection_to_a_worker_is_one_line():
+    class Unavailable(Exception):
+        def details(self):
+            return "Socket closed"
+
+    dump = "<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = 14\n>"
+    found = beam_runner._as_precis_error(Unavailable(dump))
+    assert str(found) == "the pipeline failed: Unavailable: Socket closed"
 
 
 def test_verbose_shows_the_cause(monkeypatch, capsys, caplog):
