@@ -1,6 +1,8 @@
 """Beam pipelines and the command line.
 
-cli, commands            the command line: what each command runs; last_lines
+cli, run_command         the command line; commands says what each command runs;
+                         last_lines, program
+interruption             how Ctrl-C and SIGTERM end a command
 options, flags           flags as dataclasses; command_parser and config_file read them
 signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus
@@ -9,6 +11,8 @@ dead_letters             lost records; failure_watch ends a job that loses them 
 progress, progress_line  what is done of a run, and its display
 beam_runner              Beam's own flags, and its errors in one line
 local_processes          the tasks of a job in several processes of this machine
+beam_runner              Beam's own flags, and its errors in one line; quiet_workers,
+                         beam_worker
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
 train, recipes           records -> bundle; train_extractor, train_keyphrases
 summarize                corpus -> run: summarize_task, window_summarizer, summary_rows,

@@ -35,7 +35,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LIMIT_SECONDS = 4.5
 # How long the main thread has to give back what it holds, or to save a training.
 _GRACE_SECONDS = 2.0
-_SAVING_SECONDS = 3.5
+_SAVING_SECONDS = 4.0
 # The end of the name of a file that is being written: `precis.model.files.ASIDE`, which
 # takes too long to import before the handlers stand.
 _ASIDE = ".aside"
@@ -122,13 +122,13 @@ class Ending:
         Args:
           grace_seconds: how long the block may go on after a signal.
           is_saving: whether it saves its state in that time.
-          detail: what is kept where it does not come to an end.
+          detail: what is kept where it does not come to an end, if that is special.
         """
         before = (self._grace_seconds, self._is_saving, self._detail, self._is_raising)
         self._is_raising = False
         self._grace_seconds = grace_seconds
         self._is_saving = is_saving
-        self._detail = detail
+        self._detail = detail or self._detail
         try:
             yield
         finally:

@@ -238,6 +238,29 @@ def test_a_job_that_does_not_stop_is_ended(tmp_path):
     )
 
 
+COMMAND = """
+import sys, threading
+from precis.pipelines import interruption, output_lock
+output_lock._RENEWAL_SECONDS = 0.01
+interruption.install("precis x", kept="", resume="")
+with output_lock.own_output(sys.argv[1]):
+    open(sys.argv[1] + "/_tasks/lock.json", "w").write("{}")
+    threading.Event().wait(60)
+"""
+
+
+def test_a_command_that_lost_its_output_is_ended_at_once(tmp_path):
+    command = [sys.executable, "-c", COMMAND, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert re.fullmatch(
+        f"precis x: {tmp_path} was taken over by .*; this job has stopped, .*\n",
+        ended.stderr,
+    )
+    # It is the lock of another process.
+    assert lock_path(tmp_path).read_text() == "{}"
+
+
 def test_a_disk_that_is_full_for_the_moment_does_not_lose_the_output(
     tmp_path, monkeypatch
 ):

@@ -1,0 +1,251 @@
+"""How a process ends at a signal, with small programs in place of commands."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from support.signalled import Ended, end_by_signal
+
+from precis.model import files
+from precis.pipelines import interruption
+
+INSTALL = """
+import os, signal, subprocess, sys, time
+from precis.pipelines import interruption
+
+def wait():
+    open(sys.argv[1] + "/ready", "w").close()
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException as error:
+            print(type(error).__name__, file=sys.stderr)
+
+def install():
+    return interruption.install("precis x", kept="all is kept", resume="go on with: y")
+"""
+KEPT = "all is kept; go on with: y"
+
+
+def end(tmp_path: Path, code: str, *numbers: signal.Signals) -> Ended:
+    """Runs a program until it is ready and sends it signals; the last one ends it."""
+    ready = tmp_path / "out" / "ready"
+    ready.parent.mkdir()
+    *first, last = numbers or (signal.SIGINT,)
+
+    def is_ready(pid: int) -> bool:
+        if not ready.exists():
+            return False
+        for number in first:
+            os.kill(pid, number)
+        return True
+
+    return end_by_signal(
+        [ready.parent],
+        last,
+        is_ready,
+        folder=tmp_path / "process",
+        to_group=False,
+        program=("-c", INSTALL + code),
+    )
+
+
+@pytest.mark.parametrize("number", interruption.SIGNALS)
+def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
+    code = "interruption._GRACE_SECONDS = 0.05\ninstall()\nwait()"
+    ended = end(tmp_path, code, number)
+    assert ended.code == 128 + number
+    assert ended.lines == [f"precis x: stopped by {number.name}; {KEPT}"]
+    assert ended.left == []
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path):
+    code = "interruption._GRACE_SECONDS = 600\ninstall()\nwait()"
+    ended = end(tmp_path, code, signal.SIGTERM, signal.SIGINT)
+    # The limit of the whole end is shorter than the time that the program has.
+    assert (ended.code, ended.left) == (143, [])
+    assert ended.lines == [f"precis x: stopped by SIGTERM; {KEPT}"]
+
+
+def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
+    code = """
+interruption._GRACE_SECONDS = 600
+ending = install()
+try:
+    open(sys.argv[1] + "/ready", "w").close()
+    time.sleep(600)
+except interruption.Stopped:
+    open(sys.argv[1] + "/given back", "w").close()
+    print("noise", file=sys.stderr)
+    ending.end("one half is kept")
+"""
+    ended = end(tmp_path, code)
+    assert (tmp_path / "out" / "given back").exists()
+    assert ended.lines == [
+        "precis x: stopped by SIGINT; one half is kept; go on with: y"
+    ]
+
+
+TREE = """
+install()
+MIDDLE = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+out = sys.argv[1]
+with (
+    interruption.at_once(),
+    interruption.at_end(lambda: os.rename(out + "/lock", out + "/released")),
+    interruption.at_end(lambda: 1 / 0),
+    interruption.at_end(lambda: os.kill(child.pid, 0), is_first=True),
+    open(out + "/part.aside", "w"),
+):
+    open(out + "/lock", "w").close()
+    open(out + "/part", "w").close()
+    child = subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
+    while len(interruption._descendants()) < 2:
+        time.sleep(0.01)
+    wait()
+"""
+
+
+def test_processes_locks_and_files_that_are_not_finished_are_gone(tmp_path):
+    ended = end(tmp_path, TREE, signal.SIGTERM)
+    assert (ended.code, ended.left) == (143, [])
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["part", "ready", "released"]
+    assert ended.lines == [f"precis x: stopped by SIGTERM; {KEPT}"]
+
+
+def test_the_lock_of_an_output_is_released(tmp_path):
+    code = """
+from precis.pipelines.output_lock import own_output
+install()
+with own_output(sys.argv[1]), interruption.at_once():
+    assert os.path.exists(sys.argv[1] + "/_tasks/lock.json")
+    wait()
+"""
+    assert end(tmp_path, code).code == 130
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["ready"]
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path):
+    code = """
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+install()
+with interruption.at_once():
+    wait()
+"""
+    ended = end(tmp_path, code, signal.SIGINT, signal.SIGTERM)
+    assert ended.code == 143
+
+
+def test_what_saves_its_state_is_asked_and_not_interrupted(tmp_path):
+    code = """
+ending = install()
+with interruption.saving() as is_stopped:
+    assert not is_stopped()
+    open(sys.argv[1] + "/ready", "w").close()
+    while not is_stopped():
+        time.sleep(0.01)
+ending.end("the state is saved")
+"""
+    ended = end(tmp_path, code)
+    line = "precis x: stopped by SIGINT; the state is saved; go on with: y"
+    assert (ended.code, ended.lines) == (130, [line])
+
+
+def test_a_state_that_is_not_saved_in_time_is_said_to_be_lost(tmp_path):
+    code = """
+interruption._SAVING_SECONDS = 0.05
+install()
+with interruption.saving():
+    wait()
+"""
+    (line,) = end(tmp_path, code).lines
+    assert line == (
+        "precis x: stopped by SIGINT; not saved in time, the last checkpoint is kept; "
+        "go on with: y"
+    )
+
+
+def test_a_command_that_is_done_keeps_its_exit_code(tmp_path):
+    ended = end(tmp_path, "install().finish(1)\nwait()")
+    assert (ended.code, ended.lines, ended.left) == (1, [], [])
+
+
+def test_a_command_that_a_signal_failed_ends_as_stopped(tmp_path):
+    code = """
+ending = install()
+with interruption.saving() as is_stopped:
+    open(sys.argv[1] + "/ready", "w").close()
+    while not is_stopped():
+        time.sleep(0.01)
+ending.finish(1)
+"""
+    assert end(tmp_path, code).code == 130
+
+
+def test_a_forked_process_has_its_signals_to_itself(tmp_path):
+    code = """
+interruption._GRACE_SECONDS = 0.05
+install()
+reader, writer = os.pipe()
+pid = os.fork()
+if not pid:
+    os.write(writer, b"x")
+    time.sleep(600)
+os.read(reader, 1)
+os.kill(pid, signal.SIGTERM)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+wait()
+"""
+    assert end(tmp_path, code).code == 130
+
+
+def test_a_process_may_end_without_a_signal(tmp_path):
+    code = """
+ending = install()
+open(sys.argv[1] + "/ready", "w").close()
+while not os.path.exists(sys.argv[1] + "/go"):
+    time.sleep(0.01)
+ending.fail("the output is lost", 1)
+"""
+    go = tmp_path / "out" / "go"
+    ready = tmp_path / "out" / "ready"
+    ready.parent.mkdir()
+
+    def let_go(_: int) -> bool:
+        if ready.exists():
+            go.touch()
+        return ready.exists()
+
+    # SIGWINCH is ignored.
+    ended = end_by_signal(
+        [ready.parent],
+        signal.SIGWINCH,
+        let_go,
+        folder=tmp_path / "process",
+        program=("-c", INSTALL + code),
+    )
+    assert (ended.code, ended.lines) == (1, ["precis x: the output is lost"])
+
+
+def test_a_python_program_keeps_its_handlers():
+    before = [signal.getsignal(number) for number in interruption.SIGNALS]
+    threads = threading.active_count()
+    with (
+        interruption.at_once(),
+        interruption.at_end(lambda: None),
+        interruption.saving() as is_stopped,
+    ):
+        assert is_stopped is None and interruption.installed() is None
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        assert threading.active_count() == threads
+    assert before == [signal.getsignal(number) for number in interruption.SIGNALS]
+
+
+def test_unfinished_files_are_known_by_their_names(tmp_path):
+    with files.write_aside(str(tmp_path / "a")):
+        (path,) = interruption.open_asides(os.getpid())
+    assert path.startswith(f"{tmp_path}/a.")

@@ -1,0 +1,195 @@
+"""Commands that are stopped by Ctrl-C or SIGTERM at many moments: what they say, what
+they leave, and that the same command goes on to the same result.
+"""
+
+import logging
+import shlex
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from support.command_line import precis, write_jsonl
+from support.signalled import (
+    LIMIT_SECONDS,
+    Ended,
+    asides,
+    command_line,
+    end_by_signal,
+    has_mapped,
+    processes_of,
+)
+
+from precis.model import files
+from precis.model.errors import DataError, PrecisError
+from precis.pipelines.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.digest import digest
+
+pytestmark = pytest.mark.slow
+
+# One task a file.
+SETTINGS = {"extractive": "lexrank", "task_bytes": 100_000}
+INT, TERM = signal.SIGINT, signal.SIGTERM
+
+
+def words(command: str, **flags: object) -> list[str]:
+    return [
+        command,
+        *(str(word) for name in flags for word in (f"--{name}", flags[name])),
+    ]
+
+
+def stop(
+    tmp_path: Path,
+    flags: list[str],
+    number: signal.Signals,
+    when: Callable[[int], bool],
+) -> Ended:
+    """Stops a command and checks what every command does then."""
+    folder = tmp_path / "temporary files"
+    ended = end_by_signal(flags, number, when, folder=folder)
+    assert ended.code == 128 + number, ended
+    (line,) = ended.lines
+    assert line.startswith(f"precis {flags[0]}: stopped by {number.name}; ")
+    assert shlex.split(line.split(" with: ")[1]) == ["precis", *flags]
+    assert ended.left == []
+    assert ended.seconds < LIMIT_SECONDS
+    return ended
+
+
+def has(pattern: Path, count: int = 1) -> Callable[[int], bool]:
+    """True when so many files match."""
+    folder, name = pattern.parent, pattern.name
+    return lambda _: len(list(folder.glob(name))) >= count
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """4,000 long articles in forty files, which take half a minute to rank."""
+    folder = tmp_path_factory.mktemp("corpus of news")
+    sentences = [
+        f"The town of number {number} has {number % 7} parks and a river."
+        for number in range(60)
+    ]
+    for part in range(40):
+        records = [
+            {
+                "id": f"{part}-{number}",
+                "article": " ".join(sentences[number % 20 : number % 20 + 40]),
+                "highlights": sentences[number % 20],
+            }
+            for number in range(100)
+        ]
+        write_jsonl(folder / f"{part:02d}.jsonl", records)
+    return f"jsonl:{folder}/*.jsonl"
+
+
+@pytest.fixture(scope="module")
+def run(corpus, tmp_path_factory):
+    """An undisturbed run."""
+    output = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert precis("summarize", corpus=corpus, output=output, **SETTINGS) == 0
+    return output
+
+
+def test_summarize_stopped_again_and_again_ends_as_undisturbed(corpus, run, tmp_path):
+    output = tmp_path / "run"
+    flags = words("summarize", corpus=corpus, output=output, **SETTINGS)
+    tasks = output / "_tasks"
+    for number, when in [
+        (TERM, has_mapped("grpc")),  # while Beam is imported
+        (INT, has(tasks / "lock.json")),
+        (TERM, has(tasks / "scan" / "*", 3)),
+        (INT, has(tasks / "infer" / "*", 2)),
+        (TERM, has(tasks / "infer" / "*", 20)),
+    ]:
+        stop(tmp_path, flags, number, when)
+        assert not (tasks / "lock.json").exists() and not asides(output)
+    kept = {path: path.stat().st_mtime_ns for path in (tasks / "infer").iterdir()}
+    assert 20 <= len(kept) < 40
+    stop(tmp_path, flags, INT, has(tasks / "infer" / "*", len(kept) + 2))
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    assert precis("summarize", corpus=corpus, output=output, **SETTINGS) == 0
+    assert digest(run=output) == digest(run=run)
+
+
+def test_search_processes_end_with_their_command(bundle, tmp_path):
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    settings = {
+        "corpus": "sample:400",
+        "bundle": bundle,
+        "task_bytes": (16 << 10) * 50,
+        "beam_width": 2,
+        "search_processes": 2,
+        "window_documents": 50,
+    }
+    flags = words("summarize", output=stopped, **settings)
+    folder = tmp_path / "temporary files"
+
+    def searches(_: int) -> bool:
+        return sum("spawn_main" in command_line(p) for p in processes_of(folder)) == 2
+
+    stop(tmp_path, flags, INT, searches)
+    stop(tmp_path, flags, TERM, has(stopped / "_tasks" / "infer" / "*", 2))
+    assert not (stopped / "_tasks" / "lock.json").exists() and not asides(stopped)
+    for output in (stopped, whole):
+        assert precis("summarize", output=output, **settings) == 0
+    assert digest(run=stopped) == digest(run=whole)
+
+
+def test_evaluate_stopped_leaves_no_process_and_starts_again(run, tmp_path):
+    output = tmp_path / "evaluation"
+    flags = words("evaluate", input=run, output=output)
+    stop(tmp_path, flags, INT, has_mapped("grpc"))
+    stop(tmp_path, flags, TERM, has(output / "scores" / "*"))
+    assert not asides(output) and not (output / "rouge.json").exists()
+    for folder in (output, tmp_path / "whole"):
+        assert precis("evaluate", input=run, output=folder) == 0
+    mean = [
+        [row["rouge1"] for row in files.read_json(f"{folder}/rouge.json")["systems"]]
+        for folder in (output, tmp_path / "whole")
+    ]
+    assert mean[0] == mean[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "library"),
+    [
+        (("prepare", "--corpus", "sample:60", "--output", "{}"), "grpc"),
+        (("train", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (("train-extractor", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (("train-keyphrases", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (("import", "checkpoint", "--output", "{}"), "libtensorflow"),
+        (("export", "bundle", "--output", "{}"), "libtensorflow"),
+        (("attention", "--bundle", "b", "--output", "{}.png"), "libtensorflow"),
+        (("verify", "{run}"), "libarrow"),
+        (("digest", "{run}"), "libarrow"),
+        (("load", "{run}", "--table", "iceberg+sqlite://{}/a.b"), "libarrow"),
+    ],
+)
+def test_every_command_is_stopped_while_its_libraries_are_loaded(
+    command, library, run, tmp_path
+):
+    output = tmp_path / "out"
+    flags = [word.format(output, run=run) for word in command]
+    stop(tmp_path, flags, INT, has_mapped(library))
+    assert not output.exists() or not [*output.rglob("*.parquet"), *asides(output)]
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, DataError])
+def test_an_error_in_a_process_of_beam_is_one_line(kind, capfd, monkeypatch):
+    monkeypatch.setenv("GRPC_VERBOSITY", "NONE")
+    monkeypatch.setattr(logging.getLogger("apache_beam"), "level", logging.CRITICAL)
+
+    def fail(_):
+        raise kind("it cannot be")
+
+    arguments = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    pipeline = beam.Pipeline(options=pipeline_options(arguments))
+    _ = pipeline | beam.Create([1, 2, 3]) | beam.Map(fail)
+    with pytest.raises(PrecisError, match="(: |^)it cannot be$") as raised:
+        run_pipeline(pipeline, label="try", size=3)
+    assert isinstance(raised.value, DataError) == (kind is DataError)
+    lines = [line for line in capfd.readouterr().err.splitlines() if line]
+    assert [line for line in lines if not line.startswith("try ")] == []
