@@ -2,7 +2,7 @@
 
 cli, run_command         the command line; commands says what each command runs;
                          last_lines, program
-interruption             how Ctrl-C and SIGTERM end a command
+interruption             how Ctrl-C and SIGTERM end a command; descendants
 options, flags           flags as dataclasses; command_parser and config_file read them
 signatures               the functions of `import precis`, from the same dataclasses
 corpus                   the readers, one for each scheme of --corpus

@@ -30,15 +30,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from precis.pipelines.descendants import kill_descendants, open_asides
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # The longest time from the signal to the end.
 _LIMIT_SECONDS = 4.5
 # How long the main thread has to give back what it holds, or to save a training.
 _GRACE_SECONDS = 2.0
 _SAVING_SECONDS = 4.0
-# The end of the name of a file that is being written: `precis.model.files.ASIDE`, which
-# takes too long to import before the handlers stand.
-_ASIDE = ".aside"
 # The byte that wakes the thread without a signal.
 _WAKE = 0
 
@@ -100,6 +99,8 @@ class Ending:
         self._is_raising = False
         if self.signal and code:
             self.end()
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
         self._code = code
 
     def end(self, detail: str = "") -> NoReturn:
@@ -276,68 +277,6 @@ def saving() -> Iterator[Callable[[], bool] | None]:
         yield lambda: bool(ending.signal)
 
 
-def kill_descendants() -> list[str]:
-    """Kills all processes below this one.
-
-    They are stopped before they are killed, so that none can start another or be lost
-    with its parent.
-
-    Returns:
-      The files that they were writing.
-    """
-    stopped: list[int] = []
-    while new := [pid for pid in _descendants() if pid not in stopped]:
-        for pid in new:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGSTOP)
-        stopped += new
-    asides = [path for pid in stopped for path in open_asides(pid)]
-    for pid in stopped:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-    return asides
-
-
-def open_asides(pid: int) -> list[str]:
-    """The unfinished files that a process has open; none where there is no /proc."""
-    paths = []
-    folder = f"/proc/{pid}/fd"
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            with contextlib.suppress(OSError):
-                paths.append(os.readlink(f"{folder}/{name}"))
-    return [path for path in paths if path.endswith(_ASIDE)]
-
-
-def _descendants() -> list[int]:
-    """The processes below this one, parents first; none where there is no /proc."""
-    children: dict[int, list[int]] = {}
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and (parent := _parent(name)):
-                children.setdefault(parent, []).append(int(name))
-    found = [os.getpid()]
-    for pid in found:
-        found += children.get(pid, [])
-    return found[1:]
-
-
-def _parent(pid: str) -> int:
-    """The parent of a process; 0 where it has ended or is to end by itself."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name in parentheses may have spaces and parentheses in it.
-            state, parent, *_ = file.read().rpartition(b")")[2].split()
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            command = file.read()
-    except OSError:
-        return 0
-    # The tracker of multiprocessing removes what the others leave in shared memory, and
-    # ends when the last of them has.
-    is_tracker = b"multiprocessing.resource_tracker" in command
-    return 0 if state in b"ZX" or is_tracker else int(parent)
-
-
 def _forget() -> None:
     """Leaves the signals of a forked process to that process."""
     signal.set_wakeup_fd(-1)
@@ -374,4 +313,3 @@ def _silence() -> None:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, 2)
         os.close(devnull)
-    sys.stderr.flush()

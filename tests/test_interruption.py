@@ -10,10 +10,12 @@ from support.signalled import Ended, end_by_signal
 
 from precis.model import files
 from precis.pipelines import interruption
+from precis.pipelines.descendants import open_asides
 
 INSTALL = """
 import os, signal, subprocess, sys, time
 from precis.pipelines import interruption
+from precis.pipelines.descendants import descendants
 
 def wait():
     open(sys.argv[1] + "/ready", "w").close()
@@ -103,7 +105,7 @@ with (
     open(out + "/lock", "w").close()
     open(out + "/part", "w").close()
     child = subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
-    while len(interruption._descendants()) < 2:
+    while len(descendants()) < 2:
         time.sleep(0.01)
     wait()
 """
@@ -247,5 +249,5 @@ def test_a_python_program_keeps_its_handlers():
 
 def test_unfinished_files_are_known_by_their_names(tmp_path):
     with files.write_aside(str(tmp_path / "a")):
-        (path,) = interruption.open_asides(os.getpid())
+        (path,) = open_asides(os.getpid())
     assert path.startswith(f"{tmp_path}/a.")
