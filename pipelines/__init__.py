@@ -9,10 +9,9 @@ corpus                   the readers, one for each scheme of --corpus
 job, tasks               an output folder and its tasks: receipts, resume, publication
 dead_letters             lost records; failure_watch ends a job that loses them all
 progress, progress_line  what is done of a run, and its display
-beam_runner              Beam's own flags, and its errors in one line
-local_processes          the tasks of a job in several processes of this machine
 beam_runner              Beam's own flags, and its errors in one line; quiet_workers,
                          beam_worker
+local_processes          the tasks of a job in several processes of this machine
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
 train, recipes           records -> bundle; train_extractor, train_keyphrases
 summarize                corpus -> run: summarize_task, window_summarizer, summary_rows,
