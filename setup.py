@@ -116,5 +116,10 @@ setup(
         ),
         "dev": DEVELOPMENT,
     },
-    entry_points={"console_scripts": ["precis = precis.pipelines.cli:main"]},
+    entry_points={
+        "console_scripts": [
+            "precis = precis.pipelines.cli:main",
+            "precis-worker = precis.pipelines.engine_worker:main",
+        ]
+    },
 )

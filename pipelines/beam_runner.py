@@ -22,6 +22,11 @@ from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines import interruption
 from precis.pipelines.command_parser import GENERAL_FLAGS
+from precis.pipelines.engine_options import (
+    engine_flags,
+    flags_unknown_to,
+    job_server_flags,
+)
 from precis.pipelines.progress_line import show_progress
 from precis.pipelines.quiet_workers import quiet_workers
 
@@ -31,8 +36,8 @@ LOCAL_RUNNER = "FnApiRunner"
 _LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 
 # These ask a job server for further options once they run, so that an unknown flag may
-# be one of its own.
-_RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "prism", "kafkastreams")
+# be one of its own. One that runs already is asked before.
+_RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "kafkastreams")
 
 # A line that ends a traceback. Beam wraps an exception that it cannot raise again in a
 # RuntimeError.
@@ -55,17 +60,22 @@ def pipeline_options(
           close to it.
 
     Raises:
-      UsageError: a flag that Beam does not know either, a value that it refuses, or an
-          unknown runner.
+      UsageError: a flag that Beam does not know either, a value that it refuses, an
+          unknown runner, or an engine that cannot be reached.
     """
     parser = _beam_parser()
     known, unknown = parser.parse_known_args(list(beam_args))
     runner = known.runner or LOCAL_RUNNER
     _check_runner(runner)
-    if unknown and not runner.lower().startswith(_RUNNERS_WITH_FURTHER_FLAGS):
-        names = (*own_flags, *GENERAL_FLAGS, *vars(known))
-        _refuse(unknown[0], [f"--{name}" for name in names])
-    options = PipelineOptions(list(beam_args))
+    names = [*own_flags, *GENERAL_FLAGS, *vars(known)]
+    left = unknown
+    if runner.lower().startswith(_RUNNERS_WITH_FURTHER_FLAGS):
+        further = job_server_flags(known)
+        left = flags_unknown_to(further, unknown) if further is not None else []
+        names += [flag.name for flag in further or ()]
+    if left:
+        _refuse(left[0], [f"--{name}" for name in names])
+    options = PipelineOptions([*beam_args, *engine_flags(runner, known, unknown)])
     options.view_as(StandardOptions).runner = runner
     options.view_as(SetupOptions).save_main_session = False
     return options

@@ -1,0 +1,89 @@
+"""`precis-worker`: a worker of a Beam engine that starts its workers as processes.
+
+    --environment_type PROCESS --environment_config '{"command": ".../precis-worker"}'
+
+Flink and Prism start it with the addresses of their services, as they start `boot` in
+Beam's containers. Unlike `boot` it fetches no packages: it runs in the environment that
+it is installed in. It ends with the connection to its engine, also in the middle of a
+task, because the engine runs that task again elsewhere.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import grpc
+from apache_beam.portability.api import (
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    endpoints_pb2,
+)
+from apache_beam.runners.worker import sdk_worker_main
+from google.protobuf import json_format, text_format
+
+# Services whose addresses a worker may be given as flags; the engine's own description
+# of the worker holds those that it is not given.
+_SERVICES = ("control", "logging", "status")
+_CONNECTION_SECONDS = 60.0
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs a worker until its engine ends it; does not return."""
+    parser = argparse.ArgumentParser(prog="precis-worker", description=__doc__)
+    parser.add_argument("--id", required=True, help="the worker's name")
+    parser.add_argument("--provision_endpoint", required=True, help="HOST:PORT")
+    for service in _SERVICES:
+        parser.add_argument(f"--{service}_endpoint", default="", help="HOST:PORT")
+    flags, _ = parser.parse_known_args(argv)
+    info = _provision_info(flags.provision_endpoint, flags.id)
+    os.environ.update(worker_environment(flags.id, info, vars(flags)))
+    code = 1
+    try:
+        sdk_worker_main.main([])
+        code = 0
+    finally:
+        # Threads that are still within a task must not keep the process.
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def worker_environment(
+    worker: str, info: beam_provision_api_pb2.ProvisionInfo, flags: Mapping[str, str]
+) -> dict[str, str]:
+    """The variables by which Beam's worker knows its engine.
+
+    Args:
+      worker: its name.
+      info: what the engine says of it.
+      flags: may hold `control_endpoint` and the like, which take precedence.
+    """
+    variables = {
+        "WORKER_ID": worker,
+        "PIPELINE_OPTIONS": json.dumps(
+            json_format.MessageToDict(info.pipeline_options)
+        ),
+        "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
+    }
+    for service in _SERVICES:
+        name = f"{service}_endpoint"
+        url = flags.get(name) or getattr(info, name).url
+        if url:
+            descriptor = endpoints_pb2.ApiServiceDescriptor(url=url)
+            text = text_format.MessageToString(descriptor, as_one_line=True)
+            variables[f"{service.upper()}_API_SERVICE_DESCRIPTOR"] = text
+    return variables
+
+
+def _provision_info(endpoint: str, worker: str) -> beam_provision_api_pb2.ProvisionInfo:
+    """What the engine says of a worker."""
+    with grpc.insecure_channel(endpoint) as channel:
+        service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
+        response = service.GetProvisionInfo(
+            beam_provision_api_pb2.GetProvisionInfoRequest(),
+            metadata=[("worker_id", worker)],
+            timeout=_CONNECTION_SECONDS,
+            wait_for_ready=True,
+        )
+    return response.info
