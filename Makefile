@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 DOCUMENTS := 20000
 
-.PHONY: help run test test-slow test-all check format lock bench clean
+.PHONY: help run test test-slow test-engines test-all check format lock bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -39,10 +39,13 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis evaluate --input $(RUN)/summaries --show 3
 
 test: $(INSTALLED) ## The tests to run at every change: every module, five minutes on two cores
-	$(BIN)/python -m pytest -m "not slow and not parity" -n 2 --dist loadfile --timeout 300
+	$(BIN)/python -m pytest -m "not slow and not parity and not engines" -n 2 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
-	$(BIN)/python -m pytest -m "slow or parity" -n 2 --timeout 1200 --durations 20
+	$(BIN)/python -m pytest -m "(slow or parity) and not engines" -n 2 --timeout 1200 --durations 20
+
+test-engines: $(INSTALLED) ## The jobs on Flink and on Prism, with killed workers; needs Java 17, Maven and Go
+	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
 
 test-all: test test-slow ## All tests; installs PyTorch beside the locked versions
 

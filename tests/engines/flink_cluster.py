@@ -1,0 +1,146 @@
+"""A Flink cluster on this machine: a job manager, task managers and Beam's job server,
+each a JVM of its own.
+"""
+
+import json
+import subprocess
+import urllib.request
+from pathlib import Path
+
+from downloads import flink_jars
+from processes import free_port, is_open, start, stop, wait_for
+
+# As bin/ of the Flink distribution sets them for Java 17.
+_MODULES = [
+    *(
+        f"--add-exports={package}=ALL-UNNAMED"
+        for package in (
+            "java.rmi/sun.rmi.registry",
+            "jdk.compiler/com.sun.tools.javac.api",
+        )
+    ),
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            *("java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio"),
+            *("sun.nio.ch", "java.text", "java.time", "java.util"),
+            *("java.util.concurrent", "java.util.concurrent.atomic"),
+            "java.util.concurrent.locks",
+        )
+    ),
+]
+_LOGGING = [
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+]
+_RUNTIME = "org.apache.flink.runtime"
+_JOB_MANAGER = f"{_RUNTIME}.entrypoint.StandaloneSessionClusterEntrypoint"
+_TASK_MANAGER = f"{_RUNTIME}.taskexecutor.TaskManagerRunner"
+_JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+# Sizes of memory that Flink's scripts compute where it is installed from its archive.
+# The heartbeats say within 20 seconds that a task manager is gone.
+_CONFIGURATION = """\
+jobmanager.rpc.address: localhost
+jobmanager.rpc.port: {rpc_port}
+rest.address: localhost
+rest.bind-address: localhost
+rest.port: {rest_port}
+cluster.evenly-spread-out-slots: true
+taskmanager.host: localhost
+taskmanager.numberOfTaskSlots: 2
+taskmanager.cpu.cores: 1.0
+taskmanager.memory.framework.heap.size: 128m
+taskmanager.memory.framework.off-heap.size: 128m
+taskmanager.memory.task.heap.size: 384m
+taskmanager.memory.task.off-heap.size: 0m
+taskmanager.memory.network.min: 64m
+taskmanager.memory.network.max: 64m
+taskmanager.memory.managed.size: 128m
+taskmanager.memory.jvm-metaspace.size: 192m
+taskmanager.memory.jvm-overhead.min: 128m
+taskmanager.memory.jvm-overhead.max: 128m
+heartbeat.interval: 2000
+heartbeat.timeout: 20000
+heartbeat.rpc-failure-threshold: 2
+slot.request.timeout: 60000
+classloader.resolve-order: parent-first
+io.tmp.dirs: {folder}/tmp
+"""
+
+
+class FlinkCluster:
+    """A cluster with two task managers; a context."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.rest_port = free_port()
+        self.job_port = free_port()
+        self._processes: list[subprocess.Popen] = []
+        self.task_managers: list[subprocess.Popen] = []
+
+    def __enter__(self) -> "FlinkCluster":
+        (self._folder / "tmp").mkdir(parents=True)
+        text = _CONFIGURATION.format(
+            rpc_port=free_port(), rest_port=self.rest_port, folder=self._folder
+        )
+        (self._folder / "config.yaml").write_text(text)
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self._processes):
+            stop(process)
+
+    def _start(self) -> None:
+        configuration = ["--configDir", str(self._folder)]
+        self._start_java(
+            "jobmanager", _JOB_MANAGER, *configuration, "--executionMode", "cluster"
+        )
+        self._start_java(
+            "jobserver",
+            _JOB_SERVER,
+            *("--flink-master", self.master),
+            *("--job-host", "localhost", "--job-port", str(self.job_port)),
+            *("--artifact-port", "0", "--expansion-port", "0"),
+            *("--artifacts-dir", str(self._folder / "artifacts")),
+        )
+        for _ in range(2):
+            self.start_task_manager()
+        wait_for(lambda: is_open(self.job_port), "the job server")
+
+    @property
+    def master(self) -> str:
+        """The address of the job manager's REST service."""
+        return f"http://localhost:{self.rest_port}"
+
+    def start_task_manager(self) -> None:
+        """Adds a task manager and waits until the cluster has it."""
+        name = f"taskmanager-{len(self.task_managers)}"
+        process = self._start_java(
+            name,
+            _TASK_MANAGER,
+            *("--configDir", str(self._folder)),
+            *("-D", f"taskmanager.resource-id={name}"),
+        )
+        self.task_managers.append(process)
+        running = sum(each.poll() is None for each in self.task_managers)
+        wait_for(lambda: self.count_task_managers() == running, f"{running} of them")
+
+    def count_task_managers(self) -> int:
+        """The task managers that the job manager knows; 0 where it is not up yet."""
+        try:
+            with urllib.request.urlopen(f"{self.master}/overview", timeout=10) as page:
+                return int(json.load(page)["taskmanagers"])
+        except OSError:
+            return 0
+
+    def _start_java(self, name: str, entry: str, *arguments: str) -> subprocess.Popen:
+        command = ["java", "-Xmx640m", *_MODULES, *_LOGGING]
+        command += ["-cp", f"{flink_jars()}/*", entry, *arguments]
+        process = start(command, self._folder / f"{name}.log", cwd=self._folder)
+        self._processes.append(process)
+        return process

@@ -1,0 +1,213 @@
+"""The jobs on engines that run here, with workers that are processes of their own: the
+results of the local runner, also where a worker or a machine is killed.
+
+`make test-engines` runs these tests and brings up what they need.
+"""
+
+import json
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from jobs_here import finish, start_precis
+from processes import descendants, is_running, kill, wait_for
+from support.command_line import contents, exit_code, results
+
+pytestmark = pytest.mark.engines
+
+WORKER = "precis-worker"
+
+
+@pytest.fixture(params=["flink", "prism"])
+def engine(request):
+    return request.getfixturevalue(request.param)
+
+
+def digest(run: Path, capsys: pytest.CaptureFixture) -> str:
+    capsys.readouterr()
+    assert exit_code("digest", str(run)) == 0
+    return capsys.readouterr().out
+
+
+def assert_same_run(run: Path, local: Path, capsys: pytest.CaptureFixture) -> None:
+    """Same digest, same files, same counts; nothing twice and nothing left over."""
+    assert digest(run, capsys) == digest(local, capsys)
+    assert results(run) == results(local)
+    assert exit_code("verify", str(run)) == 0
+    assert not (run / "_tasks").exists()
+
+
+def workers(engine) -> list[int]:
+    return [pid for parent in engine.pids for pid in descendants(parent, WORKER)]
+
+
+def start_until_middle(command, output, engine, *flags, receipts=2):
+    """A job of which some tasks of the step `infer` are done and others are not."""
+    process = start_precis(command, output, [*engine.flags, *flags])
+    folder = output / "_tasks" / "infer"
+
+    def is_there():
+        assert process.poll() is None, process.communicate()[0]
+        return len(list(folder.glob("*.json"))) >= receipts
+
+    wait_for(is_there, "receipts", seconds=400)
+    return process, folder
+
+
+def assert_in_the_middle(process, folder, tasks):
+    """The step still had tasks to do a moment after the kill."""
+    assert process.poll() is None
+    assert 0 < len(list(folder.glob("*.json"))) < tasks
+
+
+def count_tasks(jobs) -> int:
+    """The tasks of the corpus, of which each has a shard of records or fails."""
+    manifest = json.loads((jobs.folder / "records" / "dataset.json").read_text())
+    shards = manifest["splits"]["train"]["shards"]
+    return int(shards[0]["file"].split("-of-")[1].split(".")[0])
+
+
+def failures_of_last_job(cluster) -> list[str]:
+    """What Flink says of failures that it recovered from."""
+
+    def read(path):
+        with urllib.request.urlopen(f"{cluster.master}/{path}", timeout=10) as page:
+            return json.load(page)
+
+    jobs = read("jobs/overview")["jobs"]
+    last = max(jobs, key=lambda job: job["start-time"])
+    assert last["state"] == "FINISHED"
+    history = read(f"jobs/{last['jid']}/exceptions")["exceptionHistory"]
+    return [entry["exceptionName"] for entry in history["entries"]]
+
+
+def test_three_jobs_have_the_results_of_the_local_runner(
+    engine, jobs, tmp_path, capsys
+):
+    seen = set()
+    for name in ("prepare", "network", "extractive", "evaluate"):
+        process = start_precis(getattr(jobs, name), tmp_path / name, engine.flags)
+        while process.poll() is None:
+            seen.update(workers(engine))
+            time.sleep(0.2)
+        finish(process)
+    # Nothing ran in the process that submitted.
+    assert len(seen) >= 4
+    assert contents(tmp_path / "prepare") == contents(jobs.folder / "records")
+    assert_same_run(tmp_path / "network", jobs.folder / "network", capsys)
+    assert_same_run(tmp_path / "extractive", jobs.folder / "extractive", capsys)
+    evaluation = contents(jobs.folder / "evaluation")
+    assert contents(tmp_path / "evaluate") == evaluation
+    wait_for(lambda: not workers(engine), "the workers to end")
+
+
+def test_flink_goes_on_without_a_killed_worker(flink, cluster, jobs, tmp_path, capsys):
+    run = tmp_path / "run"
+    flags = ("--parallelism", "2")
+    process, folder = start_until_middle(jobs.network, run, flink, *flags)
+    victim = workers(flink)[0]
+    kill(victim)
+    assert_in_the_middle(process, folder, count_tasks(jobs))
+    finish(process)
+    assert failures_of_last_job(cluster)
+    assert_same_run(run, jobs.folder / "network", capsys)
+    wait_for(lambda: not workers(flink), "the workers to end")
+
+
+def test_flink_goes_on_without_a_killed_task_manager(
+    flink, cluster, jobs, tmp_path, capsys
+):
+    """The other task manager has two slots, as many as the job uses."""
+    run = tmp_path / "run"
+    flags = ("--parallelism", "2")
+    process, folder = start_until_middle(jobs.network, run, flink, *flags)
+    victim = flink.pids[0]
+    orphans = descendants(victim, WORKER)
+    assert orphans
+    kill(victim)
+    assert_in_the_middle(process, folder, count_tasks(jobs))
+    finish(process)
+    assert failures_of_last_job(cluster)
+    assert_same_run(run, jobs.folder / "network", capsys)
+    # A worker ends with the connection to its task manager.
+    wait_for(lambda: not any(map(is_running, orphans)), "the orphans to end")
+
+
+def test_flink_prepares_without_a_killed_worker(flink, jobs, tmp_path):
+    records = tmp_path / "records"
+    flags = [*flink.flags, "--parallelism", "2"]
+    process = start_precis(jobs.prepare, records, flags)
+    wait_for(lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", 400)
+    for pid in workers(flink)[:1]:
+        kill(pid)
+    finish(process)
+    assert contents(records) == contents(jobs.folder / "records")
+
+
+def test_a_job_that_prism_lost_goes_on_with_the_same_command(
+    prism, jobs, tmp_path, capsys
+):
+    """Prism tries nothing again: the job fails, and says so in one line."""
+    run = tmp_path / "run"
+    process, folder = start_until_middle(jobs.network, run, prism)
+    kill(workers(prism)[0])
+    assert_in_the_middle(process, folder, count_tasks(jobs))
+    printed = finish(process, exit_code=1)
+    assert "precis summarize: the pipeline failed: " in printed.splitlines()[-1]
+    done = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    assert done
+    again = start_precis(jobs.network, run, prism.flags)
+    times = set()
+    while again.poll() is None:
+        times |= {
+            (path.name, path.stat().st_mtime_ns)
+            for path in folder.glob("*.json")
+            if path.name in done
+        }
+        time.sleep(0.1)
+    finish(again)
+    # The tasks that were done were not done again.
+    assert times == set(done.items())
+    assert_same_run(run, jobs.folder / "network", capsys)
+
+
+def test_a_cluster_without_task_managers_is_refused_before_anything_is_written(
+    jobs, tmp_path, cluster
+):
+    flags = ["--runner", "FlinkRunner", "--flink_master", "http://localhost:1"]
+    printed = finish(start_precis(jobs.prepare, tmp_path / "out", flags), exit_code=2)
+    (line,) = printed.splitlines()
+    assert "no Flink job manager answers there" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_flags_that_the_job_server_does_not_know_are_refused(flink, jobs, tmp_path):
+    flags = [*flink.flags, "--object_reuze"]
+    printed = finish(start_precis(jobs.prepare, tmp_path / "out", flags), exit_code=2)
+    (line,) = printed.splitlines()
+    assert "'--object_reuze' is a flag neither of precis nor of Beam" in line
+    assert "did you mean --object_reuse" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_subprocesses_of_the_tests_end_with_them(tmp_path):
+    """A process of `start` dies with a parent that is killed."""
+    code = (
+        "import sys, pathlib, time; sys.path.insert(0, sys.argv[1]); import processes; "
+        "print(processes.start(['sleep', '600'], pathlib.Path(sys.argv[2])).pid, "
+        "flush=True); time.sleep(600)"
+    )
+    here = str(Path(__file__).parent)
+    parent = subprocess.Popen(
+        ["python3", "-c", code, here, str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout
+    child = int(parent.stdout.readline())
+    assert is_running(child)
+    parent.kill()
+    parent.communicate()
+    wait_for(lambda: not is_running(child), "the child to end", seconds=20)
