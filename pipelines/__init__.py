@@ -12,8 +12,7 @@ progress, progress_line  what is done of a run, and its display
 beam_runner              Beam's own flags, and its errors in one line; quiet_workers,
                          beam_worker
 local_processes          the tasks of a job in several processes of this machine
-beam_runner              Beam's own flags, and its errors in one line
-engine_options           what Flink and Prism need to run a job; engine_worker runs there
+engine_options           what Flink and Prism need; engine_worker runs there
 prepare                  corpus -> records: vocabulary_pass, encoding_pass
 train, recipes           records -> bundle; train_extractor, train_keyphrases
 summarize                corpus -> run: summarize_task, window_summarizer, summary_rows,

@@ -23,6 +23,7 @@ from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines import interruption
 from precis.pipelines.command_parser import GENERAL_FLAGS
 from precis.pipelines.engine_options import (
+    counts_progress,
     engine_flags,
     flags_unknown_to,
     job_server_flags,
@@ -126,8 +127,9 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
           error says more.
     """
     quiet_workers(pipeline.runner)
+    shown_size = size if counts_progress(pipeline.options) else None
     try:
-        with show_progress(label, size), interruption.at_once():
+        with show_progress(label, shown_size), interruption.at_once():
             result = pipeline.run()
             # The job of a remote runner would go on without this process.
             with interruption.at_end(lambda: result.cancel(), is_first=True):

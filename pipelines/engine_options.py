@@ -1,7 +1,7 @@
 """What a Beam engine needs to run a job: checked before the job begins, and set where
 the command line does not say.
 
-    --runner FlinkRunner   with --flink_master, a cluster, or --job_endpoint, the Beam job
+    --runner FlinkRunner   with --flink_master, a cluster, or --job_endpoint, the job
                            server of one; without either Beam starts a Flink itself
     --runner PrismRunner   the program `prism`
 """
@@ -17,7 +17,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import grpc
-from apache_beam.options.pipeline_options import FlinkRunnerOptions
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+)
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 
@@ -66,6 +71,20 @@ def engine_flags(
     if is_flink and known.job_endpoint and not has_cluster and known.parallelism < 1:
         _note_parallelism()
     return flags
+
+
+def counts_progress(options: PipelineOptions) -> bool:
+    """Whether workers run in this process or its children, where they count what is
+    done of a job.
+    """
+    engines = ("flink", "prism", "portable", "spark", "dataflow")
+    runner = options.view_as(StandardOptions).runner or ""
+    if runner.rpartition(".")[2].lower().removesuffix("runner") not in engines:
+        return True
+    environment = options.view_as(PortableOptions).environment_type
+    if not environment:
+        return runner.lower().startswith("prism")
+    return environment.upper() == "LOOPBACK"
 
 
 def job_server_flags(known: argparse.Namespace) -> list[Any] | None:
@@ -194,8 +213,8 @@ def _worker_flags(known: argparse.Namespace) -> list[str]:
 
 def _note_parallelism() -> None:
     print(
-        "precis: --parallelism is not given, so Flink runs as many tasks at once as its "
-        "parallelism.default says, often one; name the slots that the job may use",
+        "precis: --parallelism is not given, so Flink runs as many tasks at once as "
+        "its parallelism.default says, often one; name the slots that the job may use",
         file=sys.stderr,
     )
 

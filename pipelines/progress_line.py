@@ -2,10 +2,12 @@
 
     encode  43%  8,640 of about 20,000 documents  1,204/s  0:07 left
     encode 100%  20,000 documents  1,198/s  0:19 in all
+    encode  running on the engine  0:14
 
 The rate is the documents that this run has finished, over the time from the start of
 its first task to the last document: neither the start of the workers nor the tasks of
-an earlier run change it. The percentage counts the input as it lies on disk.
+an earlier run change it. The percentage counts the input as it lies on disk. Workers on
+other machines count nothing here.
 """
 
 import contextlib
@@ -23,7 +25,7 @@ _LOG_SECONDS = 10.0  # between two lines elsewhere
 
 
 @contextlib.contextmanager
-def show_progress(label: str, size: int) -> Iterator[None]:
+def show_progress(label: str, size: int | None) -> Iterator[None]:
     """Shows the progress of all workers while the block runs, then the totals.
 
     On a terminal one line is renewed, and it is there at once. Elsewhere, as in a log
@@ -31,7 +33,8 @@ def show_progress(label: str, size: int) -> Iterator[None]:
 
     Args:
       label: the first word of the line.
-      size: the size of the whole job, in the unit that workers count.
+      size: the size of the whole job, in the unit that workers count; None where they
+          do not count here.
     """
     started = time.monotonic()
     with counting_folder() as folder:
@@ -72,7 +75,7 @@ def load_tensorflow(command: str) -> None:
         import_tensorflow()
 
 
-def _show(label: str, size: int, folder: str, done: threading.Event) -> None:
+def _show(label: str, size: int | None, folder: str, done: threading.Event) -> None:
     """Writes the state of the job again and again, until it is done."""
     is_terminal = sys.stderr.isatty()
     started = time.monotonic()
@@ -93,16 +96,18 @@ def _write(line: str, end: str = "\n") -> None:
 
 
 def describe(
-    label: str, size: int, counts: Counts, *, now: float, started: float
+    label: str, size: int | None, counts: Counts, *, now: float, started: float
 ) -> str:
     """The line of a job that runs.
 
     Args:
       label: its first word.
-      size: of the whole job.
+      size: of the whole job; None where its workers do not count here.
       counts: what is done.
       now, started: this moment, and when the job was started, in seconds.
     """
+    if size is None:
+        return f"{label}  running on the engine  {_clock(now - started)}"
     done = min(counts.size + counts.earlier_size, size)
     left = size - done
     documents = counts.documents + counts.earlier_documents

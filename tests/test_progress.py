@@ -309,6 +309,11 @@ def test_the_line_of_a_job_that_runs(counts, line):
     assert describe("encode", 100, counts, now=114.4, started=100.0) == line
 
 
+def test_the_line_of_a_job_whose_workers_are_elsewhere():
+    line = describe("encode", None, Counts(), now=114.4, started=100.0)
+    assert line == "encode  running on the engine  0:14"
+
+
 def test_the_line_of_a_job_that_is_done():
     counts = RUNNING._replace(earlier_documents=4_000)
     assert describe_end("encode", counts, 3_675.9) == (

@@ -1,0 +1,226 @@
+"""Tests of what an engine needs: refused where it cannot run a job, and set where the
+command line does not say. Small servers stand for a job manager and a job server.
+"""
+
+import http.server
+import json
+import socket
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+)
+from apache_beam.portability.api import (
+    beam_job_api_pb2,
+    beam_job_api_pb2_grpc,
+    beam_provision_api_pb2,
+)
+
+from precis.model.errors import UsageError
+from precis.pipelines import engine_options
+from precis.pipelines.beam_runner import pipeline_options
+from precis.pipelines.engine_worker import worker_environment
+
+
+@pytest.fixture
+def overview():
+    """What the job manager says; a test may change it."""
+    return {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"}
+
+
+@pytest.fixture
+def master(overview):
+    """The address of a job manager."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/overview" else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(overview).encode())
+
+        def log_message(self, *_): ...
+
+    with http.server.HTTPServer(("localhost", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def job_server():
+    """The address of a job server that takes two flags."""
+    kinds = beam_job_api_pb2.PipelineOptionType
+
+    class Service(beam_job_api_pb2_grpc.JobServiceServicer):
+        def DescribePipelineOptions(self, request, context):
+            option = beam_job_api_pb2.PipelineOptionDescriptor
+            options = [
+                option(name="object_reuse", type=kinds.BOOLEAN),
+                option(name="number_of_execution_retries", type=kinds.INTEGER),
+            ]
+            return beam_job_api_pb2.DescribePipelineOptionsResponse(options=options)
+
+    server = grpc.server(ThreadPoolExecutor(2))
+    port = server.add_insecure_port("localhost:0")
+    beam_job_api_pb2_grpc.add_JobServiceServicer_to_server(Service(), server)
+    server.start()
+    yield f"localhost:{port}"
+    server.stop(None).wait()
+
+
+@pytest.fixture
+def nobody():
+    """An address at which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        yield f"localhost:{listener.getsockname()[1]}"
+
+
+def flink_options(*flags):
+    return pipeline_options(["--runner", "FlinkRunner", *flags])
+
+
+def all_options(options):
+    return options.get_all_options(retain_unknown_options=True)
+
+
+def test_a_flink_cluster_decides_what_the_command_line_does_not_say(master, job_server):
+    options = flink_options("--flink_master", master, "--job_endpoint", job_server)
+    assert options.view_as(FlinkRunnerOptions).parallelism == 6
+    assert all_options(options)["number_of_execution_retries"] == "3"
+    portable = options.view_as(PortableOptions)
+    assert portable.environment_type == "PROCESS"
+    worker = Path(sys.executable).with_name("precis-worker")
+    assert json.loads(portable.environment_config) == {"command": str(worker)}
+
+
+def test_what_the_command_line_says_of_flink_is_kept(master, job_server):
+    options = flink_options(
+        *("--flink_master", master, "--job_endpoint", job_server),
+        *("--parallelism=2", "--number_of_execution_retries", "0", "--object_reuse"),
+        *("--environment_type", "EXTERNAL", "--environment_config", "localhost:5000"),
+    )
+    assert options.view_as(FlinkRunnerOptions).parallelism == 2
+    assert all_options(options)["number_of_execution_retries"] == "0"
+    portable = options.view_as(PortableOptions)
+    assert portable.environment_type == "EXTERNAL"
+    assert portable.environment_config == "localhost:5000"
+
+
+def test_beams_own_job_server_is_of_the_version_of_the_cluster(master, monkeypatch):
+    monkeypatch.setattr(engine_options.shutil, "which", lambda _: "/usr/bin/java")
+    options = flink_options("--flink_master", master.removeprefix("http://"))
+    assert options.view_as(FlinkRunnerOptions).flink_version == "1.19"
+
+
+def test_a_job_server_alone_does_not_say_how_many_slots_there_are(job_server, capsys):
+    options = flink_options("--job_endpoint", job_server)
+    assert options.view_as(FlinkRunnerOptions).parallelism == -1
+    assert "precis: --parallelism is not given" in capsys.readouterr().err
+    flink_options("--job_endpoint", job_server, "--parallelism", "4")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_flink_that_beam_starts_is_left_to_beam():
+    options = flink_options()
+    assert options.view_as(PortableOptions).environment_type is None
+    assert all_options(options)["number_of_execution_retries"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            {"taskmanagers": 0, "slots-total": 0},
+            "has 0 task managers and no slot, .* start a task manager",
+        ),
+        ({"flink-version": "1.17.2"}, "Beam does not run on Flink 1.17.2; .* 1.19, "),
+    ],
+)
+def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):
+    overview |= said
+    with pytest.raises(UsageError, match=message):
+        flink_options("--flink_master", master)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_here"),
+    [
+        ([], True),
+        (["--runner=PrismRunner"], True),
+        (["--runner=PrismRunner", "--environment_type=PROCESS"], False),
+        (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], True),
+        (["--runner=DataflowRunner"], False),
+    ],
+)
+def test_workers_elsewhere_count_no_progress_here(arguments, is_here):
+    assert engine_options.counts_progress(pipeline_options(arguments)) == is_here
+
+
+def test_a_missing_java_is_refused(master, monkeypatch):
+    monkeypatch.setattr(engine_options.shutil, "which", lambda _: None)
+    with pytest.raises(UsageError, match="`java` is not found, .* --job_endpoint"):
+        flink_options("--flink_master", master)
+
+
+def test_an_engine_that_does_not_answer_is_refused(nobody, overview, monkeypatch):
+    monkeypatch.setattr(engine_options, "_ANSWER_SECONDS", 0.2)
+    with pytest.raises(UsageError, match="no Beam job server answers there; start one"):
+        flink_options("--job_endpoint", nobody)
+    with pytest.raises(UsageError, match="no Flink job manager answers there .* start"):
+        flink_options("--flink_master", nobody)
+
+
+def test_another_service_is_no_job_manager(master, overview):
+    overview.clear()
+    with pytest.raises(UsageError, match="no Flink job manager answers there"):
+        flink_options("--flink_master", master)
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--object_reuze", "'--object_reuze' .*; did you mean --object_reuse"),
+        ("--xyzzyqq=3", "'--xyzzyqq' is a flag neither of precis nor of Beam"),
+    ],
+)
+def test_a_flag_that_the_job_server_does_not_take_is_refused(job_server, flag, message):
+    with pytest.raises(UsageError, match=message):
+        flink_options("--job_endpoint", job_server, "--parallelism=1", flag)
+
+
+def test_prism_is_looked_for(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):
+        pipeline_options(["--runner=PrismRunner", "--prism_location=nowhere"])
+    with pytest.raises(UsageError, match="'--xyzzyqq' is a flag neither"):
+        pipeline_options(["--runner=PrismRunner", "--xyzzyqq"])
+    program = tmp_path / "prism"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = pipeline_options(["--runner=PrismRunner"])
+    assert options.view_as(PrismRunnerOptions).prism_location == str(program)
+
+
+def test_a_worker_knows_its_engine():
+    info = beam_provision_api_pb2.ProvisionInfo(runner_capabilities=["a", "b"])
+    info.pipeline_options.update({"beam:option:job_name:v1": "x"})
+    info.control_endpoint.url = "localhost:1"
+    info.logging_endpoint.url = "localhost:2"
+    flags = {"control_endpoint": "localhost:3", "logging_endpoint": ""}
+    assert worker_environment("7-1", info, flags) == {
+        "WORKER_ID": "7-1",
+        "PIPELINE_OPTIONS": '{"beam:option:job_name:v1": "x"}',
+        "RUNNER_CAPABILITIES": "a b",
+        "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:3"',
+        "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:2"',
+    }
