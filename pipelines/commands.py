@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from precis.pipelines.command_parser import HelpText
 from precis.pipelines.last_lines import (
     end_with,
+    end_with_template,
     listed,
     suggest_next,
     warn_of_cuts,
@@ -117,6 +118,9 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     from precis.pipelines.summarize import has_references, summarize
 
     manifest = summarize(beam_args=beam_args, **values)
+    if not manifest:
+        end_with_template(beam_args, values["output"])
+        return 0
     counts = manifest["counts"]
     shown = {name: count for name, count in counts.items() if count or name == "read"}
     print(f"documents: {listed(shown)}")

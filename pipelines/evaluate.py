@@ -26,6 +26,7 @@ from precis.pipelines.evaluation_table import (
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.local_processes import count_workers
 from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
+from precis.pipelines.remote_checks import check_remote
 from precis.pipelines.row_ranges import (
     RowRange,
     has_reference,
@@ -74,6 +75,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
+    check_remote(beam_options, "evaluate", flags)
     folder = output_folder(options)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
     if options.baseline:

@@ -180,6 +180,12 @@ def _read_description(job_path: str) -> dict[str, Any] | None:
     return read_checksummed(job_path, way_out=_WAY_OUT, fields=fields)
 
 
+def is_unused(output: str) -> bool:
+    """Whether a folder holds neither a job nor a result."""
+    job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    return not files.exists(job_path) and read_success(output) is None
+
+
 def warn_of_damage(command: str, job: Job) -> None:
     """Says which files of a finished result a job makes again."""
     for name in job.damaged:

@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precis.pipelines.corpus.options import CorpusOptions
@@ -41,6 +41,20 @@ def end_with(output: Any, *command: Any) -> None:
     """The last lines of a command: where its result lies, and what takes it."""
     print(f"wrote {output}")
     suggest_next(*command)
+
+
+def end_with_template(beam_args: Sequence[str], output: str) -> None:
+    """The last lines of a command whose job was saved for Dataflow."""
+    from apache_beam.options.pipeline_options import GoogleCloudOptions
+
+    cloud = GoogleCloudOptions(list(beam_args))
+    print(f"nothing ran yet: the job that writes {output} is saved")
+    end_with(
+        cloud.template_location,
+        *("gcloud", "dataflow", "jobs", "run", cloud.job_name or "precis"),
+        *("--project", cloud.project, "--region", cloud.region),
+        *("--gcs-location", cloud.template_location),
+    )
 
 
 def suggest_next(*command: Any) -> None:

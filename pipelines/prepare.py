@@ -54,6 +54,7 @@ from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.progress_line import load_tensorflow, show_step
+from precis.pipelines.remote_checks import check_remote
 from precis.pipelines.result_files import DEAD_LETTERS_FOLDER, describe_file
 from precis.pipelines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.vocabulary_pass import build_scan, read_scan, scan_path
@@ -87,6 +88,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     concerns = read_flags(PREPARE, flags)
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
+    check_remote(beam_options, "prepare", flags)
     with show_step("prepare  listing the corpus"):
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)

@@ -37,10 +37,18 @@ from precis.pipelines.document_keys import (
 )
 from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.job import Job, finish_job, open_job, warn_of_damage
+from precis.pipelines.job import (
+    Job,
+    abandon_job,
+    finish_job,
+    is_unused,
+    open_job,
+    warn_of_damage,
+)
 from precis.pipelines.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.local_processes import count_workers
+from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.results import (
     SUFFIX,
     EarlierRunOptions,
@@ -55,6 +63,7 @@ from precis.pipelines.part_plans import STEP as PUBLISH
 from precis.pipelines.part_plans import plan_parts
 from precis.pipelines.progress_line import load_tensorflow, show_step
 from precis.pipelines.publish_parts import PartFigures, PartSettings, PartWorker
+from precis.pipelines.remote_checks import check_remote, saves_template
 from precis.pipelines.repeated_ids import check_ids
 from precis.pipelines.result_files import read_run_manifest
 from precis.pipelines.retried_records import retried_files, retried_tasks
@@ -66,6 +75,7 @@ from precis.pipelines.run_manifest import (
     run_footer,
     write_manifest,
 )
+from precis.pipelines.run_on_workers import finish_on_workers
 from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summary_settings import (
     WITHOUT_EFFECT,
@@ -89,7 +99,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       **flags: the fields of the dataclasses in `pipelines.options.summarize.SUMMARIZE`.
 
     Returns:
-      The content of manifest.json.
+      The content of manifest.json; empty where `--template_location` saved the job
+      and nothing ran.
 
     Raises:
       UsageError: a flag, a corpus or a bundle that cannot be; nothing was written.
@@ -97,6 +108,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       JobError: another process took over the output.
     """
     refuse_within_import()
+    beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
+    check_remote(beam_options, "summarize", flags)
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     recorded = recorded_flags(concerns)
@@ -104,7 +117,6 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
     )
     output = settings.options.output
-    beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     tasks = _list_tasks(corpus, output, earlier.retry_failures)
     layout = part_layout(result, tasks)
     if result.table:
@@ -113,6 +125,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     provenance = job_provenance("summarize", recorded, inputs)
     description = RunDescription(corpus, settings, provenance, layout)
     with own_output(output) as ownership:
+        is_new = is_unused(output)
         job = open_job(
             output,
             kind="summaries",
@@ -120,6 +133,22 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             tasks=len(tasks),
             may_replace=normal_path(output) in earlier.reused_folders,
         )
+        if job is not None and saves_template(beam_options):
+            try:
+                _run(
+                    job,
+                    tasks,
+                    description,
+                    result,
+                    earlier,
+                    workers,
+                    beam_options,
+                    failures,
+                )
+            finally:
+                if is_new:
+                    abandon_job(job)
+            return {}
         if job is not None:
             _run(job, tasks, description, result, earlier, workers, beam_options)
             check_run(job, corpus, failures)
@@ -149,8 +178,12 @@ def _run(
     earlier: EarlierRunOptions,
     workers: WorkerOptions,
     beam_options: PipelineOptions,
+    failures: FailureOptions | None = None,
 ) -> None:
-    """Runs the pipeline of a job."""
+    """Runs the pipeline of a job.
+
+    With `failures` the workers finish the run; else the caller does.
+    """
     warn_of_damage("summarize", job)
     forget_failed_scans(job, tasks)
     settings = description.settings
@@ -168,7 +201,11 @@ def _run(
     pipeline = beam.Pipeline(options=beam_options)
     layout = description.layout.begun_at(job.created_at)
     description = description._replace(settings=settings, layout=layout)
-    build(pipeline, tasks, job, description, result, runs, processes=processes)
+    written = build(
+        pipeline, tasks, job, description, result, runs, processes=processes
+    )
+    if failures is not None:
+        finish_on_workers(written, job, description.corpus, failures)
     run_pipeline(pipeline, label="summarize", size=size)
 
 
@@ -197,7 +234,7 @@ def build(
     earlier: EarlierRuns,
     *,
     processes: int = 1,
-) -> None:
+) -> beam.PCollection:
     """Adds the four steps, and the manifest, to a pipeline.
 
     Args:
@@ -208,6 +245,9 @@ def build(
       result: the options of the result.
       earlier: the runs whose rows are used again.
       processes: how many processes of this machine do the tasks.
+
+    Returns:
+      An element when the manifest is written.
     """
     corpus, settings, _, layout = description
     buckets = count_buckets(tasks, earlier.parts)
@@ -255,7 +295,7 @@ def build(
         )
         | "GatherParts" >> beam.combiners.ToList()
     )
-    _ = published | "WriteManifest" >> beam.Map(
+    return published | "WriteManifest" >> beam.Map(
         write_manifest,
         beam.pvalue.AsSingleton(joined),
         beam.pvalue.AsSingleton(inferred),
