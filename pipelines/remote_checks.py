@@ -27,7 +27,11 @@ from apache_beam.options.pipeline_options import (
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import parse_address
-from precis.pipelines.worker_packages import check_packages, stage_requirements
+from precis.pipelines.worker_packages import (
+    check_packages,
+    keep_environment_private,
+    stage_requirements,
+)
 
 # The flags whose values workers read or write; `retry_failures`, `table` and --config
 # are read where the command runs.
@@ -93,6 +97,7 @@ def check_remote(
         paths = [*paths, *_check_dataflow(options, command, paths)]
         check_packages(options)
         stage_requirements(options, _worker_extras(command, flags, paths))
+        keep_environment_private(options)
     elif options.view_as(GoogleCloudOptions).template_location:
         raise UsageError(
             "--template_location saves a job for Dataflow; give --runner DataflowRunner"

@@ -11,6 +11,7 @@ Nobody holds the lock of the output while such a job runs.
 import apache_beam as beam
 
 from precis.model import files
+from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.job import JOB_FILE, TASKS_FOLDER, Job, finish_job
 from precis.pipelines.options.failures import FailureOptions
@@ -41,10 +42,21 @@ def finish_on_workers(
 
 
 def begin_job(job: Job, description: bytes) -> str:
-    """Writes job.json, unless this job has begun or is finished."""
+    """Writes job.json, unless it is there.
+
+    Raises:
+      UsageError: the folder holds the finished result, or another job has begun there.
+    """
     path = _job_path(job)
-    if not files.exists(path) and not _is_finished(job):
+    if _is_finished(job):
+        raise UsageError(f"{job.output} holds the finished result of this job already")
+    if not files.exists(path):
         files.write_bytes(path, description)
+    elif files.read_bytes(path) != description:
+        raise UsageError(
+            f"another job has begun in {job.output} since this one was saved; finish "
+            "that one by its command, or save this one again"
+        )
     return path
 
 

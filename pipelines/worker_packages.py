@@ -18,6 +18,7 @@ import os
 from collections.abc import Collection
 
 from apache_beam.options.pipeline_options import (
+    DebugOptions,
     PipelineOptions,
     SetupOptions,
     WorkerOptions,
@@ -97,6 +98,17 @@ def stage_requirements(options: PipelineOptions, extras: Collection[str]) -> Non
     setup.requirements_file = path
     # Beam would fetch every package here and upload it; workers fetch them themselves.
     setup.requirements_cache = "skip"
+
+
+def keep_environment_private(options: PipelineOptions) -> None:
+    """Keeps Beam from uploading the packages of this machine.
+
+    That list holds paths of this machine and the addresses of repositories, which may
+    hold a password.
+    """
+    options.view_as(DebugOptions).add_experiment(
+        "disable_logging_submission_environment"
+    )
 
 
 def worker_requirements(extras: Collection[str]) -> list[str]:
