@@ -306,6 +306,7 @@ def train(
     clip_norm: float = 1.0,
     precision: str = "float32",
     strategy: str = "auto",
+    steps_per_loop: int = 1,
     seed: int = 17,
     shuffle_documents: int = 10000,
     checkpoint_steps: int = 500,

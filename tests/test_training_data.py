@@ -211,17 +211,26 @@ def test_batches_hold_the_same_documents_whatever_the_pieces(shards, pieces):
     assert documents(LIMITS._replace(pieces=pieces)) == documents(LIMITS)
 
 
-def test_fixed_shapes_are_one_shape_a_bucket(shards, records):
-    batches = batches_of(shards, limits=LIMITS._replace(fixed_shapes=True, pieces=2))
+def test_fixed_shapes_are_one_shape_known_beforehand(shards, records):
+    limits = LIMITS._replace(fixed_shapes=True, pieces=4)
+    batches = batches_of(shards, limits=limits)
     assert sorted(rows_of(batches)) == sorted(records)
-    shapes: dict[int, set[tuple]] = {}
+    # 1500 // (192 + 49) = 6 rows, filled up to a multiple of 4.
+    expected = {"source": (8, 192), "target": (8, 49), "expected": (8, 49)}
+    expected["shard"] = (8,)
     for batch in batches:
-        shapes.setdefault(batch["source"].shape[1], set()).add(
-            (batch["source"].shape[0], batch["target"].shape)
-        )
-    for bucket, bucket_shapes in shapes.items():
-        height = -(-(1500 // (bucket + 49)) // 2) * 2
-        assert bucket_shapes == {(height, (height, 49))}
+        assert {name: rows.shape for name, rows in batch.items()} == expected
+    spec = distributed_batches(
+        make_strategy("one"),
+        shards,
+        limits=limits,
+        skip=0,
+        ids=IDS,
+        seed=1,
+        epoch=0,
+        shuffle_documents=100,
+    ).element_spec
+    assert {name: tuple(rows.shape) for name, rows in spec.items()} == expected
 
 
 def test_long_sequences_are_cut(shards, records):

@@ -24,7 +24,7 @@ class BatchLimits(NamedTuple):
           is more.
       pieces: the number of equal pieces that a batch is cut into; rows of padding fill
           the batch up. The documents of a batch do not depend on it.
-      fixed_shapes: whether all batches of a bucket have one shape.
+      fixed_shapes: whether all batches have one shape, known before any is read.
       source_end_tokens: the number of special tokens at the end of every source; they
           stay when a source is cut.
     """
@@ -74,6 +74,13 @@ def length_buckets(longest: int) -> list[int]:
     return [*buckets, longest]
 
 
+def source_lengths(limits: BatchLimits) -> list[int]:
+    """The lengths that sources of these limits are padded to."""
+    if limits.fixed_shapes:
+        return [limits.max_source_tokens]
+    return length_buckets(limits.max_source_tokens)
+
+
 def bucket_rows(bucket: int, limits: BatchLimits) -> int:
     """The number of documents in a full batch of sources padded to `bucket`."""
     return max(limits.batch_tokens // (bucket + limits.max_target_tokens + 1), 1)
@@ -113,7 +120,7 @@ def batch_by_length(
     dataset: tf.data.Dataset, limits: BatchLimits, ids: SpecialIds
 ) -> tf.data.Dataset:
     """Collects rows of `read_row` into padded batches of similar source length."""
-    buckets = length_buckets(limits.max_source_tokens)
+    buckets = source_lengths(limits)
     rows = [bucket_rows(bucket, limits) for bucket in buckets]
     dataset = dataset.bucket_by_sequence_length(
         element_length_func=lambda row: tf.size(row["source"]),
@@ -145,7 +152,7 @@ def _pad_batch(
 
     Sources are padded to their bucket and targets to a multiple of 8; rows of padding
     are added up to a multiple of the pieces. With `fixed_shapes`, targets are padded to
-    the longest allowed and rows to a full batch.
+    the longest allowed and rows to a full batch, and the shapes are part of the type.
 
     Args:
       batch: sequences of one bucket, each padded to the longest of them.
@@ -157,7 +164,7 @@ def _pad_batch(
     count, width = tf.unstack(tf.shape(batch["source"]))
     bucket = tf.searchsorted(tf.constant(buckets), [width])[0]
     longest_target = tf.shape(batch["target"])[1]
-    max_width = tf.constant(limits.max_target_tokens + 1)
+    max_width = limits.max_target_tokens + 1
     if limits.fixed_shapes:
         min_rows = tf.gather(rows, bucket)
         target_width = max_width
@@ -175,9 +182,17 @@ def _pad_batch(
             constant_values=padding[name],
         )
 
-    return {
+    padded = {
         "source": pad("source", tf.gather(buckets, bucket)),
         "target": pad("target", target_width),
         "expected": pad("expected", target_width),
         "shard": tf.pad(batch["shard"], added_rows, constant_values=-1),
+    }
+    if not limits.fixed_shapes:
+        return padded
+    full = -(-rows[0] // limits.pieces) * limits.pieces
+    widths = {"source": buckets[0], "target": max_width, "expected": max_width}
+    return {
+        name: tf.ensure_shape(rows, [full, widths[name]] if name in widths else [full])
+        for name, rows in padded.items()
     }

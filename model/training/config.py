@@ -87,6 +87,12 @@ class TrainingConfig:
         choices=STRATEGIES,
         is_common=True,
     )
+    steps_per_loop: int = flag(
+        1,
+        "steps that the devices make before Python looks at them again, where they "
+        "are faster than Python; it changes no step",
+        metavar="STEPS",
+    )
     seed: int = flag(
         17, "seed of weights, dropout and the order of documents", metavar="N"
     )
@@ -139,6 +145,7 @@ class TrainingConfig:
             "checkpoint_steps",
             "keep_checkpoints",
             "shuffle_documents",
+            "steps_per_loop",
         ):
             if getattr(self, name) < 1:
                 raise UsageError(

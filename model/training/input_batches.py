@@ -193,5 +193,5 @@ def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
     """[B, ...] -> [parts, B / parts, ...]."""
     return tf.reshape(
         rows,
-        tf.concat([[parts, tf.shape(rows)[0] // parts], tf.shape(rows)[1:]], axis=0),
+        tf.concat([[parts, -1], tf.shape(rows)[1:]], axis=0),
     )

@@ -37,8 +37,9 @@ from precis.model.training.state import (
     make_state,
     save_state,
 )
+from precis.model.training.step_runner import RunSteps, make_step_runner
 from precis.model.training.strategy import make_strategy
-from precis.model.training.train_step import StepReport, make_train_step
+from precis.model.training.workers import WorkersEnded, ending_with_the_others
 
 # Reports are brought over from the device every so many steps, and before any
 # checkpoint: a loss that is not finite is noticed this late.
@@ -75,6 +76,7 @@ def train_network(
       UsageError: arguments that contradict each other or an earlier run in `output`.
       DataError: damaged records, or a loss that is not finite.
       Interrupted: stopped, after the state was saved.
+      WorkersEnded: another process of the training was stopped or is lost.
     """
     with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
         setup = make_setup(
@@ -87,15 +89,19 @@ def train_network(
             staging=staging,
             request=request,
         )
-        state = make_state(setup, network)
-        if setup.is_chief:
-            files.remove_leftovers(output)
-        restore_training(setup, state)
-        if is_stopped is not None:
-            run_steps(setup, state, is_stopped)
-        else:
-            with _sigterm_arrives() as is_terminated:
-                run_steps(setup, state, is_terminated)
+        with ending_with_the_others(setup.strategy):
+            state = make_state(setup, network)
+            if setup.is_chief:
+                files.remove_leftovers(output)
+            restore_training(setup, state)
+            setup.workers.check_same_start(
+                fingerprint=setup.fingerprint, step=state.position.step
+            )
+            if is_stopped is not None:
+                run_steps(setup, state, is_stopped)
+            else:
+                with _sigterm_arrives() as is_terminated:
+                    run_steps(setup, state, is_terminated)
         return export_network(setup, state)
 
 
@@ -144,13 +150,13 @@ def run_steps(
         disable=not setup.is_chief,
         mininterval=0.5 if sys.stderr.isatty() else 10,
     )
-    train_step = None
+    step_runner = None
     with summaries.as_default(), bar:
         while not _is_finished(training, state):
             batches = _rest_of_epoch(setup, state)
-            if train_step is None:
-                train_step = _compile_step(setup, state, batches.element_spec)
-            _run_epoch(setup, state, batches, train_step, bar, is_stopped)
+            if step_runner is None:
+                step_runner = make_step_runner(setup, state, batches.element_spec)
+            _run_epoch(setup, state, iter(batches), step_runner, bar, is_stopped)
         if state.validator and state.position.validated_step < state.position.step:
             _validate(setup, state)
             save_state(setup, state)
@@ -189,26 +195,29 @@ def _rest_of_epoch(setup: TrainingSetup, state: TrainingState) -> Any:
     )
 
 
-def _compile_step(
-    setup: TrainingSetup, state: TrainingState, batch_spec: Any
-) -> Callable[[Any], StepReport]:
-    return make_train_step(
-        state.network,
-        state.optimizer,
-        setup.strategy,
-        training=setup.training,
-        target_pad_id=setup.ids.target_pad,
-        batch_spec=batch_spec,
-    )
-
-
 class _Due(NamedTuple):
     """What follows a step."""
 
     is_last: bool
     is_checkpoint: bool
     is_validation: bool
+    is_told_to_stop: bool
     is_stopped: bool
+
+
+def _steps_until_due(setup: TrainingSetup, state: TrainingState) -> int:
+    """How many steps may be made before something other than a step is due."""
+    training = setup.training
+    step = state.position.step
+    counts = [
+        training.steps_per_loop,
+        training.checkpoint_steps - step % training.checkpoint_steps,
+    ]
+    if state.validator:
+        counts.append(training.validation_steps - step % training.validation_steps)
+    if not training.epochs:
+        counts.append(training.steps - step)
+    return min(counts)
 
 
 def _due_after(
@@ -217,24 +226,26 @@ def _due_after(
     """What follows the present step.
 
     `is_stopped` is asked once: whether the state is saved and whether the training
-    stops must not depend on different answers.
+    stops must not depend on different answers. All processes stop where one is told to.
     """
     training = setup.training
     step = state.position.step
     has_validation = state.validator is not None
+    is_told_to_stop = is_stopped()
     return _Due(
         is_last=step == training.steps and not training.epochs,
         is_checkpoint=step % training.checkpoint_steps == 0,
         is_validation=has_validation and step % training.validation_steps == 0,
-        is_stopped=is_stopped(),
+        is_told_to_stop=is_told_to_stop,
+        is_stopped=setup.workers.any(is_told_to_stop),
     )
 
 
 def _run_epoch(
     setup: TrainingSetup,
     state: TrainingState,
-    batches: Any,
-    train_step: Callable[[Any], StepReport],
+    batches: Iterator[Any],
+    step_runner: RunSteps,
     bar: tqdm,
     is_stopped: Callable[[], bool],
 ) -> None:
@@ -242,14 +253,14 @@ def _run_epoch(
     position = state.position
     pending: list[PendingReport] = []
     started = time.monotonic()
-    for batch in batches:
-        report = train_step(batch)
-        position.step += 1
-        position.batch += 1
-        pending.append(PendingReport(position.step, report, batch["shard"]))
-        bar.update()
+    while results := step_runner(batches, _steps_until_due(setup, state)):
+        for result in results:
+            position.step += 1
+            position.batch += 1
+            pending.append(PendingReport(position.step, *result))
+        bar.update(len(results))
         due = _due_after(setup, state, is_stopped)
-        if any(due) or len(pending) == _REPORT_STEPS:
+        if any(due) or len(pending) >= _REPORT_STEPS:
             _read_reports(setup, state, pending, bar, started)
             pending = []
             started = time.monotonic()
@@ -258,6 +269,12 @@ def _run_epoch(
             started = time.monotonic()
         if any(due):
             save_state(setup, state)
+        if due.is_stopped and not due.is_told_to_stop:
+            raise WorkersEnded(
+                f"another worker was told to stop, and the state of step "
+                f"{position.step} is saved; start all workers again with the same "
+                "command, which goes on from there"
+            )
         if due.is_stopped:
             raise Interrupted(f"the training is saved at step {position.step}")
         if due.is_last or (due.is_validation and _is_finished(setup.training, state)):
@@ -297,14 +314,17 @@ def _validate(setup: TrainingSetup, state: TrainingState) -> None:
     assert state.validator is not None
     validation = state.validator()
     position = state.position
+    own = validation.figures()
+    # The last bits may differ between machines, and the figures decide when to end.
+    figures = dict(zip(own, setup.workers.of_chief(list(own.values())), strict=True))
     write_scalars(
-        {f"validation/{name}": value for name, value in validation.figures().items()},
+        {f"validation/{name}": value for name, value in figures.items()},
         position.step,
     )
     position.validated_step = position.step
-    if validation.rouge["rouge2"] > position.best_score:
+    if figures["rouge2"] > position.best_score:
         position.best_step = position.step
-        position.best_score = validation.rouge["rouge2"]
-    add_validation(state.log, validation.figures())
+        position.best_score = figures["rouge2"]
+    add_validation(state.log, figures)
     if setup.is_chief:
         tqdm.write(f"step {position.step}: validation {validation}", file=sys.stderr)

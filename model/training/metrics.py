@@ -20,7 +20,7 @@ class PendingReport(NamedTuple):
       step: counted from 1.
       report: float32 scalars on the device.
       shard: int32 [B], per replica: the position of each row's file in the shards, -1
-          for a row of padding.
+          for a row of padding; None where it was not kept.
     """
 
     step: int
@@ -75,18 +75,26 @@ def not_finite_error(setup: TrainingSetup, step: int, shard: Any) -> DataError:
       step: counted from 1.
       shard: int32 [B], per replica, as in `PendingReport`.
     """
+    if shard is None:
+        place = "with --steps_per_loop 1 the same command names its records"
+    else:
+        place = f"records of {', '.join(_shard_names(setup, shard))}"
+    good = list_checkpoints(setup.checkpoints)
+    return DataError(
+        "the loss or its gradient is not finite "
+        f"at step {step} ({place}); "
+        f"the last good checkpoint is {good[-1] if good else 'none yet'}; "
+        "lower --learning_rate, raise --warmup_steps, set --clip_norm "
+        "or train in float32, with another --output"
+    )
+
+
+def _shard_names(setup: TrainingSetup, shard: Any) -> list[str]:
+    """The names of the files that the rows of a batch are from."""
     numbers = {
         int(number)
         for part in setup.strategy.experimental_local_results(shard)
         for number in part.numpy()
         if number >= 0
     }
-    names = sorted({setup.shards[number].rsplit("/", 1)[-1] for number in numbers})
-    good = list_checkpoints(setup.checkpoints)
-    return DataError(
-        "the loss or its gradient is not finite "
-        f"at step {step} (records of {', '.join(names)}); "
-        f"the last good checkpoint is {good[-1] if good else 'none yet'}; "
-        "lower --learning_rate, raise --warmup_steps, set --clip_norm "
-        "or train in float32, with another --output"
-    )
+    return sorted({setup.shards[number].rsplit("/", 1)[-1] for number in numbers})

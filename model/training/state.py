@@ -30,6 +30,7 @@ from precis.model.training.resume import save_training
 from precis.model.training.shards import check_shards
 from precis.model.training.strategy import is_chief, needs_fixed_shapes
 from precis.model.training.validation import Validator
+from precis.model.training.workers import Workers
 
 # Settings that may change when a training is resumed: they say how long it runs, where,
 # and what it reports, and do not change what a step does.
@@ -44,6 +45,7 @@ _FREE_SETTINGS = (
     "validation_documents",
     "validation_beam_width",
     "strategy",
+    "steps_per_loop",
 )
 
 
@@ -56,6 +58,7 @@ class TrainingSetup:
       initial: the weights that the network begins with.
       training: how to train.
       strategy: the devices.
+      workers: the processes.
       output: the bundle's folder.
       staging: a local folder for copies of what lies on an object store, removed when
           the training ends.
@@ -70,6 +73,7 @@ class TrainingSetup:
     initial: InitialWeights
     training: TrainingConfig
     strategy: tf.distribute.Strategy
+    workers: Workers
     output: str
     staging: str
     shards: list[str]
@@ -171,12 +175,13 @@ def make_setup(
         initial=initial,
         training=training,
         strategy=strategy,
+        workers=Workers(strategy),
         output=output,
         staging=staging,
         shards=shards,
         limits=limits,
         ids=ids,
-        settings=_settings(records, network, training, initial),
+        settings=_settings(records, network, training, initial, limits),
         request=request or {},
     )
 
@@ -186,6 +191,7 @@ def _settings(
     network: NetworkConfig,
     training: TrainingConfig,
     initial: InitialWeights,
+    limits: BatchLimits,
 ) -> dict[str, Any]:
     """What the weights after a step depend on, by name."""
     settings = {
@@ -193,6 +199,9 @@ def _settings(
         for name, value in dataclasses.asdict(training).items()
         if name not in _FREE_SETTINGS
     }
+    if limits.fixed_shapes:
+        # Batches of one shape hold other documents than batches of similar lengths.
+        settings["fixed_shapes"] = True
     return {
         "records": records.identity,
         "start": dict(initial.identity),

@@ -55,6 +55,11 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     )
 
 
+def is_multiworker(strategy: tf.distribute.Strategy) -> bool:
+    """Whether several processes train together."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
 def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
     """Whether each shape of a batch is compiled, so that there must be few shapes."""
     return isinstance(strategy, tf.distribute.TPUStrategy)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.training import loop, state, train_step
+from precis.model.training import loop, state, step_runner, train_step
 from precis.model.training.checkpoint import Position
 from precis.model.training.loss_log import LOSSES_FILE, LossLog
 
@@ -25,10 +25,10 @@ _steps: dict[tuple, Callable[..., Any]] = {}
 
 @contextlib.contextmanager
 def shared_networks() -> Iterator[None]:
-    """Within the block, `precis.model.training.loop` uses the functions below."""
+    """Within the block, `precis.model.training` uses the functions below."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "make_state", _make_state)
-        patch.setattr(loop, "make_train_step", _make_train_step)
+        patch.setattr(step_runner, "make_train_step", _make_train_step)
         yield
 
 
