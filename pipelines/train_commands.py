@@ -38,6 +38,9 @@ def run_train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
 
 def _end_training(result: Any, records: Any, *flags: str) -> int:
     """Prints the model and how to summarize with it, its folder behind the flags."""
+    if not result.model_id:
+        print(f"trained to step {result.step}; the chief writes the bundle")
+        return 0
     line = f"model {result.model_id}"
     if result.step:
         line += f" of step {result.step}"

@@ -24,7 +24,7 @@ class TrainResult(NamedTuple):
     Attributes:
       bundle: its folder.
       model_id: its id; empty in a process that is not the chief.
-      step: the step that its weights are from.
+      step: the step that its weights are from; the last one in such a process.
       validation: the figures of that step's validation; empty without one.
     """
 
@@ -39,11 +39,15 @@ def export_network(setup: TrainingSetup, state: TrainingState) -> TrainResult:
 
     Its weights are the mean of the last checkpoints with `average_checkpoints`, else
     those of the best checkpoint, or of the last one if none was validated. The network
-    of `state` has those weights afterwards.
+    of `state` has those weights afterwards. A process that is not the chief writes
+    nothing and keeps its weights.
 
     Raises:
       DataError: a checkpoint that is needed is damaged.
     """
+    if not setup.is_chief:
+        # The chief may still be writing the last checkpoint.
+        return TrainResult(setup.output, "", state.position.step, {})
     if setup.training.average_checkpoints:
         step = state.position.step
         validation = _average_checkpoints(setup, state)
@@ -55,8 +59,6 @@ def export_network(setup: TrainingSetup, state: TrainingState) -> TrainResult:
             fingerprint=setup.fingerprint,
         )
         validation = validation_of(state.log.reports, step)
-    if not setup.is_chief:
-        return TrainResult(setup.output, "", step, validation)
     provenance = {
         **setup.request,
         "records_fingerprint": setup.records.identity,
