@@ -12,42 +12,32 @@ finished folder holds only the result.
 
 import datetime
 import errno
-import importlib.metadata
 import posixpath
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import describe_differences
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.pipelines.build_time import current_time
 from precis.pipelines.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.output_state import (
+    JOB_FILE,
+    LOCK_FILE,
+    TASKS_FOLDER,
+    WAY_OUT,
+    examine_output,
+)
 from precis.pipelines.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
-    Success,
-    damaged_files,
     listed_files,
     read_success,
 )
 
-TASKS_FOLDER = "_tasks"
-JOB_FILE = "job.json"
-LOCK_FILE = "lock.json"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-_WAY_OUT = "name another --output, or remove that folder"
-# What the settings whose values are checksums stand for.
-_LABELS = {
-    "tasks_sha256": "the files of the corpus",
-    "model_id": "the weights of --bundle",
-    "extractive_model_id": "the weights of --extractive_bundle",
-    "keyphrase_model_id": "the weights of --keyphrase_bundle",
-    "tokenizer": "the pieces of --tokenizer",
-    "source_tokenizer": "the pieces of --source_tokenizer",
-}
 
 
 class Job(NamedTuple):
@@ -104,24 +94,19 @@ def open_job(
       UsageError: the folder holds something else, or cannot be written.
       JobError: the disk is full.
     """
-    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
-    fingerprint = files.sha256_json({"kind": kind, **inputs})
-    success = read_success(output)
-    damaged: list[str] = []
-    if success and success.fingerprint == fingerprint:
-        damaged = damaged_files(output, kind, success)
-        if not damaged:
-            _clear_up(output, kind)
-            return None
-        _clear_tasks(output)
-    description = _unfinished_job(output, success, fingerprint, may_replace)
-    if description:
-        created_at = _resume(output, fingerprint, inputs, description)
+    state = examine_output(output, kind=kind, inputs=inputs, may_replace=may_replace)
+    fingerprint, inputs, success, damaged, unfinished, given_up = state
+    if state.is_finished:
+        _clear_up(output, kind)
+        return None
+    if given_up and success and given_up["fingerprint"] == success.fingerprint:
+        _clear_up(output, given_up["kind"])  # It was killed while it did so.
+    elif given_up:
+        _discard(output, given_up["fingerprint"])
+    if unfinished:
+        files.remove_leftovers(output)
+        created_at = datetime.datetime.fromisoformat(unfinished["created_at"])
         return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
-    if success and not damaged and not may_replace:
-        raise _other_result(output, kind, inputs)
-    if not success:
-        _check_empty(output)
     job = Job(
         output,
         kind,
@@ -129,31 +114,10 @@ def open_job(
         fingerprint[:16],
         _first_created_at(output, kind) if damaged else current_time(),
         tasks,
-        tuple(damaged),
+        damaged,
     )
     _begin(job, inputs, replaces=_described_files(output, kind) if success else [])
     return job
-
-
-def _unfinished_job(
-    output: str, success: Success | None, fingerprint: str, may_replace: bool
-) -> dict[str, Any] | None:
-    """What job.json says of the job that was interrupted here; None where there is none
-    to go on with.
-
-    A job that was killed while it cleared up is finished. One that was to replace the
-    result of the folder gives way to the next one that is to.
-    """
-    description = _read_description(files.join(output, TASKS_FOLDER, JOB_FILE))
-    if description is None or success is None:
-        return description
-    if description["fingerprint"] == success.fingerprint:
-        _clear_up(output, description["kind"])
-        return None
-    if may_replace and description["fingerprint"] != fingerprint:
-        _discard(output, description["fingerprint"])
-        return None
-    return description
 
 
 def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
@@ -170,14 +134,6 @@ def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> N
     _write_description(job.output, job_path, description)
     if job.damaged:
         files.remove(files.join(job.output, SUCCESS_FILE))
-
-
-def _read_description(job_path: str) -> dict[str, Any] | None:
-    """What job.json says; None where there is none."""
-    if not files.exists(job_path):
-        return None
-    fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
-    return read_checksummed(job_path, way_out=_WAY_OUT, fields=fields)
 
 
 def is_unused(output: str) -> bool:
@@ -199,61 +155,6 @@ def _first_created_at(output: str, kind: str) -> datetime.datetime:
         return datetime.datetime.fromisoformat(description["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return current_time()
-
-
-def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:
-    """The error for a folder with the finished result of another job."""
-    differences = ""
-    path = files.join(output, DESCRIPTION_FILES[kind])
-    if files.exists(path):
-        content = files.read_object(path, way_out=_WAY_OUT)
-        with files.naming_damage(path, way_out=_WAY_OUT):
-            provenance = content.get("provenance", {})
-            earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-        if earlier:
-            differences = describe_differences(earlier, inputs, labels=_LABELS)
-    replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
-    return UsageError(
-        f"{output} holds the finished result of another job: "
-        f"{differences or 'its settings are not recorded'}; "
-        f"name another --output, or remove that folder{replace}"
-    )
-
-
-def _resume(
-    output: str,
-    fingerprint: str,
-    inputs: Mapping[str, Any],
-    description: Mapping[str, Any],
-) -> datetime.datetime:
-    """Clears up after an interrupted run of the same job; returns when it began."""
-    if description["fingerprint"] != fingerprint:
-        differences = describe_differences(
-            description["inputs"], inputs, labels=_LABELS
-        )
-        raise UsageError(
-            f"{output} holds an unfinished job with other settings: "
-            f"{differences or 'it is of another kind'}; "
-            "finish that one, name another --output, or remove that folder"
-        )
-    files.remove_leftovers(output)
-    return datetime.datetime.fromisoformat(description["created_at"])
-
-
-def _check_empty(output: str) -> None:
-    """Refuses a folder that holds anything but `_tasks`.
-
-    A job that was killed before it wrote job.json leaves a folder with `_tasks` alone.
-    """
-    fs, name = files.filesystem(output)
-    if not fs.isdir(name):
-        return
-    entries = fs.ls(name, detail=False)
-    if any(posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER for entry in entries):
-        raise UsageError(
-            f"{output} is not empty and no job of precis began it; "
-            "name an empty or new folder as --output"
-        )
 
 
 def _write_description(
@@ -296,7 +197,7 @@ def _clear_up(output: str, kind: str) -> None:
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if files.exists(path):
         description = read_checksummed(
-            path, way_out=_WAY_OUT, fields={"fingerprint": str, "replaces": list}
+            path, way_out=WAY_OUT, fields={"fingerprint": str, "replaces": list}
         )
         success = read_success(output)
         if success and description["fingerprint"] != success.fingerprint:

@@ -190,14 +190,31 @@ def _acquire(output: str, path: str, owner: Owner) -> None:
         holder = _read(path)
         if holder is None:  # It was released in this moment.
             continue
-        if not _is_abandoned(holder):
-            raise UsageError(
-                f"{output} is in use by process {holder.pid} on {holder.host}; it is "
-                "free when that process ends, or, if it is dead, from "
-                f"{_lease_end(holder)} on; wait, or name another --output"
-            )
+        _check_abandoned(output, holder)
         if _exchange(path, holder.token, owner):
             return
+
+
+def find_dead_owner(output: str) -> Owner | None:
+    """The dead owner of an output, whose lock the next job takes over; None where
+    nobody owns it.
+
+    Raises:
+      UsageError: another process owns it.
+    """
+    holder = _read(files.join(output, TASKS_FOLDER, LOCK_FILE))
+    if holder is not None:
+        _check_abandoned(output, holder)
+    return holder
+
+
+def _check_abandoned(output: str, holder: Owner) -> None:
+    if not _is_abandoned(holder):
+        raise UsageError(
+            f"{output} is in use by process {holder.pid} on {holder.host}; it is "
+            "free when that process ends, or, if it is dead, from "
+            f"{_lease_end(holder)} on; wait, or name another --output"
+        )
 
 
 def _release(output: str, path: str, owner: Owner) -> None:
