@@ -100,6 +100,7 @@ setup(
         "google-crc32c>=1.9",
         "numpy>=2.4",
         "orjson>=3.12",
+        "packaging>=25",
         "pyyaml>=6",
         "scipy>=1.16",
         "sentencex>=1.0.32",

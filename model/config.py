@@ -28,6 +28,7 @@ class FlagInfo(NamedTuple):
       separator: what stands between the parts of a list. With a line break the flag is
           given once for each part.
       is_positional: it is an argument without a flag.
+      takes_rest: it takes all words from its own on, flags included, as a list.
     """
 
     help: str
@@ -38,6 +39,7 @@ class FlagInfo(NamedTuple):
     takes_list: bool = False
     separator: str = ","
     is_positional: bool = False
+    takes_rest: bool = False
 
 
 def flag(default: Any, text: str, **info: Any) -> Any:

@@ -122,13 +122,16 @@ class _HelpAction(argparse.Action):
 def _usage(name: str, concerns: Sequence[type]) -> str:
     """The required flags; the others stand below."""
     words = [f"precis {name}"]
+    rest = []
     for concern in concerns:
         for field in dataclasses.fields(concern):
-            if field.default is dataclasses.MISSING:
-                info = flag_info(field)
+            info = flag_info(field)
+            if info.takes_rest:
+                rest.append(f"[{info.metavar} ...]")
+            elif field.default is dataclasses.MISSING:
                 flag = "" if info.is_positional else f"--{field.name} "
                 words.append(flag + info.metavar)
-    return " ".join([*words, "[FLAGS]"])
+    return " ".join([*words, "[FLAGS]", *rest])
 
 
 def _epilog(
@@ -166,6 +169,10 @@ def _add_concern(
 
 def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> None:
     settings: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
+    if info.takes_rest:
+        settings |= {"nargs": argparse.REMAINDER, "metavar": info.metavar}
+        group.add_argument(name, **settings)
+        return
     if info.is_positional:
         metavar = info.metavar
         group.add_argument(name, nargs="?", type=kind, metavar=metavar, **settings)

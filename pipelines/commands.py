@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from precis.pipelines.command_parser import HelpText
+from precis.pipelines.doctor_command import run_doctor
 from precis.pipelines.last_lines import (
     end_with,
     end_with_template,
@@ -18,6 +19,7 @@ from precis.pipelines.last_lines import (
     warn_of_cuts,
 )
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
+from precis.pipelines.options.doctor import DOCTOR
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.prepare import PREPARE
@@ -261,7 +263,7 @@ def _command(
     return Command(HelpText(summary, examples, uses_beam), tuple(concerns), run)
 
 
-COMMANDS = {
+COMMANDS: dict[str, Command] = {
     "prepare": _command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
         PREPARE,
@@ -334,6 +336,13 @@ COMMANDS = {
         _verify,
         "precis verify summaries",
         "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
+    ),
+    "doctor": _command(
+        "Check what would stop a command, before anything is spent on it.",
+        DOCTOR,
+        lambda values, _: run_doctor(values, COMMANDS),
+        "precis doctor",
+        "precis doctor summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
     ),
     "digest": _command(
         "Print one hash of the content of a run.",

@@ -92,9 +92,9 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     with show_step("prepare  listing the corpus"):
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
-    options, fingerprints = _find_tokenizers(options)
+    options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)
-    inputs = _inputs(recorded, tasks, fingerprints)
+    inputs = records_inputs(recorded, tasks, fingerprints)
     with own_output(options.output) as ownership:
         job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
         if job is not None:
@@ -134,7 +134,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     return load_dataset(options.output)
 
 
-def _find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
+def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
     """Finds the folders of the tokenizers that are named.
 
     One tokenizer that is named for both texts becomes the tokenizer of both.
@@ -173,7 +173,7 @@ def _tokenizer_folder(name: str, path: str) -> str:
     )
 
 
-def _inputs(
+def records_inputs(
     flags: Mapping[str, Any], tasks: Sequence[Task], fingerprints: Mapping[str, str]
 ) -> dict[str, Any]:
     """Everything that the records depend on: the flags, with the fingerprints of

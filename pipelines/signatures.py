@@ -28,6 +28,7 @@ from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
 CONCERNS: Mapping[str, Sequence[type]] = {
     "attention": COMMANDS["attention"].concerns,
     "digest": COMMANDS["digest"].concerns,
+    "doctor": (),  # Its keywords are a command and the flags of that.
     "evaluate": COMMANDS["evaluate"].concerns,
     "export": COMMANDS["export"].concerns,
     "import_checkpoint": COMMANDS["import"].concerns,
@@ -120,9 +121,11 @@ def stub() -> str:
     """The content of precis/__init__.pyi."""
     blocks = [
         '"""Made by `python -m precis.pipelines.signatures`; not edited by hand."""\n',
-        "import os\nfrom collections.abc import Sequence\nfrom typing import Any\n",
+        "import os\nfrom collections.abc import Mapping, Sequence\n"
+        "from typing import Any\n",
         "from precis.model.records.dataset import DatasetInfo\n"
         "from precis.model.training.export import TrainResult\n"
+        "from precis.pipelines.doctor_checks.findings import Diagnosis\n"
         "from precis.pipelines.verify import Verification\n"
         "from precis.pipelines.warehouse.table_result import TableResult\n",
         "__version__: str\n",
@@ -171,6 +174,7 @@ def _type_name(annotation: Any) -> str:
         "typing.",
         "precis.model.records.dataset.",
         "precis.model.training.export.",
+        "precis.pipelines.doctor_checks.findings.",
         "precis.pipelines.verify.",
         "precis.pipelines.warehouse.table_result.",
     ):

@@ -117,11 +117,11 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
     )
     output = settings.options.output
-    tasks = _list_tasks(corpus, output, earlier.retry_failures)
+    tasks = list_run_tasks(corpus, output, earlier.retry_failures)
     layout = part_layout(result, tasks)
     if result.table:
         check_table(result.table)
-    inputs = _inputs(recorded, settings, tasks)
+    inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
     description = RunDescription(corpus, settings, provenance, layout)
     with own_output(output) as ownership:
@@ -160,7 +160,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     return read_run_manifest(files.join(output, MANIFEST_FILE))
 
 
-def _list_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
+def list_run_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
     """The tasks of the corpus, after all checks that need no reading."""
     with show_step("summarize  listing the corpus"):
         tasks = list_tasks(corpus)
@@ -209,7 +209,7 @@ def _run(
     run_pipeline(pipeline, label="summarize", size=size)
 
 
-def _inputs(
+def run_inputs(
     flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
     """Everything that the result depends on: the settings of the summaries, the other

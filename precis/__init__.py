@@ -20,6 +20,7 @@ from typing import Any
 _FUNCTIONS = (
     "attention",
     "digest",
+    "doctor",
     "evaluate",
     "export",
     "import_checkpoint",

@@ -1,11 +1,12 @@
 """Made by `python -m precis.pipelines.signatures`; not edited by hand."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.export import TrainResult
+from precis.pipelines.doctor_checks.findings import Diagnosis
 from precis.pipelines.verify import Verification
 from precis.pipelines.warehouse.table_result import TableResult
 
@@ -47,6 +48,14 @@ def digest(
 ) -> str:
     """A hash of the content of a run: equal for equal results, wherever and however
     they were computed."""
+
+def doctor(
+    *,
+    command: str = "",
+    flags: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+) -> list[Diagnosis]:
+    """Checks the installation, or what a command needs, before anything is spent."""
 
 def evaluate(
     *,

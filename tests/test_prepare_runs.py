@@ -26,7 +26,7 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.prepare import _inputs, prepare
+from precis.pipelines.prepare import prepare, records_inputs
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -69,7 +69,7 @@ def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
         prepare_options = PrepareOptions(output=output, **options)
         tokenizers = {"tokenizer": fingerprint}
         recorded = recorded_flags([read, prepare_options])
-        found = _inputs(recorded, list_tasks(read), tokenizers)
+        found = records_inputs(recorded, list_tasks(read), tokenizers)
         return json.dumps(found, sort_keys=True)
 
     path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])

@@ -24,7 +24,7 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.prepare import _find_tokenizers, prepare
+from precis.pipelines.prepare import find_tokenizers, prepare
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_records_a_bundle_and_the_folder_itself_name_a_tokenizer(
         ),
     ):
         paths = {name: str(tmp_path / folder) for name, folder in flags.items()}
-        options, fingerprints = _find_tokenizers(PrepareOptions(output="o", **paths))
+        options, fingerprints = find_tokenizers(PrepareOptions(output="o", **paths))
         expected = tuple(str(tmp_path / folder) if folder else "" for folder in folders)
         assert (options.tokenizer, options.source_tokenizer) == expected
         assert fingerprints == {
@@ -160,7 +160,7 @@ def test_a_tokenizer_that_is_given_twice_is_one_for_both(bart, tmp_path):
     options = PrepareOptions(
         output="o", tokenizer=str(tmp_path), source_tokenizer=folder
     )
-    found, fingerprints = _find_tokenizers(options)
+    found, fingerprints = find_tokenizers(options)
     assert (found.tokenizer, found.source_tokenizer) == (folder, "")
     assert fingerprints == {"tokenizer": bart.fingerprint, "source_tokenizer": ""}
 

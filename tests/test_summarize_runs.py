@@ -39,7 +39,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.flags import recorded_flags
 from precis.pipelines.prepare import prepare
-from precis.pipelines.summarize import _inputs, summarize
+from precis.pipelines.summarize import run_inputs, summarize
 from precis.pipelines.summarize_task import SummarizeWorker
 
 pytestmark = pytest.mark.usefixtures("one_time")
@@ -97,7 +97,7 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):
         settings = settings_of(**flags)
         settings = settings._replace(cleaning={"strip_boilerplate": strip_boilerplate})
         recorded = recorded_flags([read, *settings[:5]])
-        found = _inputs(recorded, settings, list_tasks(read))
+        found = run_inputs(recorded, settings, list_tasks(read))
         return json.dumps(found, sort_keys=True)
 
     changes = [

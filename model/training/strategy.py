@@ -21,11 +21,11 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
       UsageError: the devices or the cluster are not there.
     """
     if name == "auto":
-        name = _best_strategy()
+        name = best_strategy()
     if name == "tpu":
         return _tpu_strategy()
     if name == "multiworker":
-        _check_cluster()
+        check_cluster()
         return tf.distribute.MultiWorkerMirroredStrategy()
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     devices = gpus or [device.name for device in tf.config.list_logical_devices("CPU")]
@@ -34,7 +34,7 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(devices[0])
 
 
-def _best_strategy() -> str:
+def best_strategy() -> str:
     """The name of the strategy that uses the most capable devices of this machine."""
     if _has_tpu():
         return "tpu"
@@ -104,7 +104,7 @@ def _cluster() -> dict:
     return json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
 
 
-def _check_cluster() -> None:
+def check_cluster() -> None:
     """Refuses a TF_CONFIG without a cluster or a task.
 
     Without a task, every process would take itself for the chief.

@@ -1,7 +1,7 @@
 """Lists a corpus as tasks, and reads a task as articles."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
@@ -24,6 +24,7 @@ from precis.pipelines.corpus.task import (
     EmptyArticle,
     Position,
     ReadRecord,
+    RetriedFile,
     SourceFile,
     Task,
     Unreadable,
@@ -150,8 +151,6 @@ class TaskReader:
     def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
         records = 0
         for content, share, raw in _read_unchanged(self._task, self._options):
-            if not _is_asked_for(content, self._task):
-                continue
             counts: Counter[str] = Counter()
             if self._redactor.names:
                 content, counts = self._redact(content)
@@ -192,11 +191,33 @@ class TaskReader:
             return timeout, Counter()
 
 
-def _is_asked_for(content: Document | Unreadable, task: Task) -> bool:
-    """Whether a task reads a record, and does not leave it out."""
+def _asked_for(records: Iterator[ReadRecord], task: Task) -> Iterator[ReadRecord]:
+    """The records that a task reads; where it names each of them, nothing is read
+    behind the last one.
+    """
     if task.only is None:
-        return True
-    retried = task.only.get(content.source_file)
+        yield from records
+        return
+    missing = {
+        (path, position)
+        for path, retried in task.only.items()
+        for position in retried.positions
+    }
+    is_open = any(retried.begin is not None for retried in task.only.values())
+    for record in records:
+        content = record.content
+        if _is_asked_for(content, task.only):
+            missing.discard((content.source_file, content.source_position))
+            yield record
+        elif not missing and not is_open:
+            return
+
+
+def _is_asked_for(
+    content: Document | Unreadable, only: Mapping[str, RetriedFile]
+) -> bool:
+    """Whether a task that reads some records reads this one."""
+    retried = only.get(content.source_file)
     if retried is None:
         return False
     if content.source_position in retried.positions:
@@ -249,11 +270,11 @@ def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
       FileFailure: one is not, before or after it was read, or cannot be read.
     """
     if task.scheme == UNREADABLE_SCHEME:
-        yield from read_unreadable(task)
+        yield from _asked_for(read_unreadable(task), task)
         return
     check_unchanged(task.files)
     try:
-        yield from _read_scheme(task, options)
+        yield from _asked_for(_read_scheme(task, options), task)
     except OSError as error:
         check_unchanged(task.files)
         raise file_failure(error, task.files) from error

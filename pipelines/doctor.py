@@ -1,0 +1,165 @@
+"""`precis doctor`: what would stop a job, before anything is spent on it.
+
+It uses the job's own checks and writes nothing that stays. What the doctor reports of
+each subject is in `precis.pipelines.doctor_checks`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from precis.pipelines.doctor_checks.findings import (
+    NOTE,
+    PROBLEM,
+    Check,
+    Diagnosis,
+    checked,
+)
+from precis.pipelines.doctor_checks.machine import (
+    Memory,
+    check_machine,
+    check_memory,
+)
+from precis.pipelines.doctor_checks.models import check_bundle, check_records
+from precis.pipelines.doctor_checks.object_stores import check_object_stores
+from precis.pipelines.doctor_checks.output import (
+    check_bundle_place,
+    check_job,
+    check_owner,
+)
+from precis.pipelines.doctor_checks.packages import check_packages
+from precis.pipelines.doctor_checks.place import (
+    check_place,
+    check_room,
+    check_temporary_folder,
+)
+from precis.pipelines.doctor_checks.request import (
+    BEAM_COMMANDS,
+    TRAINING_COMMANDS,
+    CommandLine,
+    Request,
+    check_command,
+    read_request,
+)
+
+# Commands that read a corpus, and whose output a job owns.
+_JOBS = ("prepare", "summarize")
+
+
+def doctor(
+    *,
+    command: str = "",
+    flags: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+) -> list[Diagnosis]:
+    """Checks the installation, or what a command needs, before anything is spent.
+
+    Args:
+      command: such as `summarize`; without one, the installation alone is checked.
+      flags: of that command, by name.
+      beam_args: flags for Beam itself.
+
+    Returns:
+      What was found, with what to do about it.
+
+    Raises:
+      UsageError: there is no such command, or it refuses its flags.
+    """
+    if command:
+        check_command(command)
+    return list(examine(read_request(CommandLine(command, flags or {}, beam_args))))
+
+
+def examine(request: Request) -> Iterator[Diagnosis]:
+    """The findings, in order, as they are made."""
+    may_import = yield from checked("packages", check_packages(request))
+    memory = yield from checked("memory", check_machine())
+    yield from checked("disk", check_temporary_folder())
+    if not may_import and request.command:
+        yield Diagnosis(
+            NOTE,
+            "packages",
+            "what needs those packages was not checked",
+            "run `precis doctor` again when they are installed",
+        )
+        yield from _check_output(request)
+        return
+    if not request.command or request.is_network_used:
+        from precis.pipelines.doctor_checks.accelerator import check_accelerator
+
+        if may_import:
+            yield from checked("accelerator", check_accelerator(request))
+    if not request.command:
+        return
+    are_reached = yield from checked("bucket", check_object_stores(request))
+    if not are_reached:
+        return
+    is_writable = yield from _check_output(request)
+    are_whole = True
+    for path in request.bundles.values():
+        for finding in checked("bundle", check_bundle(path)):
+            are_whole = are_whole and finding.level != PROBLEM
+            yield finding
+    if request.command in TRAINING_COMMANDS:
+        yield from checked("records", check_records(request))
+    if request.command in BEAM_COMMANDS:
+        yield from _check_beam_job(request, memory, are_models_whole=are_whole)
+    elif is_writable:
+        yield from checked("disk", check_room(request.output, estimated_bytes=None))
+
+
+def _check_output(request: Request) -> Check[bool | None]:
+    """Checks the owner of the output and whether it can be written."""
+    if not request.output:
+        return None
+    if request.command in _JOBS:
+        yield from checked("output", check_owner(request.output))
+    else:
+        yield from checked("output", check_bundle_place(request))
+    return (yield from checked("output", check_place(request.output)))
+
+
+def _check_beam_job(
+    request: Request, memory: Memory | None, *, are_models_whole: bool
+) -> Iterator[Diagnosis]:
+    """Checks engine, corpus and job, and tries ten documents."""
+    from precis.pipelines.doctor_checks.engine import check_engine
+    from precis.pipelines.doctor_checks.sample import check_corpus
+    from precis.pipelines.doctor_checks.trial import try_documents
+
+    yield from checked("engine", check_engine(request))
+    sample = None
+    if request.command in _JOBS:
+        sample = yield from checked("corpus", check_corpus(request))
+        if sample is None:
+            return
+    if not are_models_whole:
+        yield Diagnosis(
+            NOTE,
+            "trial",
+            "no document was tried, as a bundle is damaged or missing",
+            "run `precis doctor` again with whole bundles",
+        )
+        return
+    if sample is not None:
+        yield from checked("output", check_job(request, sample.tasks))
+    measured = yield from checked("trial", try_documents(request, sample))
+    if measured is None:
+        return
+    if memory is not None and request.is_local:
+        tasks = len(sample.tasks) if sample else 1
+        yield from checked(
+            "memory",
+            check_memory(
+                request,
+                memory,
+                tasks=tasks,
+                worker_bytes=measured.peak_bytes,
+            ),
+        )
+    if request.output:
+        estimated = None
+        if sample is not None and sample.documents:
+            estimated = sample.documents * measured.document_bytes
+        yield from checked(
+            "disk", check_room(request.output, estimated_bytes=estimated)
+        )

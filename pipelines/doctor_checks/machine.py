@@ -1,0 +1,230 @@
+"""The cores and the memory that this process may use, limits of containers included."""
+
+import contextlib
+import math
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from precis.pipelines.doctor_checks.findings import (
+    OK,
+    PROBLEM,
+    Check,
+    Diagnosis,
+    readable_bytes,
+)
+from precis.pipelines.doctor_checks.request import Request
+
+# A cgroup without a limit has a number near 2**63 in version 1.
+_NO_LIMIT = 1 << 60
+
+
+class Memory(NamedTuple):
+    """The memory of this machine, as far as this process may use it.
+
+    Attributes:
+      total: bytes that it may have at most.
+      available: bytes that are free for it now.
+      limited_by: what sets the limit: the machine, a cgroup or ulimit.
+    """
+
+    total: int
+    available: int
+    limited_by: str
+
+
+def check_machine() -> Check[Memory]:
+    """Reports the cores and the memory that this process may use."""
+    cores = usable_cores()
+    machine = os.cpu_count() or cores
+    among = f" of {machine}, as this process may use no more" * (machine > cores)
+    yield Diagnosis(OK, "cores", f"{cores}{among}")
+    memory = read_memory()
+    yield Diagnosis(OK, "memory", _free(memory))
+    return memory
+
+
+def check_memory(
+    request: Request,
+    memory: Memory,
+    *,
+    tasks: int,
+    worker_bytes: int,
+) -> Check[None]:
+    """Compares what a worker needed with what there is for the workers asked for.
+
+    Args:
+      request: the command.
+      memory: of the machine, before the trial.
+      tasks: how many the job has.
+      worker_bytes: the largest memory of a worker that read ten documents.
+    """
+    asked = asked_processes(request, tasks)
+    processes = asked.processes
+    fitting = memory.available // worker_bytes
+    needed = (
+        f"{processes} process{'es' * (processes > 1)} of "
+        f"{readable_bytes(worker_bytes)} or more each; {_free(memory)}"
+    )
+    if processes <= fitting:
+        yield Diagnosis(OK, "memory", needed)
+        return
+    advice = "run where there is more memory"
+    if fitting:
+        advice = f"give {asked.flag} {fitting // asked.factor or 1}, or {advice}"
+    yield Diagnosis(PROBLEM, "memory", f"{needed}, enough for {fitting}", advice)
+
+
+def _free(memory: Memory) -> str:
+    return (
+        f"{readable_bytes(memory.available)} free of {readable_bytes(memory.total)} "
+        f"(limit: {memory.limited_by})"
+    )
+
+
+class AskedProcesses(NamedTuple):
+    """The processes of this machine that each hold a worker.
+
+    Attributes:
+      processes: how many there are.
+      flag: the flag that changes it.
+      factor: how many there are for each of what the flag counts.
+    """
+
+    processes: int
+    flag: str
+    factor: int = 1
+
+
+def asked_processes(request: Request, tasks: int) -> AskedProcesses:
+    """How many processes hold a worker on this machine.
+
+    A worker that searches with a network may start search processes, each about as
+    large as itself.
+    """
+    cores = usable_cores()
+    workers = request.value("workers", None)
+    mode = request.beam_flag("direct_running_mode")
+    flag = "--workers"
+    count = 1
+    if mode == "multi_processing":
+        flag = "--direct_num_workers"
+        count = int(request.beam_flag("direct_num_workers", "1")) or cores
+    elif workers is not None and request.is_local:
+        count = min(int(workers) or cores, max(tasks, 1))
+    if request.command != "summarize" or not request.value("bundle"):
+        return AskedProcesses(count, flag)
+    search = int(request.value("search_processes", 0)) or (cores if count == 1 else 1)
+    if count == 1 and search > 1:
+        return AskedProcesses(search, "--search_processes")
+    return AskedProcesses(count * search, flag, search)
+
+
+def usable_cores(root: str = "/") -> int:
+    """The cores that this process may use, or whose time its container may use."""
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    quota = _cpu_quota(root)
+    return max(1, math.ceil(min(cores, quota))) if quota else cores
+
+
+def read_memory(root: str = "/") -> Memory:
+    """The memory that this process may use: the smallest of all limits.
+
+    Args:
+      root: below which `proc` and `sys` lie.
+    """
+    limits = [_machine_memory(root), *_cgroup_memory(root)]
+    address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if 0 < address_space < _NO_LIMIT:
+        limits.append(Memory(address_space, address_space, "ulimit -v"))
+    total = min(limits)
+    # What is free in a cgroup may be more than what the machine has left.
+    least = min(limits, key=lambda memory: memory.available)
+    return Memory(total.total, least.available, least.limited_by)
+
+
+def _machine_memory(root: str) -> Memory:
+    fields = {}
+    with contextlib.suppress(OSError):
+        for line in Path(root, "proc/meminfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            fields[name] = int(value.split()[0]) * 1024
+    if "MemTotal" in fields:
+        available = fields.get("MemAvailable", fields.get("MemFree", 0))
+        return Memory(fields["MemTotal"], available, "the machine")
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Memory(total, total, "the machine")
+
+
+def _cgroup_memory(root: str) -> Iterator[Memory]:
+    """The limits of the cgroups that this process is in, of versions 1 and 2."""
+    for folder in _cgroup_folders(root, "memory"):
+        for limit, usage, inactive in (
+            ("memory.max", "memory.current", "inactive_file"),
+            (
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file",
+            ),
+        ):
+            total = _number(folder / limit)
+            if total is None or total >= _NO_LIMIT:
+                continue
+            # The pages of files that nobody uses count as used and are given up first.
+            cache = _statistic(folder / "memory.stat", inactive)
+            used = max(0, (_number(folder / usage) or 0) - cache)
+            yield Memory(total, max(0, total - used), "cgroup")
+
+
+def _cpu_quota(root: str) -> float:
+    """The cores whose time the cgroups of this process allow; 0 without a limit."""
+    quotas = []
+    for folder in _cgroup_folders(root, "cpu"):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = (folder / "cpu.max").read_text().split()
+            quotas.append(int(quota) / int(period))
+        quota_v1 = _number(folder / "cpu.cfs_quota_us") or 0
+        if quota_v1 > 0:
+            quotas.append(quota_v1 / (_number(folder / "cpu.cfs_period_us") or 100_000))
+    return min(quotas, default=0.0)
+
+
+def _cgroup_folders(root: str, controller: str) -> Iterator[Path]:
+    """The folders of the cgroups of this process, from its own one upwards.
+
+    A container may see its own cgroup as the top one, whatever its name is.
+    """
+    lines: Sequence[str] = ()
+    with contextlib.suppress(OSError):
+        lines = Path(root, "proc/self/cgroup").read_text().splitlines()
+    for line in lines:
+        _, controllers, name = (*line.split(":", 2), "", "")[:3]
+        mount = Path(root, "sys/fs/cgroup")
+        if controllers:
+            if controller not in controllers.split(","):
+                continue
+            mount = mount / controllers
+            if not mount.exists():
+                mount = mount.with_name(controller)
+        own = Path(name.strip("/"))
+        yield from (mount / folder for folder in (own, *own.parents))
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # `max` is no number.
+        return None
+
+
+def _statistic(path: Path, name: str) -> int:
+    with contextlib.suppress(OSError):
+        for line in path.read_text().splitlines():
+            key, _, value = line.partition(" ")
+            if key == name:
+                return int(value)
+    return 0
