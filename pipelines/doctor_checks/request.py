@@ -210,7 +210,7 @@ def read_request(line: CommandLine) -> Request:
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
     if line.command in ("summarize", "export"):
         flags = _with_decoding(flags)
-    concerns = read_flags(CONCERNS[line.command], flags)
+    concerns = read_flags(CONCERNS[line.command], dict(flags))
     return Request(line.command, concerns, line.beam_args)
 
 

@@ -1,0 +1,86 @@
+"""Tests of what `precis doctor` says of object stores and their credentials."""
+
+import os
+import threading
+import time
+
+import pytest
+from support.doctor_runs import closed_port, request_of, the_problem
+
+from precis.pipelines.doctor_checks import object_stores
+from precis.pipelines.doctor_checks.object_stores import (
+    check_object_stores,
+    within_limit,
+)
+
+FLAGS = {"corpus": "jsonl:gs://in/news/*.jsonl", "output": "gs://out/run"}
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path, monkeypatch):
+    """A user without credentials, on a machine that is not in a cloud."""
+    for name in list(os.environ):
+        if name.startswith(("GOOGLE_", "AWS_", "STORAGE_", "CLOUDSDK_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+
+
+def findings(**flags):
+    return list(check_object_stores(request_of("summarize", **{**FLAGS, **flags})))
+
+
+def test_local_paths_need_no_credentials():
+    assert findings(corpus="sample:20", output="out") == []
+
+
+def test_missing_credentials_are_a_problem():
+    problem = the_problem(findings())
+    assert problem.subject == "credentials"
+    assert problem.found.startswith("there are none for gs://: ")
+    assert "gcloud auth application-default login" in problem.advice
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in problem.advice
+
+
+def test_a_key_file_that_is_not_there_is_a_problem(monkeypatch, tmp_path):
+    path = str(tmp_path / "key.json")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
+    assert path in the_problem(findings()).found
+
+
+def test_a_bucket_that_does_not_answer_is_a_problem(monkeypatch):
+    address = f"http://127.0.0.1:{closed_port()}"
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+    monkeypatch.setattr(object_stores, "_SECONDS", 0.5)
+    note, problem = findings(corpus="sample:20")
+    assert note.level == "note" and address in note.found
+    assert problem.found.startswith("gs://out does not answer: ")
+    assert problem.advice.startswith("check the name of the bucket, the account's")
+
+
+def test_buckets_that_answer_are_reported(monkeypatch):
+    """The store is that of fsspec in memory; nothing is there, which is an answer."""
+    monkeypatch.setattr(object_stores, "_GCS", ("memory://",))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "memory")
+    flags = {"corpus": "jsonl:memory://in/*.jsonl", "output": "memory://out/x"}
+    found = [each.found for each in findings(**flags)[1:]]
+    assert found == ["memory://in answers", "memory://out answers"]
+
+
+def test_a_call_that_hangs_is_left_alone():
+    release = threading.Event()
+    with pytest.raises(TimeoutError, match="no answer within 0.1 seconds"):
+        within_limit(release.wait, seconds=0.1)
+    release.set()
+
+
+def test_a_call_within_the_limit_gives_its_result_or_its_error():
+    assert within_limit(lambda: 7, seconds=5) == 7
+
+    def fail():
+        time.sleep(0.01)
+        raise ValueError("why")
+
+    with pytest.raises(ValueError, match="why"):
+        within_limit(fail, seconds=5)
