@@ -173,10 +173,11 @@ def test_prism_may_be_loaded_from_elsewhere():
 
 
 def test_what_dataflow_needs_is_asked_before_anything_is_sent():
-    found = [each.found for each in findings("--runner=DataflowRunner")]
-    assert "Dataflow: Missing required option: project." in found
-    assert "Dataflow: Missing required option: region." in found
-    assert "nothing brings precis to the workers" in found
+    problem = the_problem(findings("--runner=DataflowRunner", "--project=p"))
+    assert problem.found == (
+        "Dataflow needs --region, --temp_location, --setup_file ./setup.py or "
+        "--sdk_container_image"
+    )
     whole = findings(
         "--runner=DataflowRunner",
         "--project=my-project",

@@ -21,7 +21,8 @@ from precis.pipelines.doctor_checks.findings import (
 from precis.pipelines.doctor_checks.request import Request
 
 DOCUMENTS = 10
-# Records that are looked at, at most, to find documents of the split that is asked for.
+# After so many records no further task is read, though there are not ten documents of
+# the split that is asked for.
 _MOST_RECORDS = 1000
 # An article is longer than this; a title, an id or a URL is not.
 _SHORT_WORDS = 20
@@ -146,9 +147,11 @@ def _look(tasks: Sequence[Task], corpus: CorpusOptions) -> _Looked:
             else:
                 faults["empty_article"] += 1
             if len(articles) == DOCUMENTS or reader.read.total() >= _MOST_RECORDS:
+                size_bytes += task.size_bytes * reader.position.share
                 break
+        else:
+            size_bytes += task.size_bytes
         records += reader.read.total()
-        size_bytes += task.size_bytes * reader.position.share
         if len(articles) == DOCUMENTS or records >= _MOST_RECORDS:
             break
     return _Looked(articles, faults, first_fault, records, size_bytes)
