@@ -30,19 +30,24 @@ from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
 from precis.pipelines.recipes import RECIPES
 
 
-def train(*, is_stopped: Callable[[], bool] | None = None, **flags: Any) -> TrainResult:
+def train(**flags: Any) -> TrainResult:
     """Trains a network that writes summaries and saves it as a bundle; goes on where an
     interrupted run of the same flags stopped.
 
     Args:
-      is_stopped: whether to save and stop after the present step; by default SIGTERM
-          says so.
       **flags: the fields of `TrainOptions`, `NetworkOptions` and `TrainingConfig`.
 
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: stopped, after the state was saved.
+      Interrupted: at SIGTERM, after the state was saved.
+    """
+    return train_until(None, **flags)
+
+
+def train_until(is_stopped: Callable[[], bool] | None, **flags: Any) -> TrainResult:
+    """Trains as `train` does. Once `is_stopped` says so, the state is saved after the
+    present step, and Interrupted raised; without it, at SIGTERM.
     """
     if "task" in flags:
         raise UsageError(

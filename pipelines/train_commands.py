@@ -10,10 +10,10 @@ from precis.pipelines.progress_line import load_tensorflow
 def run_train(values: dict[str, Any], _: list[str]) -> int:
     """`precis train`."""
     load_tensorflow("train")
-    from precis.pipelines.train import train
+    from precis.pipelines.train import train_until
 
     with saving() as is_stopped:
-        result = train(is_stopped=is_stopped, **values)
+        result = train_until(is_stopped, **values)
     return _end_training(result, values["records"], "--bundle")
 
 
