@@ -66,6 +66,7 @@ class Ending:
         self._grace_seconds = _GRACE_SECONDS
         self._is_saving = False
         self._is_raising = True
+        self._is_ending = False
         # Functions that are called before and after the other processes are killed.
         self.first_acts: list[Callable[[], object]] = []
         self.last_acts: list[Callable[[], object]] = []
@@ -109,9 +110,13 @@ class Ending:
         self._wake()
 
     def fail(self, message: str, code: int) -> NoReturn:
-        """Ends the process without a signal, with a message and an exit code."""
-        self._message = message
-        self._code = code
+        """Ends the process without a signal, with a message and an exit code.
+
+        A signal that came first counts: what failed may have failed because of it.
+        """
+        if not self.signal:
+            self._message = message
+            self._code = code
         self._wake()
 
     @contextlib.contextmanager
@@ -143,7 +148,8 @@ class Ending:
                 self._is_raising = False
 
     def _wake(self) -> NoReturn:
-        os.write(self._writer, bytes([_WAKE]))
+        if not self._is_ending:
+            os.write(self._writer, bytes([_WAKE]))
         while True:
             time.sleep(_LIMIT_SECONDS)
 
@@ -158,6 +164,7 @@ class Ending:
                     _silence()
                 self._next(self._grace_seconds)
             _silence()
+            self._is_ending = True
             threading.Thread(target=self._clean, daemon=True).start()
             self._next(max(until - time.monotonic(), 0.5))
             self._say()

@@ -233,6 +233,22 @@ ending.fail("the output is lost", 1)
     assert (ended.code, ended.lines) == (1, ["precis x: the output is lost"])
 
 
+def test_what_fails_after_a_signal_does_not_take_its_place(tmp_path):
+    code = """
+import threading
+ending = install()
+fail = threading.Thread(target=ending.fail, args=("the lock is gone", 1), daemon=True)
+with (
+    interruption.at_once(),
+    interruption.at_end(lambda: time.sleep(0.2)),
+    interruption.at_end(fail.start),
+):
+    wait()
+"""
+    ended = end(tmp_path, code)
+    assert (ended.code, len(ended.lines)) == (130, 1)
+
+
 def test_a_python_program_keeps_its_handlers():
     before = [signal.getsignal(number) for number in interruption.SIGNALS]
     threads = threading.active_count()
