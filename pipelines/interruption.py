@@ -13,8 +13,9 @@ ends it, because the main thread may be in the middle of a long call:
            killed, unfinished files removed, locks released
     4.5 s  at the latest: one line is printed, and the process ends with 130 or 143
 
-A second signal skips what is left of the first two. A signal that was ignored when the
-process began stays ignored, as SIGINT of a process in the background of a shell.
+A second signal skips what is left of this but the killing. A signal that was ignored
+when the process began stays ignored, as SIGINT of a process in the background of a
+shell.
 """
 
 import atexit
@@ -38,8 +39,10 @@ _LIMIT_SECONDS = 4.5
 # How long the main thread has to give back what it holds, or to save a training.
 _GRACE_SECONDS = 2.0
 _SAVING_SECONDS = 4.0
-# The byte that wakes the thread without a signal.
+# Bytes for the thread that ends the process, beside the numbers of signals: to end it
+# without waiting any longer, and that nothing is left behind.
 _WAKE = 0
+_DONE = 255
 
 
 class Stopped(KeyboardInterrupt):
@@ -66,7 +69,6 @@ class Ending:
         self._grace_seconds = _GRACE_SECONDS
         self._is_saving = False
         self._is_raising = True
-        self._is_ending = False
         # Functions that are called before and after the other processes are killed.
         self.first_acts: list[Callable[[], object]] = []
         self.last_acts: list[Callable[[], object]] = []
@@ -148,32 +150,33 @@ class Ending:
                 self._is_raising = False
 
     def _wake(self) -> NoReturn:
-        if not self._is_ending:
-            os.write(self._writer, bytes([_WAKE]))
+        os.write(self._writer, bytes([_WAKE]))
         while True:
             time.sleep(_LIMIT_SECONDS)
 
     def _watch(self) -> None:
         """Waits for a signal and ends the process."""
-        arrived = self._next(None)
+        arrived = self._next(None, _WAKE)
         until = time.monotonic() + _LIMIT_SECONDS
         self.signal = self.signal or arrived or 0
         try:
             if arrived != _WAKE and self._code is None:
                 if not self._is_saving:
                     _silence()
-                self._next(self._grace_seconds)
+                self._next(self._grace_seconds, _WAKE)
             _silence()
-            self._is_ending = True
             threading.Thread(target=self._clean, daemon=True).start()
-            self._next(max(until - time.monotonic(), 0.5))
+            if self._next(max(until - time.monotonic(), 0.5), _DONE) != _DONE:
+                kill_descendants()
             self._say()
         finally:
             code = 128 + self.signal if self._code is None else self._code
             os._exit(code)
 
-    def _next(self, seconds: float | None) -> int | None:
-        """The next signal, or _WAKE; None when the time is over."""
+    def _next(self, seconds: float | None, other: int) -> int | None:
+        """The next signal, or another byte that is waited for; None when the time is
+        over.
+        """
         until = time.monotonic() + (seconds or 0.0)
         while True:
             left = None if seconds is None else max(until - time.monotonic(), 0.0)
@@ -181,7 +184,7 @@ class Ending:
                 return None
             # Python writes here whatever signal has a handler.
             number = os.read(self._reader, 1)[0]
-            if number in (_WAKE, *SIGNALS):
+            if number in (other, *SIGNALS):
                 return number
 
     def _clean(self) -> None:
@@ -195,7 +198,7 @@ class Ending:
             if self._scratch:
                 shutil.rmtree(self._scratch, ignore_errors=True)
         finally:
-            os.write(self._writer, bytes([_WAKE]))
+            os.write(self._writer, bytes([_DONE]))
 
     def _say(self) -> None:
         """Prints the line, below a bar that may stand in the last one."""

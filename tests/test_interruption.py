@@ -17,8 +17,15 @@ import os, signal, subprocess, sys, time
 from precis.pipelines import interruption
 from precis.pipelines.descendants import descendants
 
+def write(name):
+    open(f"{sys.argv[1]}/{name}", "w").close()
+
+def wait_for_a_signal():
+    write("ready")
+    time.sleep(600)
+
 def wait():
-    open(sys.argv[1] + "/ready", "w").close()
+    write("ready")
     while True:
         try:
             time.sleep(60)
@@ -31,23 +38,25 @@ def install():
 KEPT = "all is kept; go on with: y"
 
 
-def end(tmp_path: Path, code: str, *numbers: signal.Signals) -> Ended:
-    """Runs a program until it is ready and sends it signals; the last one ends it."""
-    ready = tmp_path / "out" / "ready"
-    ready.parent.mkdir()
+def end(
+    tmp_path: Path, code: str, *numbers: signal.Signals, again: str = "ready"
+) -> Ended:
+    """Runs a program until it is ready and sends it a signal, or two: the second when
+    the program has written the file `again`.
+    """
+    out = tmp_path / "out"
+    out.mkdir()
     *first, last = numbers or (signal.SIGINT,)
 
-    def is_ready(pid: int) -> bool:
-        if not ready.exists():
-            return False
-        for number in first:
-            os.kill(pid, number)
-        return True
+    def is_time(pid: int) -> bool:
+        if first and (out / "ready").exists():
+            os.kill(pid, first.pop())
+        return not first and (out / again).exists()
 
     return end_by_signal(
-        [ready.parent],
+        [out],
         last,
-        is_ready,
+        is_time,
         folder=tmp_path / "process",
         to_group=False,
         program=("-c", INSTALL + code),
@@ -64,11 +73,36 @@ def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path):
-    code = "interruption._GRACE_SECONDS = 600\ninstall()\nwait()"
-    ended = end(tmp_path, code, signal.SIGTERM, signal.SIGINT)
-    # The limit of the whole end is shorter than the time that the program has.
+    code = """
+interruption._GRACE_SECONDS = 600
+install()
+try:
+    wait_for_a_signal()
+except interruption.Stopped:
+    write("again")
+    wait()
+"""
+    ended = end(tmp_path, code, signal.SIGTERM, signal.SIGINT, again="again")
     assert (ended.code, ended.left) == (143, [])
     assert ended.lines == [f"precis x: stopped by SIGTERM; {KEPT}"]
+
+
+def test_a_second_signal_kills_the_processes_where_a_lock_is_not_released(tmp_path):
+    code = """
+install()
+
+def hang():
+    write("again")
+    time.sleep(600)
+
+with interruption.at_once(), interruption.at_end(hang, is_first=True):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    wait()
+"""
+    ended = end(tmp_path, code, signal.SIGTERM, signal.SIGINT, again="again")
+    assert ended.code == 143
+    # Its folder of temporary files stays.
+    assert [name for name in ended.left if not name.startswith("precis-")] == []
 
 
 def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
@@ -76,10 +110,9 @@ def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
 interruption._GRACE_SECONDS = 600
 ending = install()
 try:
-    open(sys.argv[1] + "/ready", "w").close()
-    time.sleep(600)
+    wait_for_a_signal()
 except interruption.Stopped:
-    open(sys.argv[1] + "/given back", "w").close()
+    write("given back")
     print("noise", file=sys.stderr)
     ending.end("one half is kept")
 """
@@ -147,7 +180,7 @@ def test_what_saves_its_state_is_asked_and_not_interrupted(tmp_path):
 ending = install()
 with interruption.saving() as is_stopped:
     assert not is_stopped()
-    open(sys.argv[1] + "/ready", "w").close()
+    write("ready")
     while not is_stopped():
         time.sleep(0.01)
 ending.end("the state is saved")
@@ -180,7 +213,7 @@ def test_a_command_that_a_signal_failed_ends_as_stopped(tmp_path):
     code = """
 ending = install()
 with interruption.saving() as is_stopped:
-    open(sys.argv[1] + "/ready", "w").close()
+    write("ready")
     while not is_stopped():
         time.sleep(0.01)
 ending.finish(1)
@@ -208,7 +241,7 @@ wait()
 def test_a_process_may_end_without_a_signal(tmp_path):
     code = """
 ending = install()
-open(sys.argv[1] + "/ready", "w").close()
+write("ready")
 while not os.path.exists(sys.argv[1] + "/go"):
     time.sleep(0.01)
 ending.fail("the output is lost", 1)
