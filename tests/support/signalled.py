@@ -63,7 +63,7 @@ def end_by_signal(
             start_new_session=True,
         )
     try:
-        until = time.monotonic() + 300
+        until = time.monotonic() + 900
         while not when(process.pid):
             assert process.poll() is None, (folder / "stderr").read_text()[-3000:]
             assert time.monotonic() < until, "the moment did not come"
