@@ -20,7 +20,6 @@ from apache_beam.portability.api import (
     beam_provision_api_pb2_grpc,
     endpoints_pb2,
 )
-from apache_beam.runners.worker import sdk_worker_main
 from google.protobuf import json_format, text_format
 
 # Services whose addresses a worker may be given as flags; the engine's own description
@@ -37,8 +36,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     for service in _SERVICES:
         parser.add_argument(f"--{service}_endpoint", default="", help="HOST:PORT")
     flags, _ = parser.parse_known_args(argv)
-    info = _provision_info(flags.provision_endpoint, flags.id)
-    os.environ.update(worker_environment(flags.id, info, vars(flags)))
+    worker = flags.id.strip("'")  # Prism puts the name in quotes.
+    info = _provision_info(flags.provision_endpoint, worker)
+    os.environ.update(worker_environment(worker, info, vars(flags)))
+    # Beam reads the variables when this is imported.
+    from apache_beam.runners.worker import sdk_worker_main
+
     code = 1
     try:
         sdk_worker_main.main([])

@@ -13,7 +13,7 @@ from support.command_line import write_jsonl
 
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
-_DOCUMENTS = 240
+_DOCUMENTS = 160
 
 
 class Engine(NamedTuple):
@@ -53,13 +53,13 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
     ]
     # A line that fails and one that repeats another are counted, wherever they run.
     corpus = write_jsonl(folder / "news.jsonl", [*lines, b"{", {**lines[0], "id": "x"}])
-    source = ["--corpus", corpus, "--task_bytes", "16000", "--max_failed_share", "0.5"]
+    source = ["--corpus", corpus, "--task_bytes", "12000", "--max_failed_share", "0.5"]
     sizes = ["--max_source_tokens", "160", "--max_target_tokens", "32"]
     summarize = ["summarize", *source]
     bundle = folder / "bundle"
     jobs = Jobs(
         ["prepare", *source, *sizes, "--vocabulary_size", "1500"],
-        [*summarize, "--bundle", str(bundle), "--beam_width", "4"],
+        [*summarize, "--bundle", str(bundle), "--beam_width", "3"],
         [*summarize, "--extractive", "lead,lexrank"],
         ["evaluate", "--input", str(folder / "extractive"), "--resamples", "100"],
         folder,

@@ -53,8 +53,8 @@ taskmanager.memory.framework.heap.size: 128m
 taskmanager.memory.framework.off-heap.size: 128m
 taskmanager.memory.task.heap.size: 384m
 taskmanager.memory.task.off-heap.size: 0m
-taskmanager.memory.network.min: 64m
-taskmanager.memory.network.max: 64m
+taskmanager.memory.network.min: 192m
+taskmanager.memory.network.max: 192m
 taskmanager.memory.managed.size: 128m
 taskmanager.memory.jvm-metaspace.size: 192m
 taskmanager.memory.jvm-overhead.min: 128m
