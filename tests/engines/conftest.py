@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 from flink_cluster import FlinkCluster
-from jobs_here import run_precis
+from jobs_here import BEGINNING
 from prism_server import PrismServer
-from support.command_line import write_jsonl
+from support.command_line import exit_code, write_jsonl
 
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
@@ -64,12 +64,18 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
         ["evaluate", "--input", str(folder / "extractive"), "--resamples", "100"],
         folder,
     )
-    run_precis(jobs.prepare, folder / "records")
     records = ["train", "--records", str(folder / "records"), "--network", "tiny"]
-    run_precis([*records, "--steps", "8", "--batch_tokens", "2048"], bundle)
-    run_precis(jobs.network, folder / "network")
-    run_precis(jobs.extractive, folder / "extractive")
-    run_precis(jobs.evaluate, folder / "evaluation")
+    train = [*records, "--steps", "8", "--batch_tokens", "2048"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", BEGINNING)
+        for name, command in {
+            "records": jobs.prepare,
+            "bundle": train,
+            "network": jobs.network,
+            "extractive": jobs.extractive,
+            "evaluation": jobs.evaluate,
+        }.items():
+            assert exit_code(*command, "--output", str(folder / name)) == 0
     return jobs
 
 
