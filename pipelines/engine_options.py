@@ -175,7 +175,7 @@ def _flink_flags(known: argparse.Namespace) -> list[str]:
             f"--flink_master {address}: Beam does not run on Flink {cluster.version}; "
             f"it runs on {', '.join(supported)}"
         )
-    if shutil.which("java") is None:
+    if shutil.which("java") is None and not known.flink_submit_uber_jar:
         raise UsageError(
             "--runner FlinkRunner: `java` is not found, with which Beam starts its job "
             "server; install Java 17, or name a job server that runs with "
