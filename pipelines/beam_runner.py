@@ -76,7 +76,7 @@ def pipeline_options(
         names += [flag.name for flag in further or ()]
     if left:
         _refuse(left[0], [f"--{name}" for name in names])
-    options = PipelineOptions([*beam_args, *engine_flags(runner, known, unknown)])
+    options = PipelineOptions([*beam_args, *engine_flags(runner, known)])
     options.view_as(StandardOptions).runner = runner
     options.view_as(SetupOptions).save_main_session = False
     return options

@@ -31,10 +31,9 @@ from precis.model.errors import UsageError
 # The program that an engine starts as a worker: `precis.pipelines.engine_worker`.
 WORKER_PROGRAM = "precis-worker"
 _ANSWER_SECONDS = 10.0
-# Flink runs a job again that lost a worker or a machine; finished tasks are not run
-# again. Flink's own default is to fail the job.
-_RETRIES_FLAG = "number_of_execution_retries"
-_RETRIES = 3
+# The names of the setting by which Flink starts a job again that lost a worker.
+_RESTART_SETTINGS = ("restart-strategy.type", "restart-strategy")
+_NO_RESTARTS = ("none", "off", "disable")
 
 
 class FlinkCluster(NamedTuple):
@@ -43,17 +42,15 @@ class FlinkCluster(NamedTuple):
     task_managers: int
     slots: int
     version: str
+    restarts_jobs: bool
 
 
-def engine_flags(
-    runner: str, known: argparse.Namespace, unknown: Sequence[str]
-) -> list[str]:
+def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
     """The flags that an engine needs beside those of the command line.
 
     Args:
       runner: its name.
       known: the values of Beam's flags.
-      unknown: flags that Beam does not know, and their values.
 
     Raises:
       UsageError: the engine cannot be reached, has no task manager or cannot be used.
@@ -64,12 +61,13 @@ def engine_flags(
     is_flink = name == "flink"
     has_cluster = is_flink and known.flink_master not in MAGIC_HOST_NAMES
     flags = _flink_flags(known) if has_cluster else []
-    if is_flink and not _is_given(_RETRIES_FLAG, unknown):
-        flags.append(f"--{_RETRIES_FLAG}={_RETRIES}")
     if (has_cluster or known.job_endpoint) and name in ("flink", "portable"):
         flags += _worker_flags(known)
     if is_flink and known.job_endpoint and not has_cluster and known.parallelism < 1:
-        _note_parallelism()
+        _note(
+            "--parallelism is not given, so Flink runs as many tasks at once as its "
+            "parallelism.default says, often one; name the slots that the job may use"
+        )
     return flags
 
 
@@ -136,14 +134,17 @@ def read_cluster(address: str) -> FlinkCluster:
     Raises:
       UsageError: it does not answer.
     """
-    url = address if "://" in address else f"http://{address}"
     try:
-        with urllib.request.urlopen(
-            f"{url.rstrip('/')}/overview", timeout=_ANSWER_SECONDS
-        ) as answer:
-            overview = json.load(answer)
+        overview = _ask(address, "overview")
+        settings = {
+            entry["key"]: entry["value"] for entry in _ask(address, "jobmanager/config")
+        }
+        strategies = [settings.get(name, "none") for name in _RESTART_SETTINGS]
         return FlinkCluster(
-            overview["taskmanagers"], overview["slots-total"], overview["flink-version"]
+            overview["taskmanagers"],
+            overview["slots-total"],
+            overview["flink-version"],
+            restarts_jobs=not set(strategies) <= set(_NO_RESTARTS),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
@@ -151,6 +152,15 @@ def read_cluster(address: str) -> FlinkCluster:
             "start the cluster, or give the address of its REST service, as in "
             "http://HOST:8081"
         ) from error
+
+
+def _ask(address: str, page: str) -> Any:
+    """A page of the REST service of a job manager."""
+    url = address if "://" in address else f"http://{address}"
+    with urllib.request.urlopen(
+        f"{url.rstrip('/')}/{page}", timeout=_ANSWER_SECONDS
+    ) as answer:
+        return json.load(answer)
 
 
 def _flink_flags(known: argparse.Namespace) -> list[str]:
@@ -161,6 +171,12 @@ def _flink_flags(known: argparse.Namespace) -> list[str]:
         raise UsageError(
             f"--flink_master {address}: the cluster has {cluster.task_managers} task "
             "managers and no slot, so a job would wait for ever; start a task manager"
+        )
+    if not cluster.restarts_jobs:
+        _note(
+            "this Flink cluster ends a job that loses a worker; set "
+            "restart-strategy.type: fixed-delay in its configuration, or run the same "
+            "command again then"
         )
     flags = []
     if known.parallelism < 1:
@@ -211,13 +227,5 @@ def _worker_flags(known: argparse.Namespace) -> list[str]:
     return ["--environment_type=PROCESS", f"--environment_config={config}"]
 
 
-def _note_parallelism() -> None:
-    print(
-        "precis: --parallelism is not given, so Flink runs as many tasks at once as "
-        "its parallelism.default says, often one; name the slots that the job may use",
-        file=sys.stderr,
-    )
-
-
-def _is_given(flag: str, arguments: Sequence[str]) -> bool:
-    return any(word.split("=", 1)[0] == f"--{flag}" for word in arguments)
+def _note(text: str) -> None:
+    print(f"precis: {text}", file=sys.stderr)

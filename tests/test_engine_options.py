@@ -36,14 +36,22 @@ def overview():
 
 
 @pytest.fixture
-def master(overview):
+def settings():
+    """The configuration of the cluster; a test may change it."""
+    return {"restart-strategy.type": "fixed-delay", "rest.port": "8081"}
+
+
+@pytest.fixture
+def master(overview, settings):
     """The address of a job manager."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(200 if self.path == "/overview" else 404)
+            entries = [{"key": key, "value": settings[key]} for key in settings]
+            pages = {"/overview": overview, "/jobmanager/config": entries}
+            self.send_response(200 if self.path in pages else 404)
             self.end_headers()
-            self.wfile.write(json.dumps(overview).encode())
+            self.wfile.write(json.dumps(pages.get(self.path)).encode())
 
         def log_message(self, *_): ...
 
@@ -96,7 +104,6 @@ def all_options(options):
 def test_a_flink_cluster_decides_what_the_command_line_does_not_say(master, job_server):
     options = flink_options("--flink_master", master, "--job_endpoint", job_server)
     assert options.view_as(FlinkRunnerOptions).parallelism == 6
-    assert all_options(options)["number_of_execution_retries"] == "3"
     portable = options.view_as(PortableOptions)
     assert portable.environment_type == "PROCESS"
     worker = Path(sys.executable).with_name("precis-worker")
@@ -133,7 +140,6 @@ def test_a_job_server_alone_does_not_say_how_many_slots_there_are(job_server, ca
 def test_a_flink_that_beam_starts_is_left_to_beam():
     options = flink_options()
     assert options.view_as(PortableOptions).environment_type is None
-    assert all_options(options)["number_of_execution_retries"] == "3"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +156,25 @@ def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, me
     overview |= said
     with pytest.raises(UsageError, match=message):
         flink_options("--flink_master", master)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_noted"),
+    [
+        ({"restart-strategy.type": "fixed-delay"}, False),
+        ({"restart-strategy": "exponential-delay"}, False),
+        ({"restart-strategy.type": "none"}, True),
+        ({}, True),
+    ],
+)
+def test_a_cluster_that_ends_a_job_with_its_first_worker_is_noted(
+    master, job_server, settings, said, is_noted, capsys
+):
+    settings.clear()
+    settings |= said
+    flink_options("--flink_master", master, "--job_endpoint", job_server)
+    noted = "ends a job that loses a worker; set restart-strategy.type: fixed-delay"
+    assert (noted in capsys.readouterr().err) == is_noted
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ _JOB_MANAGER = f"{_RUNTIME}.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = f"{_RUNTIME}.taskexecutor.TaskManagerRunner"
 _JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 # Sizes of memory that Flink's scripts compute where it is installed from its archive.
-# The heartbeats say within 20 seconds that a task manager is gone.
+# Heartbeats that fail twice say that a task manager is gone; the long times are for a
+# machine that is busy.
 _CONFIGURATION = """\
 jobmanager.rpc.address: localhost
 jobmanager.rpc.port: {rpc_port}
@@ -60,9 +61,13 @@ taskmanager.memory.jvm-metaspace.size: 192m
 taskmanager.memory.jvm-overhead.min: 128m
 taskmanager.memory.jvm-overhead.max: 128m
 heartbeat.interval: 2000
-heartbeat.timeout: 20000
+heartbeat.timeout: 60000
 heartbeat.rpc-failure-threshold: 2
-slot.request.timeout: 60000
+pekko.ask.timeout: 120s
+restart-strategy.type: fixed-delay
+restart-strategy.fixed-delay.attempts: 5
+restart-strategy.fixed-delay.delay: 1s
+slot.request.timeout: 300000
 classloader.resolve-order: parent-first
 io.tmp.dirs: {folder}/tmp
 """

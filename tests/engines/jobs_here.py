@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_LIMIT_SECONDS = 600
+_LIMIT_SECONDS = 1200
 # When all jobs begin, for results that are equal byte by byte.
 BEGINNING = "1700000000"
 

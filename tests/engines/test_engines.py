@@ -53,7 +53,7 @@ def start_until_middle(command, output, engine, *flags, receipts=2):
         assert process.poll() is None, process.communicate()[0]
         return len(list(folder.glob("*.json"))) >= receipts
 
-    wait_for(is_there, "receipts", seconds=400)
+    wait_for(is_there, "receipts", seconds=1200)
     return process, folder
 
 
@@ -140,7 +140,7 @@ def test_flink_prepares_without_a_killed_worker(flink, jobs, tmp_path):
     records = tmp_path / "records"
     flags = [*flink.flags, "--parallelism", "2"]
     process = start_precis(jobs.prepare, records, flags)
-    wait_for(lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", 400)
+    wait_for(lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", 1200)
     for pid in workers(flink)[:1]:
         kill(pid)
     finish(process)
