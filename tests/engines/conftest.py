@@ -1,5 +1,6 @@
 """Engines that run here, and what the same commands give on the local runner."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from flink_cluster import FlinkCluster
 from jobs_here import BEGINNING
 from prism_server import PrismServer
+from processes import descendants, kill
 from support.command_line import exit_code, write_jsonl
 
 from precis.pipelines.corpus.sample.generator import document, hand_written
@@ -86,15 +88,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkCluster]:
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def no_command_left() -> Iterator[None]:
+    """Ends the commands that a failed test has left."""
+    yield
+    for pid in descendants(os.getpid(), "precis.pipelines.cli"):
+        kill(pid)
+
+
 @pytest.fixture
-def flink(cluster: FlinkCluster) -> Engine:
+def flink(cluster: FlinkCluster) -> Iterator[Engine]:
     """The cluster with two running task managers."""
     if any(each.poll() is not None for each in cluster.task_managers[-2:]):
         cluster.start_task_manager()
     server = f"localhost:{cluster.job_port}"
     flags = ["--runner", "FlinkRunner", "--flink_master", cluster.master]
     pids = [each.pid for each in cluster.task_managers if each.poll() is None]
-    return Engine("flink", [*flags, "--job_endpoint", server], pids)
+    yield Engine("flink", [*flags, "--job_endpoint", server], pids)
+    cluster.cancel_jobs()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import subprocess
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from downloads import flink_jars
 from processes import free_port, is_open, start, stop, wait_for
@@ -138,10 +139,26 @@ class FlinkCluster:
     def count_task_managers(self) -> int:
         """The task managers that the job manager knows; 0 where it is not up yet."""
         try:
-            with urllib.request.urlopen(f"{self.master}/overview", timeout=10) as page:
-                return int(json.load(page)["taskmanagers"])
+            return int(self.ask("overview")["taskmanagers"])
         except OSError:
             return 0
+
+    def cancel_jobs(self) -> None:
+        """Ends the jobs whose commands are gone."""
+
+        def running() -> list[str]:
+            jobs = self.ask("jobs/overview")["jobs"]
+            return [job["jid"] for job in jobs if job["end-time"] < 0]
+
+        for job in running():
+            self.ask(f"jobs/{job}?mode=cancel", method="PATCH")
+        wait_for(lambda: not running(), "the jobs to end")
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """What the REST service of the job manager answers."""
+        request = urllib.request.Request(f"{self.master}/{path}", method=method)
+        with urllib.request.urlopen(request, timeout=60) as page:
+            return json.load(page)
 
     def _start_java(self, name: str, entry: str, *arguments: str) -> subprocess.Popen:
         command = ["java", "-Xmx640m", *_MODULES, *_LOGGING]

@@ -8,7 +8,6 @@ import contextlib
 import json
 import subprocess
 import time
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -72,15 +71,10 @@ def count_tasks(jobs) -> int:
 
 def failures_of_last_job(cluster) -> list[str]:
     """What Flink says of failures that it recovered from."""
-
-    def read(path):
-        with urllib.request.urlopen(f"{cluster.master}/{path}", timeout=10) as page:
-            return json.load(page)
-
-    jobs = read("jobs/overview")["jobs"]
+    jobs = cluster.ask("jobs/overview")["jobs"]
     last = max(jobs, key=lambda job: job["start-time"])
     assert last["state"] == "FINISHED"
-    history = read(f"jobs/{last['jid']}/exceptions")["exceptionHistory"]
+    history = cluster.ask(f"jobs/{last['jid']}/exceptions")["exceptionHistory"]
     return [entry["exceptionName"] for entry in history["entries"]]
 
 
