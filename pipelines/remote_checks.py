@@ -94,7 +94,7 @@ def check_remote(
     for path in paths:
         _check_package(path)
     if is_dataflow(options):
-        paths = [*paths, *_check_dataflow(options, command, paths)]
+        paths = [*paths, *_check_dataflow(options, command, flags, paths)]
         check_packages(options)
         stage_requirements(options, _worker_extras(command, flags, paths))
         keep_environment_private(options)
@@ -162,7 +162,10 @@ def _check_package(path: JobPath) -> None:
 
 
 def _check_dataflow(
-    options: PipelineOptions, command: str, paths: Sequence[JobPath]
+    options: PipelineOptions,
+    command: str,
+    flags: Mapping[str, Any],
+    paths: Sequence[JobPath],
 ) -> list[JobPath]:
     """Checks what Dataflow needs; returns the folders of Google Cloud Storage that
     its flags name.
@@ -182,6 +185,12 @@ def _check_dataflow(
         raise UsageError(
             f"--template_location: `precis {command}` is more than one job of Beam; "
             "run it with --runner DataflowRunner alone"
+        )
+    table = flags.get("table")
+    if saves_template(options) and table:
+        raise UsageError(
+            f"--table {table}: nobody loads the result of a job that is saved; run "
+            "`precis load` when it has ended"
         )
     named = [
         JobPath(name, path)

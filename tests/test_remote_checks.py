@@ -146,6 +146,11 @@ def check(arguments, command="summarize", **flags) -> PipelineOptions:
             "working directory; write /.*/runs/today, on a disk that all",
         ),
         (
+            (*IMAGE, "--template_location=gs://bucket/job"),
+            {**RUN, "table": "delta://tables/news"},
+            "^--table delta://tables/news: nobody loads the result of a job that is",
+        ),
+        (
             (),
             {"output": "abfs://container/run"},
             "^--output abfs://container/run: the package that reads abfs:// is not",

@@ -1,0 +1,86 @@
+"""Tests of a run that its workers begin and finish."""
+
+import pytest
+from support.command_line import write_jsonl
+
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.digest import digest
+from precis.pipelines.job import abandon_job, is_unused, open_job
+from precis.pipelines.run_on_workers import begin_job
+from precis.pipelines.summarize import summarize
+from precis.pipelines.verify import verify
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    lines = [
+        {"id": str(number), "article": f"Rain fell on day {number}. It was cold."}
+        for number in range(6)
+    ]
+    return write_jsonl(tmp_path / "news.jsonl", [*lines, "not JSON"])
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """`summarize` as with --template_location, but that the job runs at once."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    monkeypatch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+
+
+@pytest.mark.slow
+def test_the_workers_finish_a_run(corpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    flags = {"corpus": corpus, "max_failed_share": 0.5}
+    summarize(output=tmp_path / "waited", **flags)
+    with monkeypatch.context() as patch:
+        patch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+        assert summarize(output=tmp_path / "saved", **flags) == {}
+    assert digest(run=tmp_path / "saved") == digest(run=tmp_path / "waited")
+    assert verify(folder=tmp_path / "saved").findings == []
+    assert not (tmp_path / "saved" / "_tasks").exists()
+    # The same command finds the result and has nothing to do.
+    assert summarize(output=tmp_path / "saved", **flags)["counts"]["written"] == 6
+
+
+@pytest.mark.slow
+def test_the_workers_fail_a_run_that_lost_too_much(saved, corpus, tmp_path):
+    with pytest.raises(DataError, match="1 of 7 records failed"):
+        summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
+    assert not (tmp_path / "run" / "_SUCCESS").exists()
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A job, and its job.json; the folder is as it was before the job."""
+    folder = str(tmp_path / "run")
+    assert is_unused(folder)
+    job = open_job(folder, kind="summaries", inputs={"split": "test"}, tasks=1)
+    assert job is not None and not is_unused(folder)
+    description = (tmp_path / "run" / "_tasks" / "job.json").read_bytes()
+    abandon_job(job)
+    assert is_unused(folder)
+    return job, description
+
+
+def test_a_job_is_begun_once_however_often_it_is_tried(begun):
+    job, description = begun
+    assert begin_job(job, description) == begin_job(job, description)
+    assert not is_unused(job.output)
+    again = open_job(job.output, kind="summaries", inputs={"split": "test"}, tasks=1)
+    assert again == job
+
+
+def test_a_job_that_another_came_before_is_refused(begun):
+    job, description = begun
+    open_job(job.output, kind="summaries", inputs={"split": "train"}, tasks=1)
+    message = "^another job has begun in .*run since this one was saved; finish that"
+    with pytest.raises(UsageError, match=message):
+        begin_job(job, description)
+
+
+def test_a_job_whose_result_is_finished_is_refused(begun, tmp_path):
+    job, description = begun
+    (tmp_path / "run" / "_SUCCESS").write_text(f"{job.fingerprint}\n{'0' * 64}\n")
+    message = "run holds the finished result of this job already$"
+    with pytest.raises(UsageError, match=message):
+        begin_job(job, description)
