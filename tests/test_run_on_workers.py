@@ -47,6 +47,23 @@ def test_the_workers_fail_a_run_that_lost_too_much(saved, corpus, tmp_path):
     with pytest.raises(DataError, match="1 of 7 records failed"):
         summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
     assert not (tmp_path / "run" / "_SUCCESS").exists()
+    assert is_unused(str(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_the_same_command_continues_a_saved_job_that_failed(
+    corpus, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+        # The process that saved the job has ended before the job begins.
+        patch.setattr("precis.pipelines.summarize.abandon_job", lambda _: None)
+        with pytest.raises(DataError, match="1 of 7 records failed"):
+            summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
+    receipt = next((tmp_path / "run" / "_tasks" / "infer").iterdir())
+    summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.5)
+    assert not receipt.exists()
+    assert verify(folder=tmp_path / "run").findings == []
 
 
 @pytest.fixture
