@@ -46,15 +46,14 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A store that allows nothing; the paths it was asked for."""
-    asked = []
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
+    """A store that answers every request with one status, 403 if it is not changed."""
+    answer = {"status": 403}
 
-    class Forbidding(http.server.BaseHTTPRequestHandler):
+    class Refusing(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
             body = b'{"error": {"message": "no\\nright", "code": 403}}'
-            self.send_response(403)
+            self.send_response(answer["status"])
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -62,12 +61,12 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forbidding)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
     gcsfs.GCSFileSystem.clear_instance_cache()
-    yield asked
+    yield answer
     server.shutdown()
     server.server_close()
     gcsfs.GCSFileSystem.clear_instance_cache()
@@ -223,12 +222,20 @@ def test_s3_needs_credentials(monkeypatch, tmp_path):
         check((), output="s3://bucket/run")
 
 
-def test_a_bucket_that_does_not_answer_is_refused(store, monkeypatch):
-    message = "^--corpus gs://bucket/news/.*: gs://bucket cannot be read: .*no right;"
-    with pytest.raises(UsageError, match=message) as refusal:
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (403, "gs://bucket cannot be read: .*no right; check the network and what"),
+        (404, "there is no bucket gs://bucket; make it, or check the name$"),
+    ],
+)
+def test_a_bucket_that_cannot_be_read_is_refused(store, status, message):
+    store["status"] = status
+    with pytest.raises(
+        UsageError, match=r"^--corpus gs://bucket/news/\*.jsonl: " + message
+    ) as refusal:
         check((), **RUN)
     assert "\n" not in str(refusal.value)
-    assert store
 
 
 def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkeypatch):
