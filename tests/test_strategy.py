@@ -6,6 +6,7 @@ import time
 
 import pytest
 import tensorflow as tf
+from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
 from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
@@ -75,6 +76,17 @@ def test_tpu_without_one_is_refused():
         "set TPU_NAME to its name or take",
     ):
         make_strategy("tpu")
+
+
+def test_the_command_without_a_tpu_says_so_in_one_line(
+    records_folder, tmp_path, capsys
+):
+    flags = {"records": records_folder, "output": tmp_path / "bundle"}
+    assert precis("train", **flags, validation_steps=0, strategy="tpu") == 2
+    (line,) = error_lines(capsys.readouterr().err, "train")
+    assert line.startswith("precis train: --strategy tpu: no TPU answers (")
+    assert line.endswith("set TPU_NAME to its name or take --strategy auto")
+    assert not (tmp_path / "bundle").exists()
 
 
 @pytest.mark.parametrize("name", ["tpu", "auto"])

@@ -171,6 +171,15 @@ def test_more_steps_continue_and_other_settings_are_refused(
     assert_same_training(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
+def test_steps_in_a_loop_are_the_same_steps(records_folder, undisturbed, tmp_path):
+    """A loop ends where a checkpoint is due, and at the end of an epoch."""
+    training = prepare_training(records_folder, tmp_path, steps_per_loop=50)
+    stop_at(training, 8)
+    run_to_end(records_folder, tmp_path, steps_per_loop=3)
+    assert_same_training(tmp_path, undisturbed)
+
+
 # A loss that is not finite
 
 
@@ -197,6 +206,27 @@ def test_a_loss_that_is_not_finite_stops_the_training(
     # The last checkpoint is intact.
     assert prepare_training(records_folder, tmp_path).position.step == 4
     assert checkpoint_weights(tmp_path, 4) == checkpoint_weights(undisturbed, 4)
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_not_finite_in_a_loop_is_found_after_it(
+    records_folder, tmp_path
+):
+    training = prepare_training(records_folder, tmp_path, steps_per_loop=2)
+
+    def poison() -> bool:
+        if training.position.step == 4:
+            training.state.network.trainable_variables[0].assign(
+                np.full((VOCABULARY, 16), np.nan, "float32")
+            )
+        return False
+
+    with pytest.raises(
+        DataError,
+        match=r"at step 5 \(with --steps_per_loop 1 the same command names its "
+        r"records\); the last good checkpoint is .*step-00000004",
+    ):
+        training.run(poison)
 
 
 def test_the_message_names_the_shards_of_the_batch_only(records_folder, tmp_path):

@@ -45,6 +45,7 @@ tf.config.set_logical_device_configuration(processor, halves)
 sys.path.insert(0, "tests")
 from support.small_training import ONE_BUCKET, SIX_ROWS, network_config, run_to_end
 from precis.model.training.strategy import make_strategy
+from precis.model.training import loop
 records, output = sys.argv[1:]
 assert make_strategy("mirrored").num_replicas_in_sync == 2
 without_dropout = {
@@ -52,7 +53,15 @@ without_dropout = {
     "batch_tokens": SIX_ROWS,
     "strategy": "mirrored",
 }
-run_to_end(records, output + "/two", **without_dropout, accumulate=3)
+make_state = loop.make_state
+def placed_state(*arguments):
+    state = make_state(*arguments)
+    for variable in state.variables:
+        copies = make_strategy("mirrored").experimental_local_results(variable.value)
+        assert [copy.device[-5:] for copy in copies] == ["CPU:0", "CPU:1"], variable
+    return state
+loop.make_state = placed_state
+run_to_end(records, output + "/two", **without_dropout, accumulate=3, steps_per_loop=4)
 run_to_end(
     records,
     output + "/dropout",
@@ -126,7 +135,7 @@ def test_a_killed_and_a_stopped_process_end_all_and_lose_no_step(
             records_folder,
             output,
             strategy="multiworker",
-            steps=150,
+            steps=60,
             checkpoint_steps=5,
         )
         return [flags, flags]

@@ -116,3 +116,19 @@ def test_pieces_change_no_step(name):
             report = step(make_batch())
             reports.append([float(report.loss), float(report.gradient_norm)])
     assert reports[0] == pytest.approx(reports[1], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_that_xla_compiles_is_the_same(name):
+    """XLA compiles for a TPU too: every operation of the step and of its gradient must
+    be one that it has, with shapes that it can know. Dropout is on.
+    """
+    step, variables = make_step(build_network(NETWORKS[name], seed=3))
+    first = [variable.numpy() for variable in variables]
+    figures = []
+    for run in (step, tf.function(step, autograph=False, jit_compile=True)):
+        for variable, value in zip(variables, first, strict=True):
+            variable.assign(value)
+        figures.append([[float(value) for value in run(make_batch())] for _ in "123"])
+    np.testing.assert_allclose(figures[1], figures[0], rtol=1e-4)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from support.small_training import free_port, start_command
 
 # What the processes take to start where the machine has other work.
-START_SECONDS = 400
+START_SECONDS = 600
 # TensorFlow notices within about ten seconds that a process is gone.
 END_SECONDS = 120
 
