@@ -37,6 +37,8 @@ class TrainJob(NamedTuple):
       documents: documents of a step.
       source_tokens, target_tokens: tokens of a document.
       threads: how many threads it may use.
+      processes: how many workers train together; a step has `documents` of all.
+      index: which of them this is.
     """
 
     kind: str
@@ -47,6 +49,8 @@ class TrainJob(NamedTuple):
     source_tokens: int = 400
     target_tokens: int = 100
     threads: int = 2
+    processes: int = 1
+    index: int = 0
 
     @property
     def name(self) -> str:
@@ -72,9 +76,14 @@ class StepSetup(NamedTuple):
     step: Callable[[], float]
 
 
-def start(python: str, job: TrainJob, errors: IO[str]) -> subprocess.Popen[str]:
+def start(
+    python: str,
+    job: TrainJob,
+    errors: IO[str],
+    variables: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
     """Starts a worker, which sets itself up."""
-    return worker_process.start(__file__, python, job, errors)
+    return worker_process.start(__file__, python, job, errors, variables)
 
 
 def random_tokens(job: TrainJob, length: int, *, seed: int) -> np.ndarray:
@@ -101,8 +110,9 @@ def precis_training(job: TrainJob) -> StepSetup:
         label_smoothing=LABEL_SMOOTHING,
         clip_norm=CLIP_NORM,
         precision=job.precision,
-        strategy="one",
+        strategy="one" if job.processes == 1 else "multiworker",
     )
+    strategy = make_strategy(training.strategy)
     settings = {
         "vocabulary_size": VOCABULARY_SIZE,
         "pad_id": PAD,
@@ -111,12 +121,17 @@ def precis_training(job: TrainJob) -> StepSetup:
         **job.settings,
     }
     config = named_network(**settings)
-    network = build_network(config, precision=training.precision)
-    optimizer = make_optimizer(training, config.width)
-    optimizer.build(network.trainable_variables)
-    target = random_tokens(job, job.target_tokens + 1, seed=1)
+    with strategy.scope():
+        network = build_network(config, precision=training.precision)
+        optimizer = make_optimizer(training, config.width)
+        optimizer.build(network.trainable_variables)
+    # The rows of this process.
+    share = job.documents // job.processes
+    rows = slice(job.index * share, (job.index + 1) * share)
+    source = random_tokens(job, job.source_tokens, seed=0)[rows]
+    target = random_tokens(job, job.target_tokens + 1, seed=1)[rows]
     batch = {
-        "source": tf.constant(random_tokens(job, job.source_tokens, seed=0), tf.int32),
+        "source": tf.constant(source, tf.int32),
         "target": tf.constant(target[:, :-1], tf.int32),
         "expected": tf.constant(target[:, 1:], tf.int32),
     }
@@ -124,7 +139,7 @@ def precis_training(job: TrainJob) -> StepSetup:
     step = make_train_step(
         network,
         optimizer,
-        make_strategy("one"),
+        strategy,
         training=training,
         target_pad_id=PAD,
         batch_spec=spec,

@@ -8,11 +8,16 @@ input.
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from typing import IO, Any
 
 
 def start(
-    script: str, python: str, job: Any, errors: IO[str] | None = None
+    script: str,
+    python: str,
+    job: Any,
+    errors: IO[str] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """Starts a worker, which sets itself up.
 
@@ -21,12 +26,14 @@ def start(
       python: the interpreter that runs it.
       job: its argument, anything that JSON can hold.
       errors: the file for its standard error.
+      variables: of its environment, besides those of this process.
     """
     environment = {
         **os.environ,
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "KERAS_BACKEND": "tensorflow",
+        **(variables or {}),
     }
     return subprocess.Popen(
         [python, os.path.abspath(script), json.dumps(job)],
