@@ -4,6 +4,7 @@ It uses the job's own checks and writes nothing that stays. What the doctor repo
 each subject is in `precis.pipelines.doctor_checks`.
 """
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ from precis.pipelines.doctor_checks.request import (
     check_command,
     read_request,
 )
+from precis.pipelines.options.evaluate import EvaluateOptions
 
 # Commands that read a corpus, and whose output a job owns.
 _JOBS = ("prepare", "summarize")
@@ -75,13 +77,8 @@ def examine(request: Request) -> Iterator[Diagnosis]:
     memory = yield from checked("memory", check_machine())
     yield from checked("disk", check_temporary_folder())
     if not may_import and request.command:
-        yield Diagnosis(
-            NOTE,
-            "packages",
-            "what needs those packages was not checked",
-            "run `precis doctor` again when they are installed",
-        )
-        yield from _check_output(request)
+        yield _left_out("packages", "what needs those packages was not checked")
+        yield from _check_output(request, request.output)
         return
     if not request.command or request.is_network_used:
         from precis.pipelines.doctor_checks.accelerator import check_accelerator
@@ -92,8 +89,10 @@ def examine(request: Request) -> Iterator[Diagnosis]:
         return
     are_reached = yield from checked("bucket", check_object_stores(request))
     if not are_reached:
+        yield _left_out("bucket", "what lies there was not checked")
         return
-    is_writable = yield from _check_output(request)
+    place = yield from checked("output", _written_folder(request))
+    is_writable = yield from _check_output(request, place or "")
     are_whole = True
     for path in request.bundles.values():
         for finding in checked("bundle", check_bundle(path)):
@@ -102,26 +101,58 @@ def examine(request: Request) -> Iterator[Diagnosis]:
     if request.command in TRAINING_COMMANDS:
         yield from checked("records", check_records(request))
     if request.command in BEAM_COMMANDS:
-        yield from _check_beam_job(request, memory, are_models_whole=are_whole)
-    elif is_writable:
-        yield from checked("disk", check_room(request.output, estimated_bytes=None))
+        yield from _check_beam_job(
+            request, memory, place if is_writable else None, are_models_whole=are_whole
+        )
+    elif place and is_writable:
+        yield from checked("disk", check_room(place, estimated_bytes=None))
 
 
-def _check_output(request: Request) -> Check[bool | None]:
+def _left_out(subject: str, found: str) -> Diagnosis:
+    """The note of checks that have to wait."""
+    return Diagnosis(
+        NOTE, subject, found, "correct that, and run `precis doctor` again"
+    )
+
+
+def _written_folder(request: Request) -> Check[str]:
+    """The folder that a command writes into; "" where it writes nothing."""
+    yield from ()
+    if request.command == "evaluate":
+        from precis.pipelines.evaluate import output_folder
+
+        return output_folder(request.options(EvaluateOptions))
+    if request.command == "attention":  # Its output is a file.
+        return posixpath.dirname(request.output) or "."
+    return request.output
+
+
+def _check_output(request: Request, place: str) -> Check[bool | None]:
     """Checks the owner of the output and whether it can be written."""
-    if not request.output:
+    if not place:
         return None
     if request.command in _JOBS:
         yield from checked("output", check_owner(request.output))
     else:
         yield from checked("output", check_bundle_place(request))
-    return (yield from checked("output", check_place(request.output)))
+    return (yield from checked("output", check_place(place)))
 
 
 def _check_beam_job(
-    request: Request, memory: Memory | None, *, are_models_whole: bool
+    request: Request,
+    memory: Memory | None,
+    place: str | None,
+    *,
+    are_models_whole: bool,
 ) -> Iterator[Diagnosis]:
-    """Checks engine, corpus and job, and tries ten documents."""
+    """Checks engine, corpus and job, and tries ten documents.
+
+    Args:
+      request: the command.
+      memory: of this machine; None where it is not known.
+      place: the folder that it writes into; None where that cannot be written.
+      are_models_whole: whether documents can be tried.
+    """
     from precis.pipelines.doctor_checks.engine import check_engine
     from precis.pipelines.doctor_checks.sample import check_corpus
     from precis.pipelines.doctor_checks.trial import try_documents
@@ -133,12 +164,7 @@ def _check_beam_job(
         if sample is None:
             return
     if not are_models_whole:
-        yield Diagnosis(
-            NOTE,
-            "trial",
-            "no document was tried, as a bundle is damaged or missing",
-            "run `precis doctor` again with whole bundles",
-        )
+        yield _left_out("trial", "no document was tried without that bundle")
         return
     if sample is not None:
         yield from checked("output", check_job(request, sample.tasks))
@@ -156,10 +182,8 @@ def _check_beam_job(
                 worker_bytes=measured.peak_bytes,
             ),
         )
-    if request.output:
+    if place:
         estimated = None
         if sample is not None and sample.documents:
             estimated = sample.documents * measured.document_bytes
-        yield from checked(
-            "disk", check_room(request.output, estimated_bytes=estimated)
-        )
+        yield from checked("disk", check_room(place, estimated_bytes=estimated))

@@ -16,7 +16,7 @@ from support.summarize_runs import story
 import precis
 from precis.pipelines import summarize as summarize_module
 from precis.pipelines.doctor_checks import trial
-from precis.pipelines.doctor_checks.processes import run_module
+from precis.pipelines.doctor_checks.processes import Ended, run_module
 from precis.pipelines.doctor_checks.sample import check_corpus
 from precis.pipelines.doctor_checks.trial import try_documents
 from precis.pipelines.doctor_checks.trial_process import peak_bytes
@@ -202,3 +202,31 @@ def test_the_estimate_of_the_result_is_that_of_a_run(news, tmp_path):
 def test_this_interpreter_is_the_one_of_fresh_processes(tmp_path, monkeypatch):
     write_module(tmp_path, monkeypatch, "import sys; print(sys.executable)")
     assert run_module("tried", seconds=60).stdout.strip() == sys.executable
+
+
+def test_a_picture_is_drawn_into_a_folder(tmp_path, bundle, capsys, monkeypatch):
+    """The commands without a trial are checked for what they read and write."""
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"old")
+    (tmp_path / "text.txt").write_text("Rain.")
+    monkeypatch.setattr(
+        "precis.pipelines.doctor_checks.accelerator.run_module",
+        lambda *_, seconds: Ended("", "illegal instruction"),
+    )
+    argv = ("attention", "--bundle", str(bundle), "--text", "text.txt")
+    code, findings = diagnose(capsys, *argv, "--output", str(picture))
+    assert code == 1
+    problem = the_problem(findings)
+    assert problem.found == "TensorFlow does not start: illegal instruction"
+    assert problem.advice.startswith("pip install --force-reinstall 'precis[network]'")
+    found = [finding.found for finding in findings if finding.subject == "output"]
+    assert found == [f"{tmp_path} can be written"]
+    assert picture.read_bytes() == b"old"
+
+
+def test_an_evaluation_of_a_pattern_names_its_output(capsys):
+    code, findings = diagnose(capsys, "evaluate", "--input", "runs/*.parquet")
+    assert code == 1
+    assert findings[4].found == (
+        "--output is needed where --input is a pattern of files"
+    )
