@@ -11,14 +11,20 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
-import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
+from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
+from precis.model.storage.clients import AMAZON, GOOGLE
+from precis.model.storage.store import ObjectStore
 
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
+# The extras that bring what reads object stores.
+_EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
+_LOCAL = LocalFileSystem()
 # The names of the types of JSON by those of Python.
 _JSON_TYPES = {
     dict: "object",
@@ -31,22 +37,31 @@ _JSON_TYPES = {
 }
 
 
-def filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+FileSystem: TypeAlias = LocalFileSystem | ObjectStore
+
+
+def filesystem(path: str) -> tuple[FileSystem, str]:
     """The file system of a path and the path within it.
 
     Raises:
-      UsageError: the package that reads such paths is not installed.
+      UsageError: the package that reads such paths is not installed, the path holds
+        credentials, or the store cannot be reached.
     """
+    if is_local(path):
+        return _LOCAL, LocalFileSystem._strip_protocol(path)
+    refuse_credentials(path)
+    protocol = path.partition("://")[0]
     try:
-        return fsspec.core.url_to_fs(path)
+        store = ObjectStore(protocol)
     except ImportError as error:
-        is_gcs = path.startswith(("gs://", "gcs://"))
-        way_out = "pip install 'precis[gcs]'" if is_gcs else "install that package"
+        extra = _EXTRAS.get(protocol)
+        way_out = f"pip install 'precis[{extra}]'" if extra else "install that package"
         raise UsageError(f"{path}: {error}; {way_out}") from error
     except ValueError as error:
         raise UsageError(
-            f"{path}: {error}; name a local path, or one on gs://"
+            f"{path}: {error}; name a local path, or one on gs:// or s3://"
         ) from error
+    return store, store.strip_protocol(path)
 
 
 def is_local(path: str) -> bool:
@@ -68,7 +83,8 @@ def exists(path: str) -> bool:
 def glob(pattern: str) -> list[str]:
     """The files that match a pattern, sorted; URLs if the pattern is a URL."""
     fs, name = filesystem(pattern)
-    paths = sorted(path for path in fs.glob(name) if fs.isfile(path))
+    found = fs.glob(name, detail=True)
+    paths = sorted(path for path, info in found.items() if info["type"] == "file")
     if is_local(pattern):
         return paths
     return [fs.unstrip_protocol(path) for path in paths]
@@ -76,7 +92,9 @@ def glob(pattern: str) -> list[str]:
 
 def open_read(path: str) -> IO[bytes]:
     """Opens a file for reading bytes."""
-    return fsspec.open(path, "rb").open()
+    fs, name = filesystem(path)
+    opened: IO[bytes] = fs.open(name, "rb")
+    return opened
 
 
 def read_bytes(path: str) -> bytes:
@@ -179,22 +197,15 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
 
     If the block raises, nothing is published. On a local disk the file is written
     under another name, synced and renamed. An object store shows an object only when
-    its upload is complete, so there the file is written under its own name, and
-    discarded on an error.
+    its upload is complete; it is uploaded when the block ends.
     """
     fs, name = filesystem(path)
-    if is_local(path):
-        with _write_aside_locally(name) as file:
-            yield file
+    if isinstance(fs, ObjectStore):
+        with fs.write_aside(name) as upload:
+            yield upload
         return
-    upload = fs.open(name, "wb", autocommit=False)
-    try:
-        yield upload
-    except BaseException:
-        upload.discard()
-        raise
-    upload.close()
-    upload.commit()
+    with _write_aside_locally(name) as file:
+        yield file
 
 
 @contextlib.contextmanager
@@ -214,7 +225,11 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
 
 def write_bytes(path: str, content: bytes) -> None:
     """Publishes a whole file at once."""
-    with write_aside(path) as file:
+    fs, name = filesystem(path)
+    if isinstance(fs, ObjectStore):
+        fs.write(name, content)
+        return
+    with _write_aside_locally(name) as file:
         file.write(content)
 
 
@@ -230,13 +245,45 @@ def write_json(path: str, content: Any) -> None:
 def remove(path: str) -> None:
     """Removes a file, or a folder with its content, if it exists."""
     fs, name = filesystem(path)
-    if fs.exists(name):
+    if isinstance(fs, ObjectStore) or fs.exists(name):
         fs.rm(name, recursive=True)
 
 
-def remove_leftovers(folder: str) -> None:
-    """Removes the unfinished files of a killed process, anywhere below a folder."""
+def move(path: str, to: str) -> None:
+    """Moves a file to another name on the same disk or in the same store.
+
+    A store copies it and then removes it. After an interruption there may be both.
+    """
+    fs, source = filesystem(path)
+    _, target = filesystem(to)
+    if isinstance(fs, ObjectStore):
+        fs.copy(source, target)
+        fs.rm(source)
+        return
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+    os.replace(source, target)
+
+
+def list_folder(folder: str) -> list[str]:
+    """The names of the files and folders in a folder, sorted; none if there is none.
+
+    On an object store the list may be late: nothing may be wrong if it is.
+    """
     fs, name = filesystem(folder)
+    if not fs.isdir(name):
+        return []
+    paths = fs.ls(name, detail=False)
+    return sorted({posixpath.basename(path.rstrip("/")) for path in paths})
+
+
+def remove_leftovers(folder: str) -> None:
+    """Removes the unfinished files of a killed process, anywhere below a folder.
+
+    An object store has none.
+    """
+    fs, name = filesystem(folder)
+    if isinstance(fs, ObjectStore):
+        return
     for path in fs.find(name):
         if path.endswith(ASIDE):
             fs.rm(path)

@@ -4,7 +4,6 @@ A row is taken over where its run had the same settings, and its content is the 
 `settings_id` and `content_sha256` say so.
 """
 
-import posixpath
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -103,10 +102,7 @@ def _own_parts(job: Job) -> list[EarlierPart]:
 def _set_aside(job: Job, number: int, part: EarlierPart) -> EarlierPart:
     """Moves a part of a result that is being repaired: its name is needed again."""
     path = files.join(job.output, TASKS_FOLDER, "whole", f"{number:05d}.rows")
-    fs, source = files.filesystem(part.path)
-    _, target = files.filesystem(path)
-    fs.makedirs(posixpath.dirname(target), exist_ok=True)
-    fs.mv(source, target)
+    files.move(part.path, path)
     return part._replace(path=path)
 
 
@@ -161,11 +157,7 @@ def holds_runs(folder: str) -> bool:
 
 
 def _entries(folder: str) -> list[str]:
-    fs, name = files.filesystem(folder)
-    if not fs.isdir(name):
-        return []
-    names = [posixpath.basename(path.rstrip("/")) for path in fs.ls(name, False)]
-    return [files.join(folder, name) for name in sorted(names)]
+    return [files.join(folder, name) for name in files.list_folder(folder)]
 
 
 def _created_at(folder: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from precis.model.config import FlagInfo, suggestion
+from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
 
 # Where a result lies is no part of how it was made.
@@ -100,6 +101,8 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
         value = os.fspath(value)
     if info.takes_list and isinstance(value, list | tuple):
         value = info.separator.join(str(part) for part in value)
+    if isinstance(value, str):
+        refuse_credentials(value, what=f"--{name} ")
     kind = value_type(hint)
     if value is None and isinstance(hint, types.UnionType):
         return value

@@ -231,13 +231,12 @@ def _described_files(output: str, kind: str) -> list[str]:
 def _clear_tasks(output: str) -> None:
     """Removes `_tasks`, but for the lock of the process that runs this."""
     folder = files.join(output, TASKS_FOLDER)
-    fs, name = files.filesystem(folder)
-    if not fs.isdir(name):
-        return
-    entries = [posixpath.basename(path.rstrip("/")) for path in fs.ls(name, False)]
-    # job.json goes last: receipts that it does not stand beside are of no job.
-    for entry in sorted(entries, key=lambda entry: entry == JOB_FILE):
-        if entry != LOCK_FILE:
+    entries = files.list_folder(folder)
+    for entry in entries:
+        if entry not in (JOB_FILE, LOCK_FILE):
             files.remove(files.join(folder, entry))
-    if LOCK_FILE not in entries:
+    # It goes last: receipts that it does not stand beside are of no job. The list of an
+    # object store may not have it yet.
+    files.remove(files.join(folder, JOB_FILE))
+    if entries and LOCK_FILE not in entries:
         files.remove(folder)

@@ -16,9 +16,9 @@ A lock of a dead process is taken over: at once if it ran on this machine, and e
 where a living process has stopped, when it was not renewed for 60 seconds. The clocks
 of machines that share an output may differ by less than that.
 
-On a local disk no two processes get the lock. An object store cannot be asked to write
-only where nothing is, through the interface that all of them share. There a process
-writes the lock, waits a second and reads it again. If two began within the same
+On a local disk no two processes get the lock, nor on an object store, which is asked to
+write it only where there is none. A lock that is taken over on an object store is
+written, and read again after a second. If two processes take it over within the same
 instant, the one that was first may see the lock of the other only when it renews its
 own; then it stops.
 """
@@ -40,6 +40,7 @@ from typing import NamedTuple
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
+from precis.model.storage.store import ObjectStore
 from precis.pipelines import interruption
 from precis.pipelines.job import (
     LOCK_FILE,
@@ -264,11 +265,13 @@ def _is_running(owner: Owner) -> bool:
 
 def _create(path: str, owner: Owner) -> bool:
     """Writes a lock where there is none; whether it did."""
-    if not files.is_local(path):
-        if _read(path) is not None:
-            return False
-        return _write_and_read(path, owner)
-    _, name = files.filesystem(path)
+    fs, name = files.filesystem(path)
+    if isinstance(fs, ObjectStore):
+        if fs.create(name, _to_json(owner)):
+            return True
+        # The answer to a first attempt may have been lost.
+        holder = _read(path)
+        return holder is not None and holder.token == owner.token
     os.makedirs(os.path.dirname(name), exist_ok=True)
     try:
         descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
@@ -334,8 +337,7 @@ def _write_and_read(path: str, owner: Owner, *, settle: bool = True) -> bool:
 
 
 def _read(path: str) -> Owner | None:
-    fs, name = files.filesystem(path)
-    fs.invalidate_cache()
+    _, name = files.filesystem(path)
     try:
         content = files.read_bytes(path)
         modified = os.stat(name).st_mtime if files.is_local(path) else time.time()

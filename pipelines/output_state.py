@@ -8,7 +8,6 @@ another job or result, other files   refused, unless the result may be replaced
 """
 
 import importlib.metadata
-import posixpath
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -144,11 +143,7 @@ def _check_empty(output: str) -> None:
 
     A job that was killed before it wrote job.json leaves a folder with `_tasks` alone.
     """
-    fs, name = files.filesystem(output)
-    if not fs.isdir(name):
-        return
-    entries = fs.ls(name, detail=False)
-    if any(posixpath.basename(entry.rstrip("/")) != TASKS_FOLDER for entry in entries):
+    if any(entry != TASKS_FOLDER for entry in files.list_folder(output)):
         raise UsageError(
             f"{output} is not empty and no job of precis began it; "
             "name an empty or new folder as --output"

@@ -59,6 +59,9 @@ def parquet_files(source: str) -> list[str]:
 
 
 def _check_finished_run(folder: str, pattern: str) -> None:
+    # Only this file is asked for by its name; lists of an object store may be late.
+    if files.exists(files.join(folder, SUCCESS_FILE)):
+        return
     if not files.exists(folder):
         raise UsageError(
             f"{folder} does not exist; give the --output of `precis summarize`"
@@ -69,12 +72,11 @@ def _check_finished_run(folder: str, pattern: str) -> None:
             f"{folder} is no run: it has no folder `{DATA_FOLDER}`; "
             "give the --output of `precis summarize`"
         )
-    if not files.exists(files.join(folder, SUCCESS_FILE)):
-        raise UsageError(
-            f"the run {folder} has not finished: it has no _SUCCESS; run the same "
-            "`precis summarize` again to finish it, or score what there is with "
-            f"--input '{pattern}' --output DIR"
-        )
+    raise UsageError(
+        f"the run {folder} has not finished: it has no _SUCCESS; run the same "
+        "`precis summarize` again to finish it, or score what there is with "
+        f"--input '{pattern}' --output DIR"
+    )
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:

@@ -353,8 +353,7 @@ def has_references(output: str, manifest: Mapping[str, Any]) -> bool:
     for file in manifest["files"][:1]:
         manifest_path = files.join(output, MANIFEST_FILE)
         path = files.path_within(output, file["file"], listed_in=manifest_path)
-        fs, path = files.filesystem(path)
-        with fs.open(path, "rb") as opened:
+        with files.open_read(path) as opened:
             # Threads of Arrow may outlive the command and abort it at its end.
             column = pq.ParquetFile(opened, pre_buffer=False).read(
                 columns=["reference_summary"], use_threads=False

@@ -54,6 +54,7 @@ from precis.pipelines.result_files import (
 
 # The keys of a receipt that every kind of job has; the others are its figures.
 _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
+_JOB_KEY = "job_fingerprint"
 
 
 class TaskFigures(Protocol):
@@ -282,7 +283,8 @@ def publish_report(
     if step is not None:
         if not letters.rows:  # An earlier try of the task may have failed.
             files.remove(letters.path)
-        write_checksummed(receipt_path(step, number), report.to_json())
+        content = {**report.to_json(), _JOB_KEY: step.job.fingerprint}
+        write_checksummed(receipt_path(step, number), content)
     return report
 
 
@@ -332,6 +334,9 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
             way_out="the task is done again",
             fields=dict.fromkeys(("sources", "counts", "failures"), dict),
         )
+        # Late lists of an object store may have kept receipts of another job.
+        if content.pop(_JOB_KEY, "") != step.job.fingerprint:
+            return None
         report = TaskReport.from_json(content, step.figures_from_json)
         published = (*report.files, *report.dead_letters)
         is_done = all(is_whole(step.job.output, file) for file in published)

@@ -30,6 +30,8 @@ LAYERS = (
     "isolation",
     "tensorflow_import",
     "config",
+    "credentials",
+    "storage",
     "files",
     "backend",
     "logits",

@@ -14,6 +14,7 @@ import fsspec
 import pytest
 from support.command_line import error_lines, precis
 
+from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.pipelines import output_lock, process_identity
 from precis.pipelines.output_lock import Owner, own_output
@@ -326,10 +327,21 @@ def test_an_object_store_holds_the_lock_too(bucket, monkeypatch):
             threading.Event().wait(60)
 
 
-def test_of_two_that_write_to_an_object_store_at_once_the_last_one_owns_it(
+def test_of_two_that_create_a_lock_on_an_object_store_one_does(bucket):
+    path = files.join(bucket, "_tasks", "lock.json")
+    first, second = (Owner("far", 7, "other", "5", token) for token in "ab")
+    assert output_lock._create(path, first)
+    assert not output_lock._create(path, second)
+    # Another attempt of the first, whose answer was lost.
+    assert output_lock._create(path, first)
+
+
+def test_of_two_that_take_over_a_lock_on_an_object_store_the_last_one_owns_it(
     bucket, monkeypatch
 ):
     fs = fsspec.filesystem("memory")
+    stale = Owner("far", 6, "other", "5", "stale", 1.0)
+    fs.pipe_file("/locks/run/_tasks/lock.json", json.dumps(stale._asdict()).encode())
     other = Owner("far", 7, "other", "5", "token", time.time())
 
     def write_other(seconds):

@@ -23,6 +23,7 @@ from precis.pipelines.tasks import (
     Step,
     TaskReport,
     TaskResult,
+    open_letters,
     publish_report,
     read_receipt,
 )
@@ -134,6 +135,7 @@ def test_every_task_is_run_once_reported_and_moves_the_progress(
     receipt = json.loads((tmp_path / "_tasks" / "infer" / "00001.json").read_bytes())
     assert receipt["longest"] == 8 and receipt["sources"]["a"]["failed"] == 1
     assert set(receipt) == {
+        "job_fingerprint",
         "task",
         "sources",
         "counts",
@@ -243,6 +245,7 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, step):
         "dead_letters": [],
         "failures": {},
         "longest": 5,
+        "job_fingerprint": step.job.fingerprint,
     }
     write_checksummed(str(tmp_path / "_tasks" / "infer" / "00001.json"), receipt)
     report = read_receipt(step, 1)
@@ -257,6 +260,17 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, step):
     )
     assert report.to_json() == receipt
     assert read_receipt(step, 0) is None
+
+
+def test_a_receipt_of_another_job_does_not_stand(tmp_path, step):
+    """A late list of an object store may have kept it from being removed."""
+    letters = open_letters(step, 1)
+    result = TaskResult({"a": {"read": 0}}, [], LongestFigure(5))
+    with letters:
+        publish_report(1, result, letters, step)
+    assert read_receipt(step, 1) is not None
+    other = step._replace(job=step.job._replace(fingerprint="f" * 64))
+    assert read_receipt(other, 1) is None
 
 
 def test_counts_are_summed_by_name():

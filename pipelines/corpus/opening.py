@@ -144,11 +144,12 @@ def _version_at(path: str, stamp: str) -> str:
 
 def _object_change(file: SourceFile) -> str:
     fs, name = files.filesystem(file.path)
-    fs.invalidate_cache(fs._parent(name))
     try:
         version = object_version(fs.info(name))
     except FileNotFoundError:
         return "it was removed after the corpus was listed"
+    except OSError as error:
+        return f"it cannot be read any more: {error.strerror or error}"
     is_same = version == file.version
     return "" if is_same else "its content changed after the corpus was listed"
 

@@ -1,0 +1,56 @@
+"""Keeps credentials out of paths, results, messages and logs.
+
+gs://user:secret@bucket/x              a path holds no user and no password
+https://host/x?X-Goog-Signature=ab12   nor a signature
+"""
+
+import logging
+import re
+
+from precis.model.errors import UsageError
+
+_HIDDEN = "***"
+# scheme://user:password@host
+_USER = re.compile(r"(?<=://)[^/\s@'\"]*@")
+# Parameters of URLs that are signed, or that hold a token.
+_NAMES = (
+    *("X-Goog-Signature", "X-Goog-Credential", "X-Amz-Signature", "X-Amz-Credential"),
+    *("X-Amz-Security-Token", "AWSAccessKeyId", "GoogleAccessId", "Signature"),
+    *("access_token", "upload_id", "refresh_token", "client_secret", "sig", "token"),
+    *("aws_access_key_id", "aws_secret_access_key", "aws_session_token"),
+)
+_PARAMETER = re.compile(rf"(?i)([?&;](?:{'|'.join(_NAMES)})=)[^&\s'\"]+")
+_BEARER = re.compile(r"(?i)\b(bearer|aws4-hmac-sha256)\s+[^'\"\n]+")
+
+
+def redact(text: str) -> str:
+    """The text with the credentials in its URLs and headers replaced by `***`."""
+    text = _USER.sub(f"{_HIDDEN}@", text)
+    text = _PARAMETER.sub(rf"\1{_HIDDEN}", text)
+    return _BEARER.sub(rf"\1 {_HIDDEN}", text)
+
+
+def refuse_credentials(path: str, *, what: str = "") -> None:
+    """Refuses a path that holds credentials: a result records the paths of its inputs.
+
+    Args:
+      path: or another text with paths.
+      what: the flag that it comes from, for the message.
+
+    Raises:
+      UsageError: there are credentials in it.
+    """
+    shown = redact(path)
+    if "://" in path and shown != path:
+        raise UsageError(
+            f"{what}{shown}: a path may hold no credentials, as it is recorded in the "
+            "result; give them as docs/STORAGE.md says"
+        )
+
+
+class RedactingFormatter(logging.Formatter):
+    """Writes log records, tracebacks included, without credentials."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return redact(super().format(record))

@@ -1,0 +1,1 @@
+"""Object stores: clients, requests that are repeated, and files on them."""

@@ -1,0 +1,129 @@
+"""The clients of object stores, as fsspec has them.
+
+Nothing is kept of what a store has listed, so another process's objects are seen at
+once. A request to which nothing is answered for `PRECIS_STORAGE_TIMEOUT` seconds has
+failed.
+
+`STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL` name another service than Google's and
+Amazon's.
+"""
+
+import contextlib
+import functools
+import logging
+import os
+import socket
+import urllib.parse
+import urllib.request
+from typing import Any
+
+import fsspec
+
+from precis.model.errors import UsageError
+
+GOOGLE = ("gs", "gcs")
+AMAZON = ("s3", "s3a")
+TIMEOUT_VARIABLE = "PRECIS_STORAGE_TIMEOUT"
+_ENDPOINT_VARIABLES = (
+    *("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN"),
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+)
+_TIMEOUT_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
+
+
+def open_client(protocol: str) -> Any:
+    """The file system of fsspec for a protocol such as `gs`.
+
+    Raises:
+      ImportError: the package that reads it is not installed.
+      ValueError: there is no such protocol.
+      UsageError: the store cannot be reached.
+    """
+    settings = tuple(os.environ.get(name, "") for name in _ENDPOINT_VARIABLES)
+    return _open_client(protocol, (*settings, _timeout()), os.getpid())
+
+
+@functools.lru_cache
+def _open_client(protocol: str, settings: tuple[object, ...], pid: int) -> Any:
+    """The client of a process, for one setting of the environment."""
+    if protocol in GOOGLE:
+        return _google()
+    if protocol in AMAZON:
+        return _amazon()
+    return fsspec.filesystem(protocol)
+
+
+def _timeout() -> float:
+    """How long a store may be silent, in seconds.
+
+    Raises:
+      UsageError: the variable holds no number above 0.
+    """
+    text = os.environ.get(TIMEOUT_VARIABLE) or str(_TIMEOUT_SECONDS)
+    with contextlib.suppress(ValueError):
+        if float(text) > 0:
+            return float(text)
+    raise UsageError(f"{TIMEOUT_VARIABLE} must be seconds above 0, not {text!r}")
+
+
+def _google() -> Any:
+    # With it, gcsfs asks each bucket by gRPC whether it is a zonal one.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    import aiohttp
+    import gcsfs  # noqa: F401  # Where it is missing, that is said first.
+
+    # The search for credentials takes long where there is no network.
+    emulator = os.environ.get("STORAGE_EMULATOR_HOST", "")
+    domain = os.environ.get("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "googleapis.com")
+    _check_reached(emulator or f"https://storage.{domain}")
+    # gcsfs logs a traceback of each error; the command says it in one line.
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
+    silence = _timeout()
+    timeout = aiohttp.ClientTimeout(
+        # A stalled upload is noticed by the time of the whole request alone.
+        total=10 * silence,
+        sock_connect=min(_CONNECT_SECONDS, silence),
+        sock_read=silence,
+    )
+    return fsspec.filesystem(
+        "gs",
+        **({"token": "anon"} if emulator else {}),
+        use_listings_cache=False,
+        consistency="md5",
+        requests_timeout=timeout,
+    )
+
+
+def _amazon() -> Any:
+    silence = _timeout()
+    return fsspec.filesystem(
+        "s3",
+        use_listings_cache=False,
+        config_kwargs={
+            "connect_timeout": min(_CONNECT_SECONDS, silence),
+            "read_timeout": silence,
+            "retries": {"mode": "standard", "max_attempts": 6},
+        },
+    )
+
+
+def _check_reached(endpoint: str) -> None:
+    """Connects to a service once, if no proxy stands in between.
+
+    Raises:
+      UsageError: there is no connection.
+    """
+    url = urllib.parse.urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
+    host = url.hostname or ""
+    proxies = urllib.request.getproxies()
+    if proxies.keys() & {url.scheme or "http", "all"}:
+        return
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except OSError as error:
+        raise UsageError(
+            f"{host}:{port} cannot be reached ({error.strerror or error}); check the "
+            "network, or name an emulator by STORAGE_EMULATOR_HOST"
+        ) from error

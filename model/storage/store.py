@@ -1,0 +1,214 @@
+"""An object store: `gs://`, `s3://` and the other systems of fsspec.
+
+An object is published whole: a store shows it when its upload is complete.
+"""
+
+import concurrent.futures
+import contextlib
+import errno
+import functools
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeVar
+
+from precis.model.storage.clients import open_client
+from precis.model.storage.requests import ask
+
+# What is larger is uploaded from the disk, in several requests.
+_WHOLE_UPLOAD_BYTES = 32 << 20
+_READ_BYTES = 4 << 20  # at least, in one request
+_REMOVALS = 16  # at once
+
+T = TypeVar("T")
+
+
+class ObjectStore:
+    """A store, with the names of the methods that fsspec has.
+
+    Names are those within the store: `bucket/folder/file`. What a request raises is an
+    `OSError` that names the object, the reason and the way out.
+    """
+
+    def __init__(self, protocol: str) -> None:
+        """Opens the client of a protocol such as `gs`.
+
+        Raises:
+          ImportError: the package that reads it is not installed.
+          ValueError: there is no such protocol.
+          UsageError: the store cannot be reached.
+        """
+        self._fs = open_client(protocol)
+        self._protocol = protocol
+
+    def strip_protocol(self, path: str) -> str:
+        """The name of a path."""
+        return str(self._fs._strip_protocol(path))
+
+    def unstrip_protocol(self, name: str) -> str:
+        """The path of a name."""
+        return str(self._fs.unstrip_protocol(name))
+
+    def info(self, name: str) -> dict[str, Any]:
+        """What the store says of an object, or that a name is that of a folder.
+
+        Raises:
+          FileNotFoundError: it is neither.
+        """
+        return dict(self._ask(name, lambda: self._fs.info(name)))
+
+    def exists(self, name: str) -> bool:
+        """Whether there is an object or a folder of that name."""
+        return self._type(name) != ""
+
+    def isfile(self, name: str) -> bool:
+        """Whether there is an object of that name."""
+        return self._type(name) == "file"
+
+    def isdir(self, name: str) -> bool:
+        """Whether there are objects below that name."""
+        return self._type(name) == "directory"
+
+    def _type(self, name: str) -> str:
+        # `exists` and `isfile` of fsspec take any error for an absent object.
+        try:
+            return str(self.info(name)["type"])
+        except FileNotFoundError:
+            return ""
+
+    def size(self, name: str) -> int:
+        """The bytes of an object."""
+        return int(self.info(name)["size"])
+
+    def ls(self, name: str, detail: bool = False) -> list[Any]:
+        """What is directly in a folder."""
+        return list(self._ask(name, lambda: self._fs.ls(name, detail=detail)))
+
+    def find(self, name: str, *, detail: bool = False) -> Any:
+        """The objects below a folder; with `detail` a mapping from names to infos."""
+        return self._ask(name, lambda: self._fs.find(name, detail=detail))
+
+    def glob(self, pattern: str, *, detail: bool = False) -> Any:
+        """The objects and folders that match a pattern, as `find` gives them."""
+        return self._ask(pattern, lambda: self._fs.glob(pattern, detail=detail))
+
+    def rm(self, name: str, *, recursive: bool = False) -> None:
+        """Removes an object, or all below a folder; what is gone already counts as
+        removed.
+        """
+
+        # Not `rm` of fsspec, which takes `*` and `[` in a name for a pattern.
+        names = {name, *(self.find(name) if recursive else ())}
+        with concurrent.futures.ThreadPoolExecutor(_REMOVALS) as pool:
+            list(pool.map(self._remove, names))
+
+    def _remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._ask(name, lambda: self._fs.rm_file(name))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies an object within the store."""
+        self._ask(source, lambda: self._fs.cp_file(source, target))
+
+    def read(self, name: str, start: int, stop: int) -> bytes:
+        """The bytes of an object from `start` to before `stop`."""
+        return bytes(
+            self._ask(name, lambda: self._fs.cat_file(name, start=start, end=stop))
+        )
+
+    def open(self, name: str, mode: str = "rb") -> IO[bytes]:
+        """Opens an object for reading bytes.
+
+        Raises:
+          OSError: the store would decode the object while it sends it.
+        """
+        info = self.info(name)
+        if info["type"] != "file":
+            raise IsADirectoryError(errno.EISDIR, "it is a folder", self._path(name))
+        if info.get("contentEncoding") == "gzip":
+            raise OSError(
+                errno.EINVAL,
+                "it is stored with Content-Encoding: gzip, so that its length is not "
+                "known; store it as a file that ends in .gz, without that setting",
+                self._path(name),
+            )
+        return io.BufferedReader(_ObjectReader(self, name, info["size"]), _READ_BYTES)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Publishes an object."""
+        self._ask(name, lambda: self._fs.pipe_file(name, content), is_upload=True)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Publishes an object where there is none; whether it did.
+
+        Of several that try at once, one does. An attempt whose answer is lost may
+        return False although the object is its own.
+        """
+        try:
+            self._ask(name, lambda: self._fs.pipe_file(name, content, mode="create"))
+        except FileExistsError:
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def write_aside(self, name: str) -> Iterator[IO[bytes]]:
+        """A local file that is uploaded as an object when the block ends without an
+        error.
+        """
+        with tempfile.NamedTemporaryFile(prefix="precis-upload-") as file:
+            yield file
+            file.flush()
+            if file.tell() > _WHOLE_UPLOAD_BYTES:
+                upload = functools.partial(self._fs.put_file, file.name, name)
+            else:
+                file.seek(0)
+                upload = functools.partial(self._fs.pipe_file, name, file.read())
+            self._ask(name, upload, is_upload=True)
+
+    def _ask(
+        self, name: str, request: Callable[[], T], *, is_upload: bool = False
+    ) -> T:
+        return ask(self._path(name), request, is_upload=is_upload)
+
+    def _path(self, name: str) -> str:
+        return f"{self._protocol}://{name}"
+
+
+class _ObjectReader(io.RawIOBase):
+    """Reads an object in ranges of bytes."""
+
+    def __init__(self, store: ObjectStore, name: str, size: int) -> None:
+        self._store = store
+        self._object = name
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
+        self._position = max(0, base[whence] + offset)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        stop = min(self._position + len(buffer), self._size)
+        if stop <= self._position:
+            return 0
+        content = self._store.read(self._object, self._position, stop)
+        if len(content) != stop - self._position:
+            raise OSError(
+                errno.EIO,
+                f"{len(content):,} bytes came of {stop - self._position:,}; it was "
+                "replaced while it was read",
+                self._store._path(self._object),
+            )
+        buffer[: len(content)] = content
+        self._position = stop
+        return len(content)
