@@ -258,7 +258,7 @@ def test_a_receipt_of_an_interrupted_run_is_read(tmp_path, step):
         failures={},
         figures=LongestFigure(5),
     )
-    assert report.to_json() == receipt
+    assert {**report.to_json(), "job_fingerprint": step.job.fingerprint} == receipt
     assert read_receipt(step, 0) is None
 
 
