@@ -60,10 +60,14 @@ EXTRAS = {
     "dataflow": ["apache-beam[gcp]>=2.77,<3", "build>=1.2", "setuptools>=77"],
     # Paths on gs://.
     "gcs": ["gcsfs>=2026.9"],
+    # Paths on s3://. Each version of s3fs needs the version of fsspec of that month.
+    "s3": ["s3fs>=2026.9"],
 }
 DEVELOPMENT = [
     *("build", "mypy>=2.4", "ruff>=0.16"),
     *("hypothesis>=6.140", "pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8"),
+    # An emulator of S3 for the tests, and what its server needs.
+    *("moto[s3]>=5.2", "flask>=3.1", "flask-cors>=6"),
     # What results are compared with.
     *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
 ]

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.pipelines import interruption
 from precis.pipelines.program import precis_program
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(argv))
     arguments = sys.argv[1:]
     program = " ".join(["precis", *arguments[:1]])
-    again = shlex.join([precis_program(), *arguments])
+    again = redact(shlex.join([precis_program(), *arguments]))
     is_resumed = bool(arguments) and arguments[0] in _RESUMED
     ending = interruption.install(
         program,

@@ -171,6 +171,8 @@ def damage_of(output: str, file: Mapping[str, Any]) -> str:
 def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
     """The names of the files below a folder that are not expected there, sorted.
 
+    The list of an object store may be late and hold what was removed.
+
     Args:
       output: the folder.
       expected: names from the folder on.
@@ -178,7 +180,8 @@ def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
     fs, root = files.filesystem(output)
     start = len(root.rstrip("/")) + 1
     for path in sorted(fs.find(root)):
-        if path[start:] not in expected:
+        is_expected = path[start:] in expected
+        if not is_expected and (files.is_local(output) or fs.exists(path)):
             yield path[start:]
 
 

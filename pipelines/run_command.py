@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from precis.model.config import suggestion
+from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError, UsageError
 from precis.pipelines.command_parser import GENERAL_FLAGS, command_parser
 from precis.pipelines.commands import COMMANDS, Command, overview
@@ -31,6 +32,7 @@ _EXTRAS = {
     "pyarrow": "beam",
     "deltalake": "delta",
     "gcsfs": "gcs",
+    "s3fs": "s3",
     "keras": "network",
     "safetensors": "network",
     "sklearn": "network",
@@ -106,7 +108,7 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
 
 
 def _complain(program: str, message: Any) -> None:
-    print(f"{program}: {message}", file=sys.stderr)
+    print(f"{program}: {redact(str(message))}", file=sys.stderr)
 
 
 def _refuse(name: str, command: Command, rest: Sequence[str]) -> None:
@@ -150,6 +152,8 @@ def _set_logging(is_verbose: bool) -> None:
     """Quiets the libraries, in this process and in those it starts."""
     if is_verbose:
         logging.basicConfig(level=logging.INFO)
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(RedactingFormatter(logging.BASIC_FORMAT))
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -24,9 +24,10 @@ from precis.model.errors import UsageError
 GOOGLE = ("gs", "gcs")
 AMAZON = ("s3", "s3a")
 TIMEOUT_VARIABLE = "PRECIS_STORAGE_TIMEOUT"
+_AMAZON_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _ENDPOINT_VARIABLES = (
     *("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN"),
-    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+    *_AMAZON_VARIABLES,
 )
 _TIMEOUT_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
@@ -88,6 +89,7 @@ def _google() -> Any:
     )
     return fsspec.filesystem(
         "gs",
+        skip_instance_cache=True,  # It knows nothing of the environment.
         **({"token": "anon"} if emulator else {}),
         use_listings_cache=False,
         consistency="md5",
@@ -96,14 +98,22 @@ def _google() -> Any:
 
 
 def _amazon() -> Any:
+    import s3fs  # noqa: F401  # Where it is missing, that is said first.
+
+    endpoints = [os.environ.get(name, "") for name in _AMAZON_VARIABLES]
+    # The first of them counts.
+    for endpoint in list(filter(None, endpoints))[:1]:
+        _check_reached(endpoint)
+    # A request is repeated by botocore, by s3fs and by `ask`.
     silence = _timeout()
     return fsspec.filesystem(
         "s3",
+        skip_instance_cache=True,
         use_listings_cache=False,
         config_kwargs={
             "connect_timeout": min(_CONNECT_SECONDS, silence),
             "read_timeout": silence,
-            "retries": {"mode": "standard", "max_attempts": 6},
+            "retries": {"mode": "standard", "max_attempts": 3},
         },
     )
 
@@ -125,5 +135,5 @@ def _check_reached(endpoint: str) -> None:
     except OSError as error:
         raise UsageError(
             f"{host}:{port} cannot be reached ({error.strerror or error}); check the "
-            "network, or name an emulator by STORAGE_EMULATOR_HOST"
+            "network, or the variables STORAGE_EMULATOR_HOST and AWS_ENDPOINT_URL"
         ) from error

@@ -136,7 +136,7 @@ class ObjectStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Publishes an object."""
-        self._ask(name, lambda: self._fs.pipe_file(name, content), is_upload=True)
+        self._ask(name, lambda: self._fs.pipe_file(name, content))
 
     def create(self, name: str, content: bytes) -> bool:
         """Publishes an object where there is none; whether it did.
@@ -158,11 +158,11 @@ class ObjectStore:
         with tempfile.NamedTemporaryFile(prefix="precis-upload-") as file:
             yield file
             file.flush()
-            if file.tell() > _WHOLE_UPLOAD_BYTES:
-                upload = functools.partial(self._fs.put_file, file.name, name)
-            else:
+            if file.tell() <= _WHOLE_UPLOAD_BYTES:
                 file.seek(0)
-                upload = functools.partial(self._fs.pipe_file, name, file.read())
+                self.write(name, file.read())
+                return
+            upload = functools.partial(self._fs.put_file, file.name, name)
             self._ask(name, upload, is_upload=True)
 
     def _ask(

@@ -10,7 +10,7 @@ from typing import Any
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.job import TASKS_FOLDER
+from precis.pipelines.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
 from precis.pipelines.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
@@ -85,14 +85,14 @@ def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:
       folder: of the result.
       expected: the names of its files.
     """
-    named_tasks = False
+    # Without these two, what lies there belongs to no job: a late list of an object
+    # store has kept it from being removed.
+    marks = (files.join(folder, TASKS_FOLDER, name) for name in (JOB_FILE, LOCK_FILE))
+    if any(map(files.exists, marks)):
+        yield Finding(
+            TASKS_FOLDER,
+            "a job runs here or was stopped; the same command finishes it",
+        )
     for name in other_files(folder, expected):
-        if posixpath.dirname(name).split("/")[0] == TASKS_FOLDER:
-            if not named_tasks:
-                yield Finding(
-                    TASKS_FOLDER,
-                    "a job runs here or was stopped; the same command finishes it",
-                )
-            named_tasks = True
-        else:
+        if posixpath.dirname(name).split("/")[0] != TASKS_FOLDER:
             yield Finding(name, "is no part of the result")

@@ -1,0 +1,368 @@
+"""Tests of `gs://` against an emulator: every input and output, faults, late lists."""
+
+import concurrent.futures
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.command_line import error_lines, exit_code, write_jsonl
+from support.command_line import precis as command
+from support.fault_proxy import Faults, fault_proxy
+from support.gcs_emulator import create_bucket, free_port, gcs_emulator
+from support.object_stores import (
+    CORPORA,
+    ODD_NAMES,
+    address_below,
+    digest_of_run,
+    environment,
+    files_with,
+    read_documents,
+    write_corpora,
+)
+
+from precis.model import files
+from precis.model.storage.store import ObjectStore
+from precis.pipelines.corpus.listing import list_files
+from precis.pipelines.digest import digest
+from precis.pipelines.evaluate import evaluate
+from precis.pipelines.summarize import summarize
+
+pytestmark = pytest.mark.engines
+
+SECRET = "hunter2hunter2"
+PREPARE = {
+    "vocabulary_size": 600,
+    "max_source_tokens": 64,
+    "max_target_tokens": 16,
+    "validation_share": 0.2,
+}
+TRAIN = {
+    "network": "tiny",
+    "width": 16,
+    "heads": 2,
+    "feed_forward": 32,
+    "batch_tokens": 512,
+    "warmup_steps": 2,
+    "checkpoint_steps": 1,
+    "steps": 2,
+}
+NETWORK = {"split": "validation", "validation_share": 0.2, "beam_width": 2}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with gcs_emulator(buckets=["news"]) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(autouse=True)
+def gcs(emulator, monkeypatch):
+    """The endpoint of the emulator, at which `gs://` leads."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    return emulator
+
+
+@pytest.fixture(scope="module")
+def corpora(emulator, tmp_path_factory):
+    """The folder of the corpora on the disk; `gs://news/in` has the same files."""
+    folder = tmp_path_factory.mktemp("corpora")
+    write_corpora(folder)
+    with environment(STORAGE_EMULATOR_HOST=emulator):
+        files.copy_tree(str(folder), "gs://news/in")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def local_digest(corpora, tmp_path_factory):
+    """The digest of the run `jsonl:jsonl/*` on the disk."""
+    output = tmp_path_factory.mktemp("local") / "run"
+    with environment():
+        return digest_of_run(f"jsonl:{corpora}/jsonl/*", str(output))
+
+
+@pytest.mark.parametrize("address", CORPORA)
+def test_a_corpus_is_the_same_as_on_the_disk(corpora, address):
+    local = read_documents(address_below(address, corpora))
+    assert local and read_documents(address_below(address, "gs://news/in")) == local
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_characters_of_urls_are_characters_of_names(corpora, name):
+    path = f"gs://news/in/text/{name}"
+    assert files.read_bytes(path) == Path(corpora, "text", name).read_bytes()
+    assert [file.path for file in list_files(path)] == [path]
+
+
+def run_all(corpus, folder):
+    """The digest of a run with a network that was trained on a corpus, and scores."""
+    flags = {"corpus": corpus, "output": f"{folder}/records", **PREPARE}
+    assert command("prepare", **flags) == 0
+    records, bundle = f"{folder}/records", f"{folder}/bundle"
+    assert command("train", records=records, output=bundle, **TRAIN) == 0
+    run = f"{folder}/run"
+    flags = {"corpus": corpus, "bundle": bundle, "output": run, **NETWORK}
+    assert command("summarize", **flags) == 0
+    assert command("evaluate", input=run, resamples=10) == 0
+    for made in (records, bundle, run):
+        assert exit_code("verify", made) == 0
+    scores = files.read_json(f"{folder}/run-evaluation/rouge.json")["systems"]
+    return digest(run=run), scores
+
+
+def test_records_bundle_run_and_scores_are_those_of_the_disk(corpora, tmp_path):
+    local = run_all(f"jsonl:{corpora}/jsonl/*", str(tmp_path))
+    assert run_all("jsonl:gs://news/in/jsonl/*", "gs://news/all") == local
+    # A training that goes on from its checkpoints, and one that is finished.
+    train = {"records": "gs://news/all/records", "output": "gs://news/all/bundle"}
+    weights = files.sha256_file("gs://news/all/bundle/weights.safetensors")
+    files.remove("gs://news/all/bundle/manifest.json")
+    assert command("train", **train, **TRAIN) == 0
+    assert files.sha256_file("gs://news/all/bundle/weights.safetensors") == weights
+    files.write_json("gs://news/run.json", {"records": train["records"], **TRAIN})
+    flags = {"config": "gs://news/run.json", "output": train["output"]}
+    assert command("train", **flags) == 0
+
+
+def test_the_same_digest_where_one_request_in_ten_fails(
+    gcs, corpora, local_digest, monkeypatch
+):
+    faults = Faults(one_in=10, seed=7, stall_seconds=4)
+    monkeypatch.setenv("PRECIS_STORAGE_TIMEOUT", "1.5")
+    with fault_proxy(gcs, faults) as proxy:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
+        output = "gs://news/faulty/run"
+        assert digest_of_run("jsonl:gs://news/in/jsonl/*", output) == local_digest
+        assert exit_code("verify", output) == 0
+        assert set(proxy.made) >= set(faults.kinds)
+        # A large object goes in several requests.
+        with files.write_aside("gs://news/faulty/large") as file:
+            file.write(os.urandom(1 << 20) * 40)
+        assert files.filesystem("gs://news/")[0].size("news/faulty/large") == 40 << 20
+
+
+def test_the_same_digest_where_lists_are_late(gcs, corpora, local_digest, monkeypatch):
+    with fault_proxy(gcs, Faults(listing_lag_seconds=2)) as proxy:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
+        time.sleep(2)  # The corpus may have been uploaded just now.
+        output = "gs://news/late/run"
+        corpus = "jsonl:gs://news/in/jsonl/*"
+        assert digest_of_run(corpus, output) == local_digest
+        assert exit_code("verify", output) == 0
+        assert evaluate(input=output, resamples=10)["systems"]
+        # The same job finds its result, another one is refused.
+        assert digest_of_run(corpus, output) == local_digest
+        flags = {"corpus": corpus, "output": output, "extractive": "lead"}
+        assert command("summarize", **flags) == 2
+        # A job takes over the folder in which it has just been interrupted.
+        files.remove(f"{output}/_SUCCESS")
+        files.remove(f"{output}/manifest.json")
+        assert proxy.hidden > 0
+
+
+def test_failures_are_retried_and_rows_are_reused(gcs, tmp_path, capsys):
+    lines = ['{"id": "a", "article": "One. Two. Three."}', "{broken", '{"id": "b"}']
+    files.write_bytes("gs://news/again/news.jsonl", "\n".join(lines).encode())
+    flags = {
+        "corpus": "jsonl:gs://news/again/news.jsonl",
+        "extractive": "lead",
+        "min_source_words": 0,
+    }
+    first = summarize(**flags, output="gs://news/again/first", max_failed_share=1)
+    assert first["counts"]["failed"] == 2
+    retried = summarize(
+        **flags,
+        output="gs://news/again/retried",
+        retry_failures="gs://news/again/first",
+        max_failed_share=1,
+    )
+    assert retried["counts"]["read"] == retried["counts"]["failed"] == 2
+    reused = summarize(
+        **flags,
+        output="gs://news/again/reused",
+        reuse="gs://news/again",
+        max_failed_share=1,
+    )
+    assert reused["counts"]["reused"] == 1
+
+
+def test_a_damaged_run_on_a_store_is_repaired(corpora, local_digest):
+    corpus, output = "jsonl:gs://news/in/jsonl/*", "gs://news/repaired/run"
+    assert digest_of_run(corpus, output, target_file_mb=1) == local_digest
+    part = files.glob(f"{output}/data/*.parquet")[0]
+    files.write_bytes(part, b"damaged")
+    assert exit_code("verify", output) == 1
+    assert digest_of_run(corpus, output, target_file_mb=1) == local_digest
+    assert exit_code("verify", output) == 0
+
+
+def test_ten_thousand_objects_are_listed_and_read(gcs):
+    store, _ = files.filesystem("gs://news/")
+    names = [f"news/many/{number:05d}.txt" for number in range(10_000)]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: store.write(name, name.encode()), names))
+    assert [f"gs://{name}" for name in names] == [
+        file.path for file in list_files("gs://news/many/*.txt")
+    ]
+    flags = {"min_source_words": 0, "task_bytes": 50_000}
+    corpus = "text:gs://news/many/*99.txt"
+    manifest = summarize(corpus=corpus, output="gs://news/run-of-many", **flags)
+    assert manifest["counts"]["written"] == 100
+
+
+def test_of_many_that_create_an_object_one_does(gcs):
+    store, _ = files.filesystem("gs://news/")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        created = list(
+            pool.map(lambda n: store.create("news/lock", b"%d" % n), range(8))
+        )
+    assert sum(created) == 1
+    content = files.read_bytes("gs://news/lock")
+    assert content == b"%d" % created.index(True)
+
+
+def test_a_second_command_on_the_same_output_is_refused(gcs, corpora, tmp_path):
+    owner = """
+import sys
+from precis.pipelines.output_lock import own_output
+with own_output("gs://news/owned"):
+    print("owned", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", owner],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "owned\n"
+        flags = {"corpus": "sample:9", "output": "gs://news/owned"}
+        result = subprocess.run(
+            [sys.executable, "-m", "precis.pipelines.cli", "summarize"]
+            + [word for name, value in flags.items() for word in (f"--{name}", value)],
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 2
+        (line,) = error_lines(result.stderr, "summarize")
+        assert f"gs://news/owned is in use by process {process.pid} on" in line
+        process.stdin.close()
+    assert not files.exists("gs://news/owned/_tasks/lock.json")
+
+
+def test_an_object_that_changes_after_the_list_is_noticed(gcs, capsys):
+    path = "gs://news/changing/a.jsonl"
+    files.write_bytes(path, b'{"id": "a", "article": "One. Two."}\n')
+    (before,) = list_files("gs://news/changing/*")
+    files.write_bytes(path, b'{"id": "a", "article": "One. Two."}\n')
+    assert list_files("gs://news/changing/*") == [before]  # the same content
+    files.write_bytes(path, b'{"id": "a", "article": "One. Too."}\n')
+    assert list_files("gs://news/changing/*") != [before]
+
+
+def run_command(*arguments, **variables):
+    """A command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "precis.pipelines.cli", *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def failure_of(*arguments, **variables):
+    """The one line of a command that fails, and its exit code."""
+    result = run_command(*arguments, **variables)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0], result.returncode
+
+
+def test_what_is_wrong_with_a_store_is_said_in_one_line(gcs, corpora, tmp_path):
+    summary = ("summarize", "--corpus", "sample:9", "--output")
+    line, code = failure_of(*summary, "gs://nobucket/run")
+    assert code == 2 and re.search(
+        "gs://nobucket/run cannot be written: .*no bucket nobucket;.*create the bucket",
+        line,
+    )
+    out = str(tmp_path / "out")
+    of_corpus = ("summarize", "--output", out, "--corpus")
+    line, code = failure_of(*of_corpus, "jsonl:gs://nobucket/*.jsonl")
+    assert code == 1 and "no bucket nobucket; check the name" in line
+    line, code = failure_of(*of_corpus, "jsonl:gs://news/in/nothing-*.jsonl")
+    assert code == 2 and "no file matches gs://news/in/nothing-*.jsonl" in line
+    line, code = failure_of("verify", "gs://news/nothing")
+    assert code == 2 and "gs://news/nothing" in line
+    port = free_port()
+    dead = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"}
+    line, code = failure_of(*summary, "gs://news/run", **dead)
+    assert code == 2 and f"127.0.0.1:{port} cannot be reached" in line
+    with fault_proxy(gcs, Faults(forbidden=True)) as proxy:
+        refused = {"STORAGE_EMULATOR_HOST": proxy.endpoint}
+        line, code = failure_of(*summary, "gs://news/run", **refused)
+        assert code == 2 and "no permission (Forbidden" in line
+        line, code = failure_of(*of_corpus, "jsonl:gs://news/in/*", **refused)
+        assert code == 1 and "docs/STORAGE.md" in line
+
+
+def test_a_whole_upload_is_seen_or_nothing(gcs):
+    with pytest.raises(KeyboardInterrupt), files.write_aside("gs://news/half") as file:
+        file.write(b"x" * (9 << 20))
+        assert not files.exists("gs://news/half")
+        raise KeyboardInterrupt
+    assert not files.exists("gs://news/half")
+
+
+def test_gzip_that_the_store_would_decode_is_refused(gcs):
+    store, _ = files.filesystem("gs://news/")
+    assert isinstance(store, ObjectStore)
+    store._fs.pipe_file(
+        "news/encoded.jsonl",
+        gzip.compress(b'{"id": "a", "article": "One."}\n' * 9),
+        fixed_key_metadata={"content_encoding": "gzip"},
+    )
+    with pytest.raises(OSError, match="stored with Content-Encoding: gzip"):
+        files.read_bytes("gs://news/encoded.jsonl")
+
+
+def test_no_secret_is_written_or_shown(gcs, corpora, tmp_path):
+    """A token that gcsfs sends, as its configuration gives it."""
+    folder = tmp_path / "fsspec"
+    folder.mkdir()
+    (folder / "conf.json").write_text(json.dumps({"gs": {"requester_pays": "payer"}}))
+    corpus = write_jsonl(
+        tmp_path / "news.jsonl", [{"id": "a", "article": "One two. Three."}]
+    )
+    files.write_bytes("gs://secret-in/a.jsonl", b"") if False else None
+    create_bucket(gcs, "secrets")
+    variables = {
+        "FSSPEC_CONFIG_DIR": str(folder),
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "key.json"),
+    }
+    (tmp_path / "key.json").write_text(json.dumps({"private_key": SECRET}))
+    shown = []
+    for arguments in (
+        ("--corpus", corpus, "--output", "gs://secrets/run"),
+        ("--corpus", corpus, "--output", f"gs://user:{SECRET}@secrets/run2"),
+        ("--corpus", corpus, "--output", "gs://nobucket/run3"),
+        (
+            *("--corpus", f"jsonl:https://h/x.jsonl?X-Goog-Signature={SECRET}"),
+            *("--output", "gs://secrets/run4"),
+        ),
+    ):
+        for more in ((), ("--verbose",)):
+            result = run_command("summarize", *arguments, *more, **variables)
+            shown.append((result.returncode, result.stdout + result.stderr))
+    assert [code for code, _ in shown] == [0, 0, 2, 2, 2, 2, 2, 2]
+    assert all(SECRET not in text for _, text in shown)
+    assert files_with("gs://secrets/run", SECRET) == []
+    fs, name = files.filesystem("gs://secrets")
+    assert {path.split("/")[1] for path in fs.find(name)} == {"run"}
