@@ -10,14 +10,16 @@ use it carry the marker `engines`.
 
 import contextlib
 import fcntl
+import http.client
 import json
 import os
 import shutil
 import socket
 import subprocess
 import time
+import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 VERSION = "v1.56.1"
@@ -100,6 +102,19 @@ def create_bucket(endpoint: str, name: str) -> None:
     )
     with _opener().open(request, timeout=30) as response:
         response.read()
+
+
+def put_objects(endpoint: str, bucket: str, objects: Mapping[str, bytes]) -> None:
+    """Writes many objects over one connection."""
+    address = urllib.parse.urlsplit(endpoint).netloc
+    with contextlib.closing(http.client.HTTPConnection(address)) as connection:
+        for name, content in objects.items():
+            query = urllib.parse.urlencode({"uploadType": "media", "name": name})
+            url = f"/upload/storage/v1/b/{bucket}/o?{query}"
+            connection.request("POST", url, content)
+            response = connection.getresponse()
+            response.read()
+            assert response.status == 200, f"{name}: {response.status}"
 
 
 def _opener() -> urllib.request.OpenerDirector:
