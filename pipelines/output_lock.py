@@ -91,7 +91,7 @@ def _owned(output: str, path: str, owner: Owner) -> Iterator["Ownership"]:
         _acquire(output, path, owner)
     except OSError as error:
         # There is nothing to write in a finished result, which may be read-only.
-        if not files.exists(files.join(output, SUCCESS_FILE)):
+        if not _is_finished(output):
             raise not_writable(output, error) from error
         yield Ownership(output, path, owner)
         return
@@ -224,6 +224,13 @@ def _release(output: str, path: str, owner: Owner) -> None:
         # Only where nothing else is in it.
         with contextlib.suppress(OSError):
             os.rmdir(files.filesystem(files.join(output, TASKS_FOLDER))[1])
+
+
+def _is_finished(output: str) -> bool:
+    try:
+        return files.exists(files.join(output, SUCCESS_FILE))
+    except OSError:  # An object store may refuse to read there, too.
+        return False
 
 
 def _is_abandoned(holder: Owner) -> bool:

@@ -10,16 +10,14 @@ use it carry the marker `engines`.
 
 import contextlib
 import fcntl
-import http.client
 import json
 import os
 import shutil
 import socket
 import subprocess
 import time
-import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 VERSION = "v1.56.1"
@@ -70,9 +68,15 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def gcs_emulator(*, buckets: Iterable[str] = ()) -> Iterator[str]:
-    """Runs an emulator with empty buckets and yields its endpoint, as in
-    `http://127.0.0.1:40123`. Its objects lie in memory.
+def gcs_emulator(
+    *, buckets: Iterable[str] = (), data: Path | None = None
+) -> Iterator[str]:
+    """Runs an emulator and yields its endpoint, as in `http://127.0.0.1:40123`.
+
+    Args:
+      buckets: that are created, empty.
+      data: a folder whose folders become buckets with the files in them. Objects lie
+        in memory, and the folder is not written to.
     """
     port = free_port()
     endpoint = f"http://127.0.0.1:{port}"
@@ -81,6 +85,7 @@ def gcs_emulator(*, buckets: Iterable[str] = ()) -> Iterator[str]:
         *("-host", "127.0.0.1", "-port", str(port), "-log-level", "error"),
         # Uploads in several requests go where this leads.
         *("-external-url", endpoint, "-public-host", f"127.0.0.1:{port}"),
+        *(("-data", str(data)) if data else ()),
     ]
     process = subprocess.Popen(command)
     try:
@@ -102,19 +107,6 @@ def create_bucket(endpoint: str, name: str) -> None:
     )
     with _opener().open(request, timeout=30) as response:
         response.read()
-
-
-def put_objects(endpoint: str, bucket: str, objects: Mapping[str, bytes]) -> None:
-    """Writes many objects over one connection."""
-    address = urllib.parse.urlsplit(endpoint).netloc
-    with contextlib.closing(http.client.HTTPConnection(address)) as connection:
-        for name, content in objects.items():
-            query = urllib.parse.urlencode({"uploadType": "media", "name": name})
-            url = f"/upload/storage/v1/b/{bucket}/o?{query}"
-            connection.request("POST", url, content)
-            response = connection.getresponse()
-            response.read()
-            assert response.status == 200, f"{name}: {response.status}"
 
 
 def _opener() -> urllib.request.OpenerDirector:
