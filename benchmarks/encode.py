@@ -248,7 +248,7 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     )
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
-    write_checksummed(scan_path(job), {"duplicates": {}})
+    write_checksummed(scan_path(job), {"buckets": 0})
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 

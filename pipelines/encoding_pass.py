@@ -36,6 +36,7 @@ from precis.pipelines.progress import TaskProgress
 from precis.pipelines.result_files import PublishedFile, describe_file
 from precis.pipelines.tasks import TaskResult
 from precis.pipelines.training_pairs import Skipped, TrainingPair, read_pair
+from precis.pipelines.vocabulary_buckets import read_duplicates
 from precis.pipelines.vocabulary_pass import read_scan
 
 # Each split is an open file. A corpus with more has a --split_field that names none.
@@ -104,13 +105,12 @@ class EncodeWorker:
         return task.size_bytes
 
     def load(self) -> None:
-        """Loads the tokenizers and the list of duplicates."""
+        """Loads the tokenizers."""
         import_tensorflow()
         self._tokenizers: TokenizerPair = self._shared.acquire(
             lambda: load_tokenizers(self._options.output)
         )
-        scan = read_scan(self._job, {"duplicates": dict})
-        self._duplicates = scan["duplicates"]
+        self._buckets = read_scan(self._job, {"buckets": int})["buckets"]
 
     def close(self) -> None:
         """Nothing is to be given back."""
@@ -157,7 +157,9 @@ class EncodeWorker:
         self, task: Task, reader: TaskReader, letters: LetterFile
     ) -> Iterator[tuple[str, TrainingDocument | Skipped | Duplicate]]:
         """What becomes of each record that is no dead letter, with its source file."""
-        duplicates = set(self._duplicates.get(str(task.number), ()))
+        duplicates = read_duplicates(
+            self._job.output, task.number, buckets=self._buckets
+        )
         for position, article in enumerate(reader):
             if isinstance(article, Unreadable):
                 letters.write(unreadable_letter(article))

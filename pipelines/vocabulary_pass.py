@@ -1,14 +1,16 @@
 """The first pass of `precis prepare`: word counts -> vocabulary, content hashes ->
 duplicates.
 
-Every task is read once. Its word counts and hashes are cut into buckets, so that no
-step holds those of the whole corpus in one place.
+    scan    task of the corpus -> _tasks/scanned/00003   its hashes and word counts
+    merge   bucket of hashes   -> _tasks/merged/00007    the duplicates of each task
+            bucket of words    -> _tasks/merged/00012    its most frequent words
+
+Hashes and words are cut into buckets and lie in files between the steps, so no process
+holds those of the whole corpus.
 """
 
-import hashlib
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -27,34 +29,31 @@ from precis.pipelines.checksummed_json import read_checksummed, write_checksumme
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
+from precis.pipelines.dead_letters import LetterFile
+from precis.pipelines.document_keys import count_buckets
 from precis.pipelines.generator_result import GeneratorResult
 from precis.pipelines.job import TASKS_FOLDER, Job
-from precis.pipelines.local_processes import in_processes
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
+from precis.pipelines.tasks import RunTasks, Step, TaskResult
 from precis.pipelines.training_pairs import TrainingPair, read_pair
+from precis.pipelines.vocabulary_buckets import (
+    HASH_BYTES,
+    PLACE,
+    WORD_BUCKETS,
+    BucketTask,
+    MergeWorker,
+    NoFigures,
+    hash_groups,
+    pack_words,
+    publish_groups,
+    read_words,
+    scanned_path,
+    word_buckets,
+)
 
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
-
-_WORD_BUCKETS = 32  # pieces that word counts are summed in, apart from each other
-_HASH_BUCKETS = 64
-_HASH_BYTES = 16
-# One document's content hash and where it stands.
-_PLACE = np.dtype([("hash", f"S{_HASH_BYTES}"), ("task", "<i4"), ("record", "<i4")])
-
-
-# A bucket's number, and word counts or packed `_PLACE` records.
-TaggedWords = beam.pvalue.TaggedOutput[Literal["words"], tuple[int, dict[str, int]]]
-TaggedHashes = beam.pvalue.TaggedOutput[Literal["hashes"], tuple[int, bytes]]
-
-
-class DocumentPlace(NamedTuple):
-    """The content hash of a document, and where it stands in the corpus."""
-
-    digest: bytes
-    task: int
-    record: int
 
 
 def build_scan(
@@ -67,88 +66,106 @@ def build_scan(
     processes: int = 1,
 ) -> None:
     """Adds the first pass: the tokenizer and the list of duplicates."""
-    scan = in_processes(_ScanTask(corpus, options), processes, size=_size)
-    scanned = (
+    buckets = count_buckets(tasks)
+    scan = ScanWorker(corpus, options, job, buckets=buckets)
+    merge = MergeWorker(job, buckets=buckets)
+    scan_step = Step(job, "scan", NoFigures.from_json)
+    merge_step = Step(job, "merge", NoFigures.from_json)
+    _ = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
-        | "ScanTasks" >> beam.ParDo(scan).with_outputs("words", "hashes")
-    )
-    fingerprints = (
-        scanned.words
-        | "SumWordCounts" >> beam.CombinePerKey(vocabulary.merge_counts)
-        | "KeepFrequentWords"
-        >> beam.MapTuple(lambda _, counts: vocabulary.most_frequent(counts))
-        | "GatherWordCounts" >> beam.combiners.ToList()
-        | "PublishTokenizers" >> beam.Map(publish_tokenizers, options)
-    )
-    _ = (
-        scanned.hashes
-        | "GroupHashes" >> beam.GroupByKey()
-        | "FindDuplicates" >> beam.MapTuple(lambda _, packed: find_duplicates(packed))
-        | "GatherDuplicates" >> beam.combiners.ToList()
-        # Waits for the tokenizers, as the scan file says that the pass is complete.
-        | "PublishScan"
-        >> beam.Map(publish_scan, job, beam.pvalue.AsSingleton(fingerprints))
+        | "ScanTasks" >> RunTasks(scan, scan_step, processes=processes)
+        | "AwaitScanned" >> beam.combiners.Count.Globally()
+        | "ListBuckets" >> beam.FlatMap(_bucket_tasks, buckets)
+        | "SpreadBuckets" >> beam.Reshuffle()
+        | "MergeBuckets" >> RunTasks(merge, merge_step, processes=processes)
+        | "AwaitMerged" >> beam.combiners.Count.Globally()
+        | "PublishScan" >> beam.Map(publish_scan, options, job, buckets)
     )
 
 
-def _size(task: Task) -> int:
-    return task.size_bytes
+def _bucket_tasks(scanned: int, buckets: int) -> list[BucketTask]:
+    """The tasks of the step `merge`, which begins when all tasks are scanned."""
+    del scanned
+    return [BucketTask(number) for number in range(buckets + WORD_BUCKETS)]
 
 
-class _ScanTask(beam.DoFn):
-    """Scans one task."""
+class ScanWorker:
+    """Writes the content hashes and the word counts of one task."""
 
-    def __init__(self, corpus: CorpusOptions, options: PrepareOptions) -> None:
+    def __init__(
+        self, corpus: CorpusOptions, options: PrepareOptions, job: Job, *, buckets: int
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          corpus: how the corpus is read.
+          options: of the records.
+          job: the job.
+          buckets: of hashes.
+        """
         self._corpus = corpus
         self._options = options
+        self._job = job
+        self._buckets = buckets
 
-    def process(self, task: Task) -> Iterator[TaggedWords | TaggedHashes]:
-        return scan_task(task, self._corpus, self._options)
+    def progress_size(self, task: Task) -> int:
+        """Progress is counted in bytes of the corpus."""
+        return task.size_bytes
 
+    def load(self) -> None:
+        """Nothing is to be loaded."""
 
-def scan_task(
-    task: Task, corpus: CorpusOptions, options: PrepareOptions
-) -> Iterator[TaggedWords | TaggedHashes]:
-    """Word counts and content hashes of a task's documents, each cut into buckets.
+    def close(self) -> None:
+        """Nothing is to be given back."""
 
-    Raises:
-      DataError: a file of the task changed or cannot be read. The vocabulary and the
-          duplicates depend on every file, so there is nothing to go on with.
-    """
-    texts = GeneratorResult(_scan_documents(task, corpus, options))
-    try:
-        # One call for the whole task, so that a word that comes again is cut only once.
-        words = vocabulary.count_words(texts, lower_case=options.lower_case)
-    except FileFailure as failure:
-        raise DataError(
-            f"{failure}; let the file rest and run the command again, with another "
-            "--output where its content is not to be as it was"
-        ) from failure
-    for bucket, counts in enumerate(_word_buckets(words)):
-        yield TaggedWords("words", (bucket, counts))
-    for bucket, packed in _hash_buckets(texts.result):
-        yield TaggedHashes("hashes", (bucket, packed))
+    def run(
+        self, task: Task, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[NoFigures]:
+        """Writes the file of a task; dead letters are written by the second pass.
+
+        Raises:
+          DataError: a file of the task changed or cannot be read. The vocabulary and
+              the duplicates depend on every file, so there is nothing to go on with.
+        """
+        del letters
+        documents = _scan_documents(task, self._corpus, self._options, progress)
+        texts = GeneratorResult(documents)
+        try:
+            # One call for the whole task, so that a word that comes again is cut once.
+            words = vocabulary.count_words(texts, lower_case=self._options.lower_case)
+        except FileFailure as failure:
+            raise DataError(
+                f"{failure}; let the file rest and run the command again, with another "
+                "--output where its content is not to be as it was"
+            ) from failure
+        places = np.array(texts.result, PLACE)
+        groups = hash_groups(places, self._buckets)
+        groups |= {
+            self._buckets + bucket: pack_words(counts)
+            for bucket, counts in enumerate(word_buckets(words))
+        }
+        return publish_groups(
+            self._job, scanned_path(self._job.output, task.number), groups
+        )
 
 
 def _scan_documents(
-    task: Task, corpus: CorpusOptions, options: PrepareOptions
-) -> Generator[str, None, list[DocumentPlace]]:
+    task: Task, corpus: CorpusOptions, options: PrepareOptions, progress: TaskProgress
+) -> Generator[str, None, list[tuple[bytes, int, int]]]:
     """Yields the texts to learn words from; returns the places of all documents."""
     places = []
-    bar = TaskProgress(task.size_bytes)
     reader = read_task(task, corpus)
     for position, article in enumerate(reader):
-        bar.advance_to(reader.position)
+        progress.advance_to(reader.position)
         if isinstance(article, EmptyArticle | Unreadable):
             continue
         pair = read_pair(article, options)
         if isinstance(pair, TrainingPair):
-            digest = bytes.fromhex(article.content_sha256)[:_HASH_BYTES]
-            places.append(DocumentPlace(digest, task.number, position))
+            digest = bytes.fromhex(article.content_sha256)[:HASH_BYTES]
+            places.append((digest, task.number, position))
             if article.document.split == TRAIN_SPLIT:
                 yield from _texts_to_learn(pair, options)
-    bar.finish()
     return places
 
 
@@ -163,46 +180,8 @@ def _texts_to_learn(pair: TrainingPair, options: PrepareOptions) -> tuple[str, .
     return normalise(pair.source), pair.target
 
 
-def _word_buckets(words: Counter[str]) -> list[dict[str, int]]:
-    buckets: list[dict[str, int]] = [{} for _ in range(_WORD_BUCKETS)]
-    for word, count in words.items():
-        digest = hashlib.md5(word.encode(), usedforsecurity=False).digest()
-        buckets[digest[0] % _WORD_BUCKETS][word] = count
-    return buckets
-
-
-def _hash_buckets(places: Iterable[DocumentPlace]) -> Iterator[tuple[int, bytes]]:
-    """The buckets that are not empty, each as packed `_PLACE` records."""
-    buckets: list[list[DocumentPlace]] = [[] for _ in range(_HASH_BUCKETS)]
-    for place in places:
-        buckets[place.digest[0] % _HASH_BUCKETS].append(place)
-    for number, bucket in enumerate(buckets):
-        if bucket:
-            yield number, np.array(bucket, _PLACE).tobytes()
-
-
-def find_duplicates(packed: Iterable[bytes]) -> dict[int, list[int]]:
-    """The records of one hash bucket whose article stands earlier in the corpus.
-
-    Args:
-      packed: the bucket's `_PLACE` records, in any number of parts.
-
-    Returns:
-      For each task with duplicates the positions of those records.
-    """
-    places = np.concatenate([np.frombuffer(part, _PLACE) for part in packed])
-    places = places[np.lexsort((places["record"], places["task"], places["hash"]))]
-    repeated = places[1:][places["hash"][1:] == places["hash"][:-1]]
-    tasks = repeated["task"].tolist()
-    records = repeated["record"].tolist()
-    duplicates: dict[int, list[int]] = {}
-    for task, record in zip(tasks, records, strict=True):
-        duplicates.setdefault(task, []).append(record)
-    return duplicates
-
-
 def publish_tokenizers(
-    counts: list[Counter[str]], options: PrepareOptions
+    counts: Sequence[Mapping[str, int]], options: PrepareOptions
 ) -> dict[str, str | None]:
     """Writes the tokenizer folders.
 
@@ -225,7 +204,9 @@ def publish_tokenizers(
     }
 
 
-def _learn_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> Tokenizer:
+def _learn_tokenizer(
+    counts: Sequence[Mapping[str, int]], options: PrepareOptions
+) -> Tokenizer:
     words = vocabulary.merge_counts(counts)
     if not words:
         raise DataError(
@@ -242,24 +223,17 @@ def _learn_tokenizer(counts: list[Counter[str]], options: PrepareOptions) -> Tok
     return Tokenizer(pieces, lower_case=options.lower_case)
 
 
-def publish_scan(
-    parts: list[Mapping[int, list[int]]],
-    job: Job,
-    fingerprints: Mapping[str, str | None],
-) -> None:
-    """Writes down what the second pass needs."""
-    duplicates: dict[int, list[int]] = {}
-    for part in parts:
-        for task, records in part.items():
-            duplicates.setdefault(task, []).extend(records)
-    ordered = {task: sorted(records) for task, records in duplicates.items()}
-    write_checksummed(scan_path(job), {**fingerprints, "duplicates": ordered})
+def publish_scan(merged: int, options: PrepareOptions, job: Job, buckets: int) -> None:
+    """Writes the tokenizers, and down that the pass is complete."""
+    del merged
+    fingerprints = publish_tokenizers(read_words(job.output, buckets=buckets), options)
+    write_checksummed(scan_path(job), {**fingerprints, "buckets": buckets})
 
 
 def scan_path(job: Job) -> str:
     """Where the result of the pass lies while the job runs.
 
-    It holds the fingerprints of the tokenizers, and the duplicates of each task.
+    It holds the fingerprints of the tokenizers, and the number of buckets.
     """
     return files.join(job.output, TASKS_FOLDER, SCAN_FILE)
 

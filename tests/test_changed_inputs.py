@@ -11,6 +11,7 @@ import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 from support.command_line import error_lines, precis
+from support.prepared import scan_corpus
 
 from precis.model.errors import DataError
 from precis.pipelines import job, tasks
@@ -23,7 +24,6 @@ from precis.pipelines.encoding_pass import LengthCounts
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.transforms.read_corpus import ReadCorpus
-from precis.pipelines.vocabulary_pass import scan_task
 
 TEXT = "The council met on Monday. It voted for a new bridge over the river."
 
@@ -118,12 +118,14 @@ def test_files_that_cannot_be_read_are_dead_letters_with_their_names(texts, tmp_
     ]
 
 
-def test_the_scan_of_prepare_needs_every_file(texts):
+def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
     options = CorpusOptions(corpus=f"text:{texts}/*.txt")
-    (task,) = list_tasks(options)
+    tasks = list_tasks(options)
     (texts / "b.txt").write_text("other")
-    with pytest.raises(DataError, match="b.txt: it has 5 bytes and .*; let the file r"):
-        list(scan_task(task, options, PrepareOptions(output="none")))
+    records = PrepareOptions(output=str(tmp_path / "none"))
+    message = "b.txt: it has 5 bytes and .*; let the file r"
+    with pytest.raises(DataError, match=message):
+        scan_corpus(tasks, options, records)
 
 
 def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):

@@ -25,11 +25,10 @@ from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines import vocabulary_pass
 from precis.pipelines.accounts import OUTCOMES
 from precis.pipelines.dead_letters import read_letters
 from precis.pipelines.prepare import prepare
-from precis.pipelines.vocabulary_pass import find_duplicates
+from precis.pipelines.vocabulary_buckets import PLACE, find_duplicates
 
 WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
 
@@ -220,14 +219,15 @@ def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_reco
 
 
 def test_duplicates_are_found_by_task_and_record():
-    def packed(*places):
-        return np.array(list(places), vocabulary_pass._PLACE).tobytes()
-
     a, b, zero = b"a" * 16, b"b" * 16, b"a" * 15 + b"\0"
-    parts = [
-        packed((a, 10, 0), (b, 10, 7)),
-        packed((a, 9, 300), (a, 9, 5), (b, 2, 1)),
-        packed((zero, 1, 1)),
+    places = [
+        *[(a, 10, 0), (b, 10, 7)],
+        *[(a, 9, 300), (a, 9, 5), (b, 2, 1)],
+        (zero, 1, 1),
     ]
-    found = {9: [300], 10: [0, 7]}
-    assert find_duplicates(parts) == find_duplicates(parts[::-1]) == found
+    for order in (places, places[::-1]):
+        found = find_duplicates(np.array(order, PLACE))
+        assert {task: records.tolist() for task, records in found.items()} == {
+            9: [300],
+            10: [0, 7],
+        }

@@ -4,7 +4,6 @@ import datetime
 import errno
 import hashlib
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.accounts import total_counts, with_letters
+from precis.pipelines.checksummed_json import write_checksummed
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
@@ -25,11 +25,12 @@ from precis.pipelines.encoding_pass import EncodeWorker
 from precis.pipelines.job import Job
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.progress import TaskProgress
-from precis.pipelines.vocabulary_pass import (
-    publish_scan,
-    publish_tokenizers,
-    scan_task,
+from precis.pipelines.vocabulary_buckets import (
+    WORD_BUCKETS,
+    BucketTask,
+    MergeWorker,
 )
+from precis.pipelines.vocabulary_pass import ScanWorker, publish_scan, scan_path
 from support.command_line import write_jsonl
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
@@ -135,10 +136,9 @@ def encode(
     """
     corpus_options, task = one_task(folder, lines, **(corpus or {}))
     output = str(folder)
-    now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-    job = Job(output, "records", "f" * 64, "f" * 16, now, 1)
+    job = records_job(output, 1)
     save_tokenizers(output, tokenizers)
-    publish_scan([], job, {})
+    write_checksummed(scan_path(job), {"buckets": 0})
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()
@@ -148,18 +148,34 @@ def encode(
     return {**result.counts, **total_counts(sources)}
 
 
+def records_job(output: str, tasks: int) -> Job:
+    """A job of `precis prepare`."""
+    now = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    return Job(output, "records", "f" * 64, "f" * 16, now, tasks)
+
+
+def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
+    """The first pass over some tasks, without Beam."""
+    job = records_job(options.output, len(tasks))
+    scan, merge = (
+        ScanWorker(corpus, options, job, buckets=1),
+        MergeWorker(job, buckets=1),
+    )
+    letters = LetterFile("", task=0, run_id="")
+    for task in tasks:
+        scan.run(task, TaskProgress(task.size_bytes), letters)
+    for number in range(1 + WORD_BUCKETS):
+        merge.run(BucketTask(number), TaskProgress(0), letters)
+    publish_scan(0, options, job, 1)
+
+
 def learn_vocabulary(
     folder: Path, lines, *, corpus: dict[str, Any] | None = None, **options: Any
 ) -> list[str]:
     """The pieces that the first pass learns of lines as one task, without Beam."""
     corpus_options, task = one_task(folder, lines, **(corpus or {}))
     prepare_options = PrepareOptions(output=str(folder), **{**SMALL, **options})
-    counts = [
-        Counter(tagged.value[1])
-        for tagged in scan_task(task, corpus_options, prepare_options)
-        if tagged.tag == "words"
-    ]
-    publish_tokenizers(counts, prepare_options)
+    scan_corpus([task], corpus_options, prepare_options)
     return (folder / "tokenizer/vocab.txt").read_text().splitlines()
 
 
