@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from precis.pipelines.command_parser import HelpText
 from precis.pipelines.doctor_command import run_doctor
+from precis.pipelines.estimate_command import print_estimate
 from precis.pipelines.last_lines import (
     end_with,
     end_with_template,
@@ -20,6 +21,7 @@ from precis.pipelines.last_lines import (
 )
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.options.doctor import DOCTOR
+from precis.pipelines.options.estimate import EstimateOptions, split_values
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.prepare import PREPARE
@@ -78,6 +80,9 @@ def overview() -> str:
 
 
 def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
+    options, values = split_values(values)
+    if options.estimate:
+        return print_estimate("prepare", options, values, beam_args)
     from precis.pipelines.prepare import prepare
 
     info = prepare(beam_args=beam_args, **values)
@@ -115,6 +120,9 @@ def _import(values: dict[str, Any], _: list[str]) -> int:
 
 
 def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
+    options, values = split_values(values)
+    if options.estimate:
+        return print_estimate("summarize", options, values, beam_args)
     from precis.model import files
     from precis.model.inference.search_cost import format_search_cost
     from precis.pipelines.summarize import has_references, summarize
@@ -266,7 +274,7 @@ def _command(
 COMMANDS: dict[str, Command] = {
     "prepare": _command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
-        PREPARE,
+        (*PREPARE, EstimateOptions),
         _prepare,
         "precis prepare --corpus 'jsonl:news/*.jsonl.gz' --output records",
         "precis prepare --corpus tfds:cnn_dailymail --output records",
@@ -299,7 +307,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "summarize": _command(
         "Summarize every document of a corpus, to Parquet.",
-        SUMMARIZE,
+        (*SUMMARIZE, EstimateOptions),
         _summarize,
         "precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
         "precis summarize --corpus 'jsonl:news/*.jsonl' --bundle bundle --output runs",

@@ -41,7 +41,8 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            *task._replace(files=(), only=_described(task)),
+            # The last two fields are those of samples, which are no results.
+            *task._replace(files=(), only=_described(task))[:-2],
             [path[len(root) :] for path in task.paths],
         )
         for task in tasks

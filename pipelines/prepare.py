@@ -13,7 +13,7 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -85,12 +85,22 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
-    concerns = read_flags(PREPARE, flags)
+    return prepare_listed(list_tasks, flags, beam_args=beam_args)
+
+
+def prepare_listed(
+    list_corpus: Callable[[CorpusOptions], list[Task]],
+    flags: Mapping[str, Any],
+    *,
+    beam_args: Sequence[str] = (),
+) -> DatasetInfo:
+    """`prepare` of the tasks that a function lists; an estimate lists a sample."""
+    concerns = read_flags(PREPARE, dict(flags))
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     check_remote(beam_options, "prepare", flags)
     with show_step("prepare  listing the corpus"):
-        tasks = list_tasks(corpus)
+        tasks = list_corpus(corpus)
     check_output_apart(options.output, corpus, tasks)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)

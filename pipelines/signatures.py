@@ -22,6 +22,7 @@ from precis.pipelines.commands import COMMANDS
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags import flag_info
 from precis.pipelines.options.failures import FailureOptions
+from precis.pipelines.options.prepare import PREPARE
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
 
 # The dataclasses whose fields are keywords, by the name of the function.
@@ -33,8 +34,8 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "export": COMMANDS["export"].concerns,
     "import_checkpoint": COMMANDS["import"].concerns,
     "load": COMMANDS["load"].concerns,
-    "prepare": COMMANDS["prepare"].concerns,
-    "summarize": COMMANDS["summarize"].concerns,
+    "prepare": PREPARE,
+    "summarize": SUMMARIZE,
     "summarize_text": tuple(
         concern
         for concern in SUMMARIZE

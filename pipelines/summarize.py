@@ -10,7 +10,7 @@ A step begins when all tasks of the one before it are done. Documents are never
 shuffled: between the steps, keys and rows lie in files of their task.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -107,17 +107,27 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       DataError: too many records failed.
       JobError: another process took over the output.
     """
+    return summarize_listed(list_tasks, flags, beam_args=beam_args)
+
+
+def summarize_listed(
+    list_corpus: Callable[[CorpusOptions], list[Task]],
+    flags: Mapping[str, Any],
+    *,
+    beam_args: Sequence[str] = (),
+) -> dict[str, Any]:
+    """`summarize` of the tasks that a function lists; an estimate lists a sample."""
     refuse_within_import()
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     check_remote(beam_options, "summarize", flags)
-    concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(flags))
+    concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(dict(flags)))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     recorded = recorded_flags(concerns)
     settings = summary_settings(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
     )
     output = settings.options.output
-    tasks = list_run_tasks(corpus, output, earlier.retry_failures)
+    tasks = list_run_tasks(corpus, output, earlier.retry_failures, list_corpus)
     layout = part_layout(result, tasks)
     if result.table:
         check_table(result.table)
@@ -160,10 +170,15 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     return read_run_manifest(files.join(output, MANIFEST_FILE))
 
 
-def list_run_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
+def list_run_tasks(
+    corpus: CorpusOptions,
+    output: str,
+    retried_run: str,
+    list_corpus: Callable[[CorpusOptions], list[Task]] = list_tasks,
+) -> list[Task]:
     """The tasks of the corpus, after all checks that need no reading."""
     with show_step("summarize  listing the corpus"):
-        tasks = list_tasks(corpus)
+        tasks = list_corpus(corpus)
     check_output_apart(output, corpus, tasks)
     if retried_run:
         tasks = retried_tasks(tasks, retried_files(retried_run), retried_run)

@@ -1,5 +1,6 @@
 """Lists a corpus as tasks, and reads a task as articles."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -272,6 +273,9 @@ def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     if task.scheme == UNREADABLE_SCHEME:
         yield from _asked_for(read_unreadable(task), task)
         return
+    if task.pieces:
+        yield from _read_pieces(task, options)
+        return
     check_unchanged(task.files)
     try:
         yield from _asked_for(_read_scheme(task, options), task)
@@ -283,6 +287,14 @@ def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         check_unchanged(task.files)
         raise
     check_unchanged(task.files)
+
+
+def _read_pieces(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    """The records of the pieces of a task."""
+    for number, piece in enumerate(task.pieces):
+        records = _read_unchanged(piece, options)
+        for record in itertools.islice(records, piece.max_records or None):
+            yield record._replace(share=(number + record.share) / len(task.pieces))
 
 
 def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:

@@ -106,6 +106,8 @@ class Task(NamedTuple):
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
       only: the records to read, by file; None for all.
+      pieces: tasks that are read one after another in place of files, as of a sample.
+      max_records: where the reading of a piece ends; 0 is the end of the task.
     """
 
     number: int
@@ -118,6 +120,8 @@ class Task(NamedTuple):
     version: str = ""
     size_bytes: int = 0
     only: Mapping[str, RetriedFile] | None = None
+    pieces: tuple["Task", ...] = ()
+    max_records: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:

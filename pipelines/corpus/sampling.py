@@ -1,0 +1,140 @@
+"""A sample of a corpus: small pieces from all over it, in an order that a seed decides.
+
+tasks      |      0      |      1      |      2      |   as the job has them
+pieces     | | | | | | | | | | | | | | | | | | | | | |   about 400
+sample          5           11    14              20     a task that reads these
+"""
+
+import dataclasses
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.task import Task
+
+_SEED = 20
+_PIECES = 400
+_LEAST_PIECE_BYTES = 4096
+# Of a piece that cannot be cut smaller, such as a row group or a compressed file.
+_PIECE_RECORDS = 64
+# Files are read once more where the corpus is listed again in smaller pieces.
+_SECONDS_TO_LIST_AGAIN = 5.0
+_COUNTED_RECORDS = 4000
+_COUNTING_SECONDS = 4.0
+_LEAST_COUNTED_PIECES = 16
+
+
+class CorpusSample(NamedTuple):
+    """A listed corpus and the pieces to sample it by.
+
+    Attributes:
+      tasks: those of the job.
+      pieces: small tasks, in the order in which they are taken.
+      records: about how many the corpus has.
+      counted_records: how many were read to know that.
+      piece_records: about how many a piece has.
+      listing_seconds: how long the listing of the job takes.
+    """
+
+    tasks: list[Task]
+    pieces: list[Task]
+    records: float
+    counted_records: int
+    piece_records: float
+    listing_seconds: float
+
+    def sampled_tasks(self, records: float, number: int) -> list[Task]:
+        """Tasks that read about so many records in all, each from many places.
+
+        Args:
+          records: of all tasks.
+          number: of tasks; there may be more where documents have the split of their
+            task.
+        """
+        count = max(1, min(len(self.pieces), round(records / self.piece_records)))
+        by_split: dict[str, list[Task]] = {}
+        for piece in self.pieces[:count]:
+            by_split.setdefault(piece.split, []).append(piece)
+        groups = [
+            pieces[start::number]
+            for pieces in by_split.values()
+            for start in range(min(number, len(pieces)))
+        ]
+        return [
+            pieces[0]._replace(
+                number=position,
+                files=(),
+                pieces=tuple(pieces),
+                max_records=0,
+                size_bytes=sum(piece.size_bytes for piece in pieces),
+            )
+            for position, pieces in enumerate(groups)
+        ]
+
+
+def sample_corpus(
+    options: CorpusOptions,
+    list_corpus: Callable[[CorpusOptions], list[Task]] = list_tasks,
+) -> CorpusSample:
+    """Lists a corpus and counts the records of some pieces.
+
+    Raises:
+      UsageError: nothing is there to read, or not what the options say.
+      FileFailure: a file cannot be read.
+    """
+    started = time.monotonic()
+    tasks = list_corpus(options)
+    seconds = time.monotonic() - started
+    pieces = list(tasks)
+    if len(tasks) < _PIECES and seconds < _SECONDS_TO_LIST_AGAIN:
+        piece_bytes = options.task_bytes * len(tasks) // _PIECES
+        smaller = max(_LEAST_PIECE_BYTES, piece_bytes)
+        pieces = list_corpus(dataclasses.replace(options, task_bytes=smaller))
+    pieces = [
+        piece._replace(max_records=_PIECE_RECORDS)
+        for piece in pieces
+        if piece.size_bytes
+    ]
+    random.Random(_SEED).shuffle(pieces)
+    counted = _count_records(pieces, options)
+    records = sum(count for count, _ in counted)
+    read_bytes = sum(size for _, size in counted)
+    density = records / read_bytes if read_bytes else 0.0
+    return CorpusSample(
+        tasks=tasks,
+        pieces=pieces,
+        records=density * sum(task.size_bytes for task in tasks),
+        counted_records=records,
+        piece_records=max(1.0, records / max(1, len(counted))),
+        listing_seconds=seconds,
+    )
+
+
+def _count_records(
+    pieces: Sequence[Task], options: CorpusOptions
+) -> list[tuple[int, float]]:
+    """The records of some pieces, and how many bytes of the corpus they are."""
+    return list(_counted(pieces, options))
+
+
+def _counted(
+    pieces: Sequence[Task], options: CorpusOptions
+) -> Iterator[tuple[int, float]]:
+    ends = time.monotonic() + _COUNTING_SECONDS
+    total = 0
+    for number, piece in enumerate(pieces):
+        is_enough = total >= _COUNTED_RECORDS or time.monotonic() > ends
+        if is_enough and number >= _LEAST_COUNTED_PIECES:
+            return
+        reader = read_task(piece._replace(pieces=(piece,)), options)
+        share = 0.0
+        for _ in reader:
+            share = reader.position.share
+        records = reader.read.total()
+        if records < piece.max_records:
+            share = 1.0
+        total += records
+        yield records, share * piece.size_bytes
