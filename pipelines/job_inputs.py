@@ -41,7 +41,7 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            # The last two fields are those of samples, which are no results.
+            # The version of a task stands for its pieces, which are the last fields.
             *task._replace(files=(), only=_described(task))[:-2],
             [path[len(root) :] for path in task.paths],
         )

@@ -212,8 +212,12 @@ def _groups(
 
 def _group_version(group: Iterable[SourceFile]) -> str:
     """One version for several files: it changes when any of them does."""
-    versions = " ".join(file.version or file.problem for file in group)
-    return hashlib.sha256(versions.encode()).hexdigest()[:16]
+    return combined_version(file.version or file.problem for file in group)
+
+
+def combined_version(versions: Iterable[str]) -> str:
+    """One version of several: it changes when any of them does."""
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
 def cut_range(size: int, pieces: int) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.packing import join_tasks
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Task
 
@@ -64,13 +65,7 @@ class CorpusSample(NamedTuple):
             for start in range(min(number, len(pieces)))
         ]
         return [
-            pieces[0]._replace(
-                number=position,
-                files=(),
-                pieces=tuple(pieces),
-                max_records=0,
-                size_bytes=sum(piece.size_bytes for piece in pieces),
-            )
+            join_tasks(pieces, number=position)
             for position, pieces in enumerate(groups)
         ]
 
@@ -90,8 +85,8 @@ def sample_corpus(
     seconds = time.monotonic() - started
     pieces = list(tasks)
     if len(tasks) < _PIECES and seconds < _SECONDS_TO_LIST_AGAIN:
-        piece_bytes = options.task_bytes * len(tasks) // _PIECES
-        smaller = max(_LEAST_PIECE_BYTES, piece_bytes)
+        size = sum(task.size_bytes for task in tasks)
+        smaller = min(options.task_bytes, max(_LEAST_PIECE_BYTES, size // _PIECES))
         pieces = list_corpus(dataclasses.replace(options, task_bytes=smaller))
     pieces = [
         piece._replace(max_records=_PIECE_RECORDS)
@@ -129,7 +124,7 @@ def _counted(
         is_enough = total >= _COUNTED_RECORDS or time.monotonic() > ends
         if is_enough and number >= _LEAST_COUNTED_PIECES:
             return
-        reader = read_task(piece._replace(pieces=(piece,)), options)
+        reader = read_task(join_tasks([piece]), options)
         share = 0.0
         for _ in reader:
             share = reader.position.share

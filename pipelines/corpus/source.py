@@ -18,6 +18,7 @@ from precis.pipelines.corpus.listing import (
 )
 from precis.pipelines.corpus.opening import check_unchanged, file_failure
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
+from precis.pipelines.corpus.packing import pack_tasks
 from precis.pipelines.corpus.redaction import RedactionTimeout, Redactor
 from precis.pipelines.corpus.sample import source as sample
 from precis.pipelines.corpus.splits import is_split_name, split_of
@@ -47,7 +48,9 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
     tasks = _list_scheme(options)
     if not tasks:
         raise UsageError(f"{options.corpus} holds no documents; its files are empty")
-    return [task._replace(number=number) for number, task in enumerate(tasks)]
+    return [
+        task._replace(number=number) for number, task in enumerate(pack_tasks(tasks))
+    ]
 
 
 def _list_scheme(options: CorpusOptions) -> list[Task]:

@@ -106,8 +106,8 @@ class Task(NamedTuple):
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
       only: the records to read, by file; None for all.
-      pieces: tasks that are read one after another in place of files, as of a sample.
-      max_records: where the reading of a piece ends; 0 is the end of the task.
+      pieces: tasks that are read one after another in its place; `files` are theirs.
+      max_records: where the reading of a piece of a sample ends; 0 is its end.
     """
 
     number: int

@@ -1,0 +1,101 @@
+"""Several tasks as one: what they read is what the tasks read, in the same order."""
+
+from pathlib import Path
+
+import pytest
+from support.corpus_records import read_records
+
+from precis.pipelines.corpus.opening import check_unchanged
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.packing import join_tasks, pack_tasks
+from precis.pipelines.corpus.sampling import sample_corpus
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.job_inputs import hash_tasks
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> CorpusOptions:
+    """Sixty files of two documents."""
+    for number in range(60):
+        (tmp_path / f"{number:02d}.jsonl").write_text(
+            "".join(
+                f'{{"id": "{number}-{part}", "article": "Text {number} {part}."}}\n'
+                for part in "ab"
+            )
+        )
+    return CorpusOptions(corpus=f"jsonl:{tmp_path}/*.jsonl")
+
+
+def ids(tasks, options):
+    return [
+        record.document_id for task in tasks for record in read_records(task, options)
+    ]
+
+
+def test_few_tasks_stay_as_they_are(lines):
+    tasks = list_tasks(lines)
+    assert pack_tasks(tasks, most=60) == tasks and len(tasks) == 60
+
+
+def test_many_tasks_become_about_as_many_as_there_may_be(lines):
+    tasks = list_tasks(lines)
+    packed = pack_tasks(tasks, most=7)
+    assert 7 <= len(packed) <= 9
+    assert ids(packed, lines) == ids(tasks, lines)
+    assert len(ids(tasks, lines)) == 120
+    files = [file for task in packed for file in task.files]
+    assert files == [file for task in tasks for file in task.files]
+    assert sum(task.size_bytes for task in packed) == sum(
+        task.size_bytes for task in tasks
+    )
+
+
+def test_tasks_of_other_splits_and_unreadable_files_are_not_joined(tmp_path, lines):
+    (tmp_path / "zz.jsonl").symlink_to("nothing")
+    *readable, unreadable = list_tasks(lines)
+    marked = [
+        task._replace(split="test" if task.number < 2 else "") for task in readable
+    ]
+    packed = pack_tasks([*marked, unreadable], most=1)
+    assert [task.split for task in packed] == ["test", "", ""]
+    assert [len(task.files) for task in packed] == [2, 58, 1]
+    assert packed[-1].scheme == "unreadable"
+
+
+def test_the_hash_of_a_job_tells_pieces_apart(lines, tmp_path):
+    before = hash_tasks(pack_tasks(list_tasks(lines), most=7))
+    assert before == hash_tasks(pack_tasks(list_tasks(lines), most=7))
+    assert before != hash_tasks(list_tasks(lines))
+    (tmp_path / "33.jsonl").write_text('{"id": "33-a", "article": "Text 33 c."}\n')
+    assert before != hash_tasks(pack_tasks(list_tasks(lines), most=7))
+
+
+def test_a_file_that_changed_fails_the_task_by_its_name(lines, tmp_path):
+    task = join_tasks(list_tasks(lines)[:3])
+    check_unchanged(task.files)
+    (tmp_path / "01.jsonl").unlink()
+    with pytest.raises(FileFailure, match=r"01\.jsonl: it cannot be read any more"):
+        ids([task], lines)
+
+
+def test_a_sample_has_documents_from_all_over_the_corpus(tmp_path):
+    path = tmp_path / "all.jsonl"
+    path.write_text(
+        "".join(
+            f'{{"id": "{number:05d}", "article": "{"Rain fell. " * 40}"}}\n'
+            for number in range(8_000)
+        )
+    )
+    options = CorpusOptions(corpus=f"jsonl:{path}")
+    corpus = sample_corpus(options)
+    assert len(corpus.tasks) == 1 and len(corpus.pieces) > 200
+    assert corpus.records == pytest.approx(8_000, rel=0.03)
+    tasks = corpus.sampled_tasks(1000, 2)
+    assert [task.number for task in tasks] == [0, 1]
+    for task in tasks:
+        taken = ids([task], options)
+        assert 350 < len(taken) < 650
+        tenths = {int(name) // 800 for name in taken}
+        assert len(tenths) >= 5
+    assert not set(ids(tasks[:1], options)) & set(ids(tasks[1:], options))
