@@ -31,9 +31,9 @@ from precis.pipelines.tasks import Step, TaskResult, read_receipt, receipt_path
 LATER_STEPS = ("join", "infer", "publish")
 
 # Some million keys of the shortest documents, a hundred thousand of the usual ones.
-_BUCKET_BYTES = 128 << 20
+MOST_BUCKET_BYTES = 128 << 20
 _BUCKET_ROWS = 500_000
-_MAX_BUCKETS = 1024
+MAX_BUCKETS = 1024
 
 # Digests of 16 bytes, as two numbers that are sorted fast: of 10**9 documents two have
 # the same by chance with a probability of 10**-21.
@@ -92,8 +92,8 @@ def count_buckets(tasks: Sequence[Task], parts: Sequence[EarlierPart] = ()) -> i
     """The number of buckets for the keys of a corpus and of earlier runs."""
     size = sum(task.size_bytes for task in tasks)
     rows = sum(part.rows for part in parts)
-    buckets = max(1, -(-size // _BUCKET_BYTES), -(-rows // _BUCKET_ROWS))
-    return min(buckets, _MAX_BUCKETS)
+    buckets = max(1, -(-size // MOST_BUCKET_BYTES), -(-rows // _BUCKET_ROWS))
+    return min(buckets, MAX_BUCKETS)
 
 
 def keys_path(output: str, number: int) -> str:

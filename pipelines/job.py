@@ -32,6 +32,7 @@ from precis.pipelines.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
+    SOURCES_FOLDER,
     SUCCESS_FILE,
     listed_files,
     read_success,
@@ -211,7 +212,7 @@ def _clear_up(output: str, kind: str) -> None:
 def _discard(output: str, fingerprint: str) -> None:
     """Removes what a job has left that was to replace a result and did not."""
     mark = f"-{fingerprint[:8]}-"
-    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER, SOURCES_FOLDER):
         fs, name = files.filesystem(files.join(output, folder))
         for path in fs.find(name) if fs.isdir(name) else ():
             if mark in posixpath.basename(path):

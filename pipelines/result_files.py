@@ -14,6 +14,7 @@ from precis.model.errors import DataError
 SUCCESS_FILE = "_SUCCESS"
 DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
+SOURCES_FOLDER = "sources"
 # The file that describes a finished result, by its kind.
 DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
 
@@ -138,6 +139,7 @@ def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         *description.get("files", ()),
         *shards,
         *description.get("dead_letters", ()),
+        *description.get("source_files", ()),
     ]
 
 

@@ -28,6 +28,7 @@ from precis.pipelines.result_files import (
     read_run_manifest,
 )
 from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.source_files import describe_sources
 from precis.pipelines.summarize_task import SummaryFigures
 from precis.pipelines.summary_settings import SummarySettings
 from precis.pipelines.tasks import TaskReport
@@ -112,7 +113,7 @@ def write_manifest(
             **sum_counts(report.counts for report in all_reports),
             "repeated_ids": sum(report.figures.repeated_ids for report in joined),
         },
-        "sources": sources,
+        **describe_sources(job, sources),
         "failures": sum_counts(report.failures for report in all_reports),
         "provenance": description.provenance,
         "summary_methods": sum_counts(part.figures.summary_methods for part in parts),

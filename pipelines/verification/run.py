@@ -13,6 +13,7 @@ from precis.pipelines.result_files import (
     listed_files,
 )
 from precis.pipelines.schema import SCHEMA_VERSION
+from precis.pipelines.source_files import read_sources
 from precis.pipelines.verification.documents import check_documents
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import (
@@ -60,17 +61,24 @@ def check_run(
     if damage:
         yield from damage
         return
-    yield from _check_manifest(manifest)
     listed = listed_files(manifest)
     names = {MANIFEST, SUCCESS_FILE, *(file["file"] for file in listed)}
     damaged = list(check_listed(folder, manifest))
     yield from damaged
+    if {finding.file for finding in damaged} & _source_files(manifest):
+        return  # Nothing can be compared without the counts of the source files.
+    manifest = {**manifest, "sources": read_sources(folder, manifest)}
+    yield from _check_manifest(manifest)
     yield from check_others(folder, names)
     whole = {file["file"] for file in listed} - {finding.file for finding in damaged}
     yield from _check_parts(folder, manifest, whole)
     yield from _check_letters(folder, manifest, whole)
     if corpus is not None:
         yield from check_documents(folder, manifest, corpus, whole)
+
+
+def _source_files(manifest: Mapping[str, Any]) -> set[str]:
+    return {file["file"] for file in manifest.get("source_files", ())}
 
 
 def _check_types(manifest: Mapping[str, Any]) -> Iterator[Finding]:
