@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import scale_rates
 from machine import chip
+from memory import write_corpus
 from scale_rates import CommonRates, JobRates
 
 from precis.pipelines.corpus.packing import MOST_TASKS
@@ -148,7 +149,7 @@ def check(name: str, job: JobRates, common: CommonRates, sizes: Sequence[int]) -
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "all.jsonl")
-            scale_rates.write_corpus(path, size)
+            write_corpus(path, size)
             corpus = Corpus(size, os.path.getsize(path) / size, 1)
             for workers in (1, 2):
                 output = os.path.join(folder, f"out{workers}")

@@ -20,11 +20,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from memory import write_corpus
 
 from precis.pipelines import prepare, summarize
 from precis.pipelines.accounts import check_sources, sum_sources
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.document_keys import ID_KEY
 from precis.pipelines.flags import option_names
@@ -48,7 +48,6 @@ _STEPS: dict[str, dict[str, str]] = {
         "encode": "encoding_pass.EncodeWorker",
     },
 }
-_STORIES = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,20 +90,6 @@ class CommonRates:
     source_seconds: float
     source_bytes: float
     document_bytes: float
-
-
-def write_corpus(path: str, documents: int) -> None:
-    """Writes documents with highlights as JSON lines; no text is there twice."""
-    stories = [generator.document(index) for index in range(_STORIES)]
-    with open(path, "w", encoding="utf-8") as file:
-        for number in range(documents):
-            story = stories[number % _STORIES]
-            record = {
-                "id": f"d{number}",
-                "article": f"Report {number} was filed. {story.article[:400]}",
-                "highlights": (story.highlights or "")[:80],
-            }
-            file.write(json.dumps(record) + "\n")
 
 
 def worker_flags(workers: int) -> list[str]:
