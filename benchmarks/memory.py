@@ -3,8 +3,8 @@ shows that memory does not grow with the corpus.
 
     python benchmarks/memory.py [--job summarize] [--documents 20000]
 
-prints `name value unit` lines. The peak is that of the command and all processes that it
-starts; what they share counts once. The corpus is written to a file, with stories of
+prints `name value unit` lines. The peak is that of the command and all processes that
+it starts; what they share counts once. The corpus is written to a file, with stories of
 the built-in corpus under generated ids and first sentences, each a text of its own.
 """
 
