@@ -39,8 +39,8 @@ def describe_sources(job: Job, sources: SourceCounts) -> dict[str, Any]:
     name = files.join(SOURCES_FOLDER, f"sources-{job.run_id[:8]}.jsonl.gz")
     with (
         files.write_aside(files.join(job.output, name)) as raw,
-        # Equal counts give equal bytes, so there is no time in them.
-        gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0) as file,
+        # Equal counts give equal bytes, so there is neither time nor name in them.
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
     ):
         for source, counts in sources.items():
             line = json.dumps({"source": source, **counts}, ensure_ascii=False)
