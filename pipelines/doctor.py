@@ -5,9 +5,11 @@ each subject is in `precis.pipelines.doctor_checks`.
 """
 
 import posixpath
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from precis.model.inference.process_limits import usable_cores
 from precis.pipelines.doctor_checks.findings import (
     NOTE,
     PROBLEM,
@@ -172,13 +174,16 @@ def _check_beam_job(
     if measured is None:
         return
     if memory is not None and request.is_local:
-        tasks = len(sample.tasks) if sample else 1
+        # What `evaluate` reads was not counted: it asks for all workers.
+        tasks = len(sample.tasks) if sample else usable_cores()
+        size = sample.size_bytes if sample else sys.maxsize
         yield from checked(
             "memory",
             check_memory(
                 request,
                 memory,
                 tasks=tasks,
+                size=size,
                 worker_bytes=measured.peak_bytes,
             ),
         )

@@ -16,7 +16,6 @@ from precis.pipelines.doctor_checks.machine import (
     check_machine,
     check_memory,
     read_memory,
-    usable_cores,
 )
 
 FLAGS = {"corpus": "sample:20", "output": "o"}
@@ -58,21 +57,6 @@ def test_groups_of_the_first_version_count_too(tmp_path):
     unlimited = group.parent / "memory.limit_in_bytes"
     unlimited.write_text("9223372036854771712\n")
     assert read_memory(root) == Memory(900_000, 500_000, "cgroup")
-    cpu = tmp_path / "sys/fs/cgroup/cpu/pod"
-    cpu.mkdir(parents=True)
-    (cpu / "cpu.cfs_quota_us").write_text("50000\n")
-    (cpu / "cpu.cfs_period_us").write_text("100000\n")
-    assert usable_cores(root) == 1
-
-
-def test_a_quota_of_time_limits_the_cores(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    root = write_machine(tmp_path, free_kb=1)
-    assert usable_cores(root) == 8
-    (tmp_path / "sys/fs/cgroup/pod/cpu.max").write_text("max 100000\n")
-    assert usable_cores(root) == 8
-    (tmp_path / "sys/fs/cgroup/pod/cpu.max").write_text("250000 100000\n")
-    assert usable_cores(root) == 3
 
 
 def test_a_limit_of_the_address_space_counts():
@@ -94,19 +78,17 @@ def test_a_limit_of_the_address_space_counts():
 @pytest.mark.parametrize(
     ("beam_args", "flags", "expected"),
     [
-        ((), {}, AskedProcesses(1, "--workers")),
+        ((), {}, AskedProcesses(4, "--workers")),
+        ((), {"workers": 3}, AskedProcesses(3, "--workers")),
+        ((), {"workers": 300}, AskedProcesses(100, "--workers")),
         ((*PROCESSES, "5"), {}, AskedProcesses(5, "--direct_num_workers")),
         ((*PROCESSES, "0"), {}, AskedProcesses(4, "--direct_num_workers")),
-        ((), {"bundle": "b"}, AskedProcesses(4, "--search_processes")),
+        ((), {"bundle": "b"}, AskedProcesses(4, "--workers")),
+        ((), {"bundle": "b", "workers": 2}, AskedProcesses(2, "--workers")),
         (
             (),
             {"bundle": "b", "search_processes": 3},
             AskedProcesses(3, "--search_processes"),
-        ),
-        (
-            (*PROCESSES, "5"),
-            {"bundle": "b"},
-            AskedProcesses(5, "--direct_num_workers", 1),
         ),
         (
             (*PROCESSES, "5"),
@@ -117,27 +99,35 @@ def test_a_limit_of_the_address_space_counts():
 )
 def test_the_processes_that_a_command_asks_for(beam_args, flags, expected, monkeypatch):
     monkeypatch.setattr(machine, "usable_cores", lambda: 4)
+    monkeypatch.setattr(machine, "has_accelerator", lambda: False)
+    monkeypatch.setattr("precis.pipelines.local_processes.usable_cores", lambda: 4)
     request = request_of("summarize", *beam_args, **FLAGS, **flags)
-    assert asked_processes(request, tasks=100) == expected
+    assert asked_processes(request, tasks=100, size=10**9) == expected
+
+
+def test_a_small_job_and_an_accelerator_have_one_process(monkeypatch):
+    monkeypatch.setattr(machine, "has_accelerator", lambda: True)
+    request = request_of("summarize", **FLAGS, bundle="b")
+    assert asked_processes(request, tasks=100, size=10**9).processes == 1
+    request = request_of("summarize", **FLAGS)
+    assert asked_processes(request, tasks=100, size=1000).processes == 1
 
 
 def memory_finding(*beam_args, available, **flags):
     request = request_of("summarize", *beam_args, **FLAGS, **flags)
     memory = Memory(10**10, available, "cgroup")
-    (finding,) = check_memory(request, memory, tasks=9, worker_bytes=10**9)
+    (finding,) = check_memory(request, memory, tasks=9, size=10**9, worker_bytes=10**9)
     return finding
 
 
 def test_too_little_memory_for_the_workers_is_a_problem():
-    finding = memory_finding(*PROCESSES, "8", available=3 * 10**9)
+    finding = memory_finding(workers=8, available=3 * 10**9)
     assert finding.level == "problem"
     assert finding.found == (
         "8 processes of 1 GB or more each; 3 GB free of 10 GB (limit: cgroup), enough "
         "for 3"
     )
-    assert finding.advice == (
-        "give --direct_num_workers 3, or run where there is more memory"
-    )
+    assert finding.advice == ("give --workers 3, or run where there is more memory")
 
 
 def test_workers_with_search_processes_are_counted_together():

@@ -1,11 +1,7 @@
 """The runner of Beam that a command names: whether it answers, and which version."""
 
-import json
 import os
-import shutil
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,35 +15,43 @@ from precis.pipelines.doctor_checks.findings import (
     Diagnosis,
 )
 from precis.pipelines.doctor_checks.request import Request
-from precis.pipelines.flags import option_names
+from precis.pipelines.flags import option_names, recorded_flags
 
 _SECONDS = 10.0
 
 
 def check_engine(request: Request) -> Check[None]:
-    """Asks the engine of a command.
+    """Asks the engine of a command, with the job's own checks.
 
     Raises:
-      UsageError: Beam refuses its flags, or there is no such runner.
+      UsageError: Beam refuses its flags, the engine does not answer or cannot run the
+        job, or workers cannot reach what they need.
     """
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PortableOptions, StandardOptions
 
+    from precis.pipelines.local_processes import count_workers
+    from precis.pipelines.remote_checks import check_remote
+
     own_flags = option_names([type(concern) for concern in request.concerns])
     options = pipeline_options(request.beam_args, own_flags=own_flags)
+    flags = recorded_flags(request.concerns)
+    check_remote(options, request.command, {**flags, "output": request.output})
+    count_workers(int(request.value("workers", 0)), options, tasks=1, size=0)
     runner = str(options.view_as(StandardOptions).runner)
     endpoint = options.view_as(PortableOptions).job_endpoint
-    if endpoint and not request.is_local:
-        yield _ask_job_service(runner, endpoint)
-        return
-    if runner == "FlinkRunner":
-        yield from _check_flink(options)
-    elif runner == "PrismRunner":
+    if runner == "FlinkRunner" and not endpoint:
+        yield from _describe_flink(options)
+    elif runner == "PrismRunner" and not endpoint:
         yield from _check_prism(options)
-    elif runner == "DataflowRunner":
-        yield from _check_dataflow(options)
+    elif endpoint and not request.is_local:
+        found = f"{runner}: a job server answers at {endpoint}"
+        yield Diagnosis(OK, "engine", found)
     elif request.is_local:
         yield from _check_local(runner, beam.__version__)
+    elif runner == "DataflowRunner":
+        found = "Dataflow: flags, packages, credentials and buckets are there"
+        yield Diagnosis(OK, "engine", found)
     elif runner == "PortableRunner":
         yield Diagnosis(
             PROBLEM,
@@ -76,99 +80,36 @@ def _check_local(runner: str, version: str) -> Iterator[Diagnosis]:
         yield Diagnosis(OK, "engine", f"{runner} of apache-beam {version}, here")
 
 
-def _ask_job_service(runner: str, endpoint: str) -> Diagnosis:
-    """Connects to a job service and asks it a question that changes nothing."""
-    import grpc
-    from apache_beam.portability.api import beam_job_api_pb2 as api
-    from apache_beam.portability.api import beam_job_api_pb2_grpc as service
-
-    with grpc.insecure_channel(endpoint) as channel:
-        try:
-            grpc.channel_ready_future(channel).result(timeout=_SECONDS)
-            service.JobServiceStub(channel).DescribePipelineOptions(
-                api.DescribePipelineOptionsRequest(), timeout=_SECONDS
-            )
-        except (grpc.FutureTimeoutError, grpc.RpcError) as error:
-            code = getattr(error, "code", lambda: "no connection")()
-            return Diagnosis(
-                PROBLEM,
-                "engine",
-                f"no job service of Beam answers at {endpoint} ({code})",
-                "start the job server, or correct --job_endpoint",
-            )
-    return Diagnosis(OK, "engine", f"{runner}: a job service answers at {endpoint}")
-
-
-def _check_flink(options: Any) -> Iterator[Diagnosis]:
-    """Asks the job manager for its version and slots, and looks for what starts jobs.
-
-    The REST interface of Flink: https://nightlies.apache.org/flink/flink-docs-stable/
-    """
+def _describe_flink(options: Any) -> Iterator[Diagnosis]:
+    """What `pipeline_options` found of a cluster, and the jar that starts jobs."""
     from apache_beam.options.pipeline_options import FlinkRunnerOptions
+    from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
+
+    from precis.pipelines.engine_options import read_cluster
 
     flink = options.view_as(FlinkRunnerOptions)
     master = flink.flink_master
-    if master not in ("[auto]", "[local]"):
-        yield _ask_flink(master, flink.flink_version, flink.PUBLISHED_FLINK_VERSIONS)
-    else:
+    if master in MAGIC_HOST_NAMES:
         yield Diagnosis(
             NOTE,
             "engine",
             f"--flink_master {master}: Flink {flink.flink_version} is started here",
             "give --flink_master HOST:PORT to use a cluster",
         )
-    if not flink.flink_submit_uber_jar:
-        yield from _check_java(flink.flink_version)
-
-
-def _ask_flink(master: str, version: str, supported: list[str]) -> Diagnosis:
-    address = master if "://" in master else f"http://{master}"
-    try:
-        with urllib.request.urlopen(f"{address}/overview", timeout=_SECONDS) as answer:
-            overview = json.load(answer)
-        running = str(overview["flink-version"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = getattr(error, "reason", error)
-        return Diagnosis(
-            PROBLEM,
-            "engine",
-            f"no job manager of Flink answers at {address} ({reason})",
-            "start the cluster, or correct --flink_master HOST:PORT (the REST port, "
-            "8081 by default)",
-        )
-    found = (
-        f"Flink {running} at {address}: {overview.get('taskmanagers', 0)} task "
-        f"managers, {overview.get('slots-available', 0)} of "
-        f"{overview.get('slots-total', 0)} slots free"
-    )
-    minor = ".".join(running.split(".")[:2])
-    if minor not in supported:
-        advice = f"run one of the versions that Beam supports: {', '.join(supported)}"
-        return Diagnosis(PROBLEM, "engine", found, advice)
-    if minor != version:
-        return Diagnosis(
-            PROBLEM,
-            "engine",
-            f"{found}; --flink_version is {version}",
-            f"give --flink_version {minor}",
-        )
-    if not overview.get("slots-total"):
-        return Diagnosis(
-            PROBLEM, "engine", found, "start a task manager; without one no task runs"
-        )
-    return Diagnosis(OK, "engine", found)
-
-
-def _check_java(flink_version: str) -> Iterator[Diagnosis]:
-    """Looks for what starts the job server: Java, and its jar."""
-    if not shutil.which("java"):
+    else:
+        cluster = read_cluster(master)
         yield Diagnosis(
-            PROBLEM,
+            OK,
             "engine",
-            "there is no java, which the job server of Flink runs on",
-            "install Java 17, or give --job_endpoint of a server that runs elsewhere",
+            f"Flink {cluster.version} at {master}: {cluster.task_managers} task "
+            f"managers, {cluster.slots} slots",
         )
-        return
+    if not flink.flink_job_server_jar and not flink.flink_submit_uber_jar:
+        yield from _check_jar(flink.flink_version)
+
+
+def _check_jar(flink_version: str) -> Iterator[Diagnosis]:
+    """Looks for the program that starts jobs on Flink."""
     from apache_beam.utils.subprocess_server import JavaJarServer
     from apache_beam.version import __version__
 
@@ -201,8 +142,6 @@ def _check_prism(options: Any) -> Iterator[Diagnosis]:
         )
     elif "://" in location:
         yield Diagnosis(NOTE, "engine", f"Prism is loaded from {location}", "nothing")
-    elif not os.path.isfile(location):
-        yield Diagnosis(PROBLEM, "engine", f"{location} is no program", advice)
     else:
         yield _run_prism(location, advice)
 
@@ -218,31 +157,3 @@ def _run_prism(location: str, advice: str) -> Diagnosis:
     if b"job_port" not in done.stdout + done.stderr:
         return Diagnosis(PROBLEM, "engine", f"{location} is not Prism", advice)
     return Diagnosis(OK, "engine", f"Prism at {location} runs")
-
-
-def _check_dataflow(options: Any) -> Iterator[Diagnosis]:
-    """Looks for the flags that Dataflow needs.
-
-    Beam's own validation would make a bucket where none is named.
-    """
-    from apache_beam.options.pipeline_options import (
-        GoogleCloudOptions,
-        SetupOptions,
-        WorkerOptions,
-    )
-
-    cloud = options.view_as(GoogleCloudOptions)
-    needed = ("project", "region", "temp_location")
-    missing = [f"--{name}" for name in needed if not getattr(cloud, name)]
-    image = options.view_as(WorkerOptions).sdk_container_image
-    if not options.view_as(SetupOptions).setup_file and not image:
-        missing.append("--setup_file ./setup.py or --sdk_container_image")
-    if missing:
-        listed = ", ".join(missing)
-        yield Diagnosis(
-            PROBLEM, "engine", f"Dataflow needs {listed}", "give those flags"
-        )
-        return
-    yield Diagnosis(
-        OK, "engine", f"Dataflow, project {cloud.project}, region {cloud.region}"
-    )

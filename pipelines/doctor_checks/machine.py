@@ -1,13 +1,13 @@
 """The cores and the memory that this process may use, limits of containers included."""
 
 import contextlib
-import math
 import os
 import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from precis.model.inference.process_limits import has_accelerator, usable_cores
 from precis.pipelines.doctor_checks.findings import (
     OK,
     PROBLEM,
@@ -51,6 +51,7 @@ def check_memory(
     memory: Memory,
     *,
     tasks: int,
+    size: int,
     worker_bytes: int,
 ) -> Check[None]:
     """Compares what a worker needed with what there is for the workers asked for.
@@ -59,9 +60,10 @@ def check_memory(
       request: the command.
       memory: of the machine, before the trial.
       tasks: how many the job has.
+      size: of its corpus in bytes.
       worker_bytes: the largest memory of a worker that read ten documents.
     """
-    asked = asked_processes(request, tasks)
+    asked = asked_processes(request, tasks=tasks, size=size)
     processes = asked.processes
     fitting = memory.available // worker_bytes
     needed = (
@@ -98,37 +100,34 @@ class AskedProcesses(NamedTuple):
     factor: int = 1
 
 
-def asked_processes(request: Request, tasks: int) -> AskedProcesses:
+def asked_processes(request: Request, *, tasks: int, size: int) -> AskedProcesses:
     """How many processes hold a worker on this machine.
 
-    A worker that searches with a network may start search processes, each about as
-    large as itself.
+    A network is searched in processes of its own, each about as large as a worker.
+
+    Args:
+      request: the command.
+      tasks: how many the job has.
+      size: of the corpus in bytes.
     """
-    cores = usable_cores()
-    workers = request.value("workers", None)
-    mode = request.beam_flag("direct_running_mode")
-    flag = "--workers"
-    count = 1
-    if mode == "multi_processing":
-        flag = "--direct_num_workers"
-        count = int(request.beam_flag("direct_num_workers", "1")) or cores
-    elif workers is not None and request.is_local:
-        count = min(int(workers) or cores, max(tasks, 1))
-    if request.command != "summarize" or not request.value("bundle"):
-        return AskedProcesses(count, flag)
-    search = int(request.value("search_processes", 0)) or (cores if count == 1 else 1)
-    if count == 1 and search > 1:
-        return AskedProcesses(search, "--search_processes")
-    return AskedProcesses(count * search, flag, search)
+    from precis.pipelines.beam_runner import pipeline_options
+    from precis.pipelines.local_processes import count_workers
 
-
-def usable_cores(root: str = "/") -> int:
-    """The cores that this process may use, or whose time its container may use."""
-    cores = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    quota = _cpu_quota(root)
-    return max(1, math.ceil(min(cores, quota))) if quota else cores
+    if request.beam_flag("direct_running_mode") == "multi_processing":
+        count = int(request.beam_flag("direct_num_workers", "1")) or usable_cores()
+        search = max(1, int(request.value("search_processes", 0)))
+        return AskedProcesses(count * search, "--direct_num_workers", search)
+    workers = int(request.value("workers", 0))
+    if request.command == "summarize" and request.value("bundle"):
+        search = int(request.value("search_processes", 0))
+        if search:
+            return AskedProcesses(search, "--search_processes")
+        by_default = 1 if has_accelerator() else usable_cores()
+        return AskedProcesses(workers or by_default, "--workers")
+    count = count_workers(
+        workers, pipeline_options(request.beam_args), tasks=tasks, size=size
+    )
+    return AskedProcesses(count, "--workers")
 
 
 def read_memory(root: str = "/") -> Memory:
@@ -162,7 +161,7 @@ def _machine_memory(root: str) -> Memory:
 
 def _cgroup_memory(root: str) -> Iterator[Memory]:
     """The limits of the cgroups that this process is in, of versions 1 and 2."""
-    for folder in _cgroup_folders(root, "memory"):
+    for folder in _cgroup_folders(root):
         for limit, usage, inactive in (
             ("memory.max", "memory.current", "inactive_file"),
             (
@@ -180,20 +179,7 @@ def _cgroup_memory(root: str) -> Iterator[Memory]:
             yield Memory(total, max(0, total - used), "cgroup")
 
 
-def _cpu_quota(root: str) -> float:
-    """The cores whose time the cgroups of this process allow; 0 without a limit."""
-    quotas = []
-    for folder in _cgroup_folders(root, "cpu"):
-        with contextlib.suppress(OSError, ValueError):
-            quota, period = (folder / "cpu.max").read_text().split()
-            quotas.append(int(quota) / int(period))
-        quota_v1 = _number(folder / "cpu.cfs_quota_us") or 0
-        if quota_v1 > 0:
-            quotas.append(quota_v1 / (_number(folder / "cpu.cfs_period_us") or 100_000))
-    return min(quotas, default=0.0)
-
-
-def _cgroup_folders(root: str, controller: str) -> Iterator[Path]:
+def _cgroup_folders(root: str) -> Iterator[Path]:
     """The folders of the cgroups of this process, from its own one upwards.
 
     A container may see its own cgroup as the top one, whatever its name is.
@@ -203,13 +189,10 @@ def _cgroup_folders(root: str, controller: str) -> Iterator[Path]:
         lines = Path(root, "proc/self/cgroup").read_text().splitlines()
     for line in lines:
         _, controllers, name = (*line.split(":", 2), "", "")[:3]
-        mount = Path(root, "sys/fs/cgroup")
-        if controllers:
-            if controller not in controllers.split(","):
-                continue
-            mount = mount / controllers
-            if not mount.exists():
-                mount = mount.with_name(controller)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        # In version 1 each controller has a tree of its own.
+        mount = Path(root, "sys/fs/cgroup", controllers)
         own = Path(name.strip("/"))
         yield from (mount / folder for folder in (own, *own.parents))
 
