@@ -117,12 +117,12 @@ def test_summarize_stopped_again_and_again_ends_as_undisturbed(corpus, run, tmp_
 def test_search_processes_end_with_their_command(bundle, tmp_path):
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
     settings = {
-        "corpus": "sample:200",
+        "corpus": "sample:400",
         "bundle": bundle,
-        "task_bytes": (16 << 10) * 25,
+        "task_bytes": (16 << 10) * 50,
         "beam_width": 2,
         "search_processes": 2,
-        "window_documents": 25,
+        "window_documents": 50,
     }
     flags = words("summarize", output=stopped, **settings)
     folder = tmp_path / "temporary files"
