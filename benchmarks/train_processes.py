@@ -91,7 +91,7 @@ def make_job(options: argparse.Namespace, processes: int, index: int) -> TrainJo
         documents=options.documents,
         threads=max(options.threads // processes, 1),
         processes=processes,
-        index=index,
+        process=index,
     )
 
 

@@ -38,7 +38,7 @@ class TrainJob(NamedTuple):
       source_tokens, target_tokens: tokens of a document.
       threads: how many threads it may use.
       processes: how many workers train together; a step has `documents` of all.
-      index: which of them this is.
+      process: which of them this is, from 0.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class TrainJob(NamedTuple):
     target_tokens: int = 100
     threads: int = 2
     processes: int = 1
-    index: int = 0
+    process: int = 0
 
     @property
     def name(self) -> str:
@@ -127,7 +127,7 @@ def precis_training(job: TrainJob) -> StepSetup:
         optimizer.build(network.trainable_variables)
     # The rows of this process.
     share = job.documents // job.processes
-    rows = slice(job.index * share, (job.index + 1) * share)
+    rows = slice(job.process * share, (job.process + 1) * share)
     source = random_tokens(job, job.source_tokens, seed=0)[rows]
     target = random_tokens(job, job.target_tokens + 1, seed=1)[rows]
     batch = {

@@ -68,13 +68,19 @@ def make_batch() -> dict[str, tf.Tensor]:
     return {name: tf.constant(values, tf.int32) for name, values in rows.items()}
 
 
-def make_step(network, *, accumulate=1):
-    """A step of Adam whose rate is the same for every step."""
+def make_step(network, *, accumulate=1, rows=None):
+    """A step of Adam whose rate is the same for every step.
+
+    Args:
+      network: what is trained.
+      accumulate: the pieces of a batch.
+      rows: of every batch, where their number is known beforehand.
+    """
     optimizer = keras.optimizers.Adam(0.01)
     optimizer.build(network.trainable_variables)
     spec = {
-        name: tf.TensorSpec([None, *rows.shape[1:]], tf.int32)
-        for name, rows in make_batch().items()
+        name: tf.TensorSpec([rows, *values.shape[1:]], tf.int32)
+        for name, values in make_batch().items()
     }
     step = make_train_step(
         network,
@@ -119,12 +125,13 @@ def test_pieces_change_no_step(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", ["like_t5", "decoder_only"])
 def test_a_step_that_xla_compiles_is_the_same(name):
     """XLA compiles for a TPU too: every operation of the step and of its gradient must
-    be one that it has, with shapes that it can know. Dropout is on.
+    be one that it has, with shapes that it knows. Dropout is on. It does not compile
+    the gradient of `keras.ops.scan`, which recurrent networks and coverage use.
     """
-    step, variables = make_step(build_network(NETWORKS[name], seed=3))
+    step, variables = make_step(build_network(NETWORKS[name], seed=3), rows=6)
     first = [variable.numpy() for variable in variables]
     figures = []
     for run in (step, tf.function(step, autograph=False, jit_compile=True)):
