@@ -61,7 +61,7 @@ def placed_state(*arguments):
         assert [copy.device[-5:] for copy in copies] == ["CPU:0", "CPU:1"], variable
     return state
 loop.make_state = placed_state
-run_to_end(records, output + "/two", **without_dropout, accumulate=3, steps_per_loop=4)
+run_to_end(records, output + "/two", **without_dropout, accumulate=3)
 run_to_end(
     records,
     output + "/dropout",

@@ -59,3 +59,12 @@ def test_batches_of_one_shape_make_another_training(
     monkeypatch.setattr(state, "needs_fixed_shapes", lambda _: True)
     with pytest.raises(UsageError, match="other settings: fixed_shapes is .* here"):
         prepare_training(records_folder, tmp_path)
+
+
+def test_a_loop_of_steps_on_several_devices_is_refused():
+    state.check_loop(50, devices=1)
+    state.check_loop(1, devices=8)
+    with pytest.raises(
+        UsageError, match="--steps_per_loop 50 works on one device, and there are 8;"
+    ):
+        state.check_loop(50, devices=8)

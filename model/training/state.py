@@ -153,8 +153,10 @@ def make_setup(
     """Checks the records and collects what is fixed before the first step.
 
     Raises:
+      UsageError: a loop of steps on several devices.
       DataError: a shard is missing or damaged.
     """
+    check_loop(training.steps_per_loop, strategy.num_replicas_in_sync)
     target_ids = special_tokens(records.tokenizers.target, initial.special)
     shards = records.shards(staging=staging)
     ids = SpecialIds(
@@ -184,6 +186,21 @@ def make_setup(
         settings=_settings(records, network, training, initial, limits),
         request=request or {},
     )
+
+
+def check_loop(steps_per_loop: int, devices: int) -> None:
+    """Refuses a loop of steps on several devices.
+
+    TensorFlow fails there: the branch that makes a step lacks the batch of a device.
+
+    Raises:
+      UsageError: there are several of both.
+    """
+    if steps_per_loop > 1 and devices > 1:
+        raise UsageError(
+            f"--steps_per_loop {steps_per_loop} works on one device, and there are "
+            f"{devices}; leave it out"
+        )
 
 
 def _settings(
