@@ -33,6 +33,7 @@ from precis.pipelines.options.train import (
 )
 from precis.pipelines.options.verify import DIGEST, VERIFY
 from precis.pipelines.progress_line import load_tensorflow
+from precis.pipelines.result_commands import run_digest, run_load, run_verify
 from precis.pipelines.result_files import DATA_FOLDER
 from precis.pipelines.train_commands import (
     run_train,
@@ -172,27 +173,6 @@ def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     return 0
 
 
-def _load(values: dict[str, Any], _: list[str]) -> int:
-    from precis.pipelines.load import load
-    from precis.pipelines.warehouse.address import reading_command
-
-    result = load(**values)
-    if not result.rows:
-        print(f"run {result.run_id}: no rows; nothing was written")
-    elif result.was_noop:
-        print(
-            f"run {result.run_id}: in the table already, version {result.version}; "
-            "nothing was written"
-        )
-    else:
-        print(
-            f"run {result.run_id}: rows {result.rows:,}, in place of "
-            f"{result.replaced:,} earlier ones, as version {result.version}"
-        )
-    end_with(values["table"], sys.executable, "-c", reading_command(values["table"]))
-    return 0
-
-
 def _export(values: dict[str, Any], _: list[str]) -> int:
     load_tensorflow("export")
     from precis.pipelines.export import export
@@ -235,29 +215,6 @@ def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
         described = files.join(output, "rouge.json")
         flags = ("--config", described, "--output", output, "--show", "3")
         suggest_next("precis", "evaluate", *flags)
-    return 0
-
-
-def _verify(values: dict[str, Any], _: list[str]) -> int:
-    from precis.pipelines.verify import verify
-
-    result = verify(**values)
-    for line in result.findings:
-        print(line)
-    checked = f"{result.files:,} files, {result.rows:,} rows, {result.bytes:,} bytes"
-    compared = f", compared with {result.compared_with}" * bool(result.compared_with)
-    count = len(result.findings)
-    outcome = "is as it was written"
-    if count:
-        outcome = f"is damaged: {count} finding{'s' * (count > 1)} above"
-    print(f"{result.kind} {values['folder']} {outcome} ({checked}{compared})")
-    return 1 if count else 0
-
-
-def _digest(values: dict[str, Any], _: list[str]) -> int:
-    from precis.pipelines.digest import digest
-
-    print(digest(**values))
     return 0
 
 
@@ -323,7 +280,7 @@ COMMANDS: dict[str, Command] = {
     "load": _command(
         "Load a finished run into an Iceberg or Delta table, as one snapshot.",
         LOAD,
-        _load,
+        run_load,
         "precis load summaries --table iceberg+sqlite://warehouse/news.summaries",
     ),
     "export": _command(
@@ -341,7 +298,7 @@ COMMANDS: dict[str, Command] = {
     "verify": _command(
         "Check that a result is whole and as it was written.",
         VERIFY,
-        _verify,
+        run_verify,
         "precis verify summaries",
         "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
     ),
@@ -355,7 +312,7 @@ COMMANDS: dict[str, Command] = {
     "digest": _command(
         "Print one hash of the content of a run.",
         DIGEST,
-        _digest,
+        run_digest,
         "precis digest summaries",
     ),
 }

@@ -25,9 +25,7 @@ own; then it stops.
 
 import contextlib
 import datetime
-import fcntl
 import functools
-import json
 import os
 import signal
 import socket
@@ -36,11 +34,9 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.model.storage.store import ObjectStore
 from precis.pipelines import interruption
 from precis.pipelines.job import (
     LOCK_FILE,
@@ -48,25 +44,18 @@ from precis.pipelines.job import (
     TASKS_FOLDER,
     not_writable,
 )
+from precis.pipelines.lock_file import (
+    Owner,
+    create_lock,
+    exchange_lock,
+    read_lock,
+)
 from precis.pipelines.process_identity import machine_name, process_start
 
 LEASE_SECONDS = 60.0
 _RENEWAL_SECONDS = 15.0
 # How long a job that lost its output has to end by itself.
 _GRACE_SECONDS = 30.0
-# After this, another process has read what an object store had before.
-_SETTLING_SECONDS = 1.0
-
-
-class Owner(NamedTuple):
-    """The content of a lock; the docstring of this module says what each field is."""
-
-    host: str = "another machine"
-    pid: int = 0
-    machine: str = ""
-    process_start: str = ""
-    token: str = ""
-    renewed_at: float = 0.0
 
 
 @contextlib.contextmanager
@@ -144,7 +133,7 @@ class Ownership:
         renewed = time.monotonic()
         while not self._done.wait(_RENEWAL_SECONDS):
             try:
-                is_owned = _exchange(
+                is_owned = exchange_lock(
                     self._path, self._owner.token, _renewed(self._owner)
                 )
                 renewed = time.monotonic()
@@ -187,12 +176,12 @@ def _acquire(output: str, path: str, owner: Owner) -> None:
     Raises:
       UsageError: another process holds it.
     """
-    while not _create(path, owner):
-        holder = _read(path)
+    while not create_lock(path, owner):
+        holder = read_lock(path)
         if holder is None:  # It was released in this moment.
             continue
         _check_abandoned(output, holder)
-        if _exchange(path, holder.token, owner):
+        if exchange_lock(path, holder.token, owner):
             return
 
 
@@ -203,7 +192,7 @@ def find_dead_owner(output: str) -> Owner | None:
     Raises:
       UsageError: another process owns it.
     """
-    holder = _read(files.join(output, TASKS_FOLDER, LOCK_FILE))
+    holder = read_lock(files.join(output, TASKS_FOLDER, LOCK_FILE))
     if holder is not None:
         _check_abandoned(output, holder)
     return holder
@@ -219,7 +208,7 @@ def _check_abandoned(output: str, holder: Owner) -> None:
 
 
 def _release(output: str, path: str, owner: Owner) -> None:
-    _exchange(path, owner.token, None)
+    exchange_lock(path, owner.token, None)
     if files.is_local(output):
         # Only where nothing else is in it.
         with contextlib.suppress(OSError):
@@ -268,102 +257,3 @@ def _is_running(owner: Owner) -> bool:
     if start is None:
         return False
     return not start or not owner.process_start or start == owner.process_start
-
-
-def _create(path: str, owner: Owner) -> bool:
-    """Writes a lock where there is none; whether it did."""
-    fs, name = files.filesystem(path)
-    if isinstance(fs, ObjectStore):
-        if fs.create(name, _to_json(owner)):
-            return True
-        # The answer to a first attempt may have been lost.
-        holder = _read(path)
-        return holder is not None and holder.token == owner.token
-    os.makedirs(os.path.dirname(name), exist_ok=True)
-    try:
-        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    except FileExistsError:
-        return False
-    with open(descriptor, "wb") as file:
-        file.write(_to_json(owner))
-    return True
-
-
-def _exchange(path: str, token: str, owner: Owner | None) -> bool:
-    """Replaces a lock with a token, or removes it where `owner` is None.
-
-    Returns:
-      Whether the lock was there and had the token.
-    """
-    if files.is_local(path):
-        return _exchange_locally(files.filesystem(path)[1], token, owner)
-    holder = _read(path)
-    if holder is None or holder.token != token:
-        return False
-    if owner is not None:
-        # Only a lock that is taken over may meet another that is written just now.
-        return _write_and_read(path, owner, settle=owner.token != token)
-    files.remove(path)
-    return True
-
-
-def _exchange_locally(name: str, token: str, owner: Owner | None) -> bool:
-    try:
-        file = open(name, "r+b")
-    except FileNotFoundError:
-        return False
-    with file:
-        # Where a disk of the network has no such locks, this is done without them.
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        holder = _parse(file.read(), os.fstat(file.fileno()).st_mtime)
-        if holder.token != token or not _is_still(file.fileno(), name):
-            return False
-        if owner is None:
-            os.remove(name)
-        else:
-            files.write_bytes(name, _to_json(owner))
-    return True
-
-
-def _is_still(descriptor: int, name: str) -> bool:
-    """Whether an open file still has a name; another may have replaced it."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(name))
-    except FileNotFoundError:
-        return False
-
-
-def _write_and_read(path: str, owner: Owner, *, settle: bool = True) -> bool:
-    """Writes a lock to an object store; whether it is still there afterwards."""
-    files.write_bytes(path, _to_json(owner))
-    if settle:
-        time.sleep(_SETTLING_SECONDS)
-    written = _read(path)
-    return written is not None and written.token == owner.token
-
-
-def _read(path: str) -> Owner | None:
-    _, name = files.filesystem(path)
-    try:
-        content = files.read_bytes(path)
-        modified = os.stat(name).st_mtime if files.is_local(path) else time.time()
-    except FileNotFoundError:
-        return None
-    return _parse(content, modified)
-
-
-def _parse(content: bytes, modified: float) -> Owner:
-    """The owner that a lock names.
-
-    A lock is empty for an instant when it is created. If its owner died then, it is as
-    old as the file.
-    """
-    try:
-        return Owner(**json.loads(content))
-    except (ValueError, TypeError):
-        return Owner(renewed_at=modified)
-
-
-def _to_json(owner: Owner) -> bytes:
-    return f"{json.dumps(owner._asdict(), indent=2)}\n".encode()

@@ -10,6 +10,7 @@ A step begins when all tasks of the one before it are done. Documents are never
 shuffled: between the steps, keys and rows lie in files of their task.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.bundle.network_bundle import with_decoding_of_bundle
+from precis.model.errors import UsageError
 from precis.model.inference.process_limits import (
+    compute_on_one_thread,
     has_accelerator,
     refuse_within_import,
 )
@@ -29,13 +32,9 @@ from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.document_keys import (
-    KeyWorker,
-    count_buckets,
     forget_failed_scans,
-    key_tasks,
-    scan_step,
 )
-from precis.pipelines.earlier_runs import EarlierRuns, find_earlier_runs
+from precis.pipelines.earlier_runs import find_earlier_runs
 from precis.pipelines.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.job import (
     Job,
@@ -46,11 +45,9 @@ from precis.pipelines.job import (
     warn_of_damage,
 )
 from precis.pipelines.job_inputs import hash_tasks, job_provenance
-from precis.pipelines.join_keys import BucketTask, JoinFigures, JoinWorker
 from precis.pipelines.local_processes import count_workers
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.results import (
-    SUFFIX,
     EarlierRunOptions,
     ResultOptions,
     normal_path,
@@ -59,12 +56,8 @@ from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.output_lock import own_output
 from precis.pipelines.part_layout import part_layout
-from precis.pipelines.part_plans import STEP as PUBLISH
-from precis.pipelines.part_plans import plan_parts
 from precis.pipelines.progress_line import load_tensorflow, show_step
-from precis.pipelines.publish_parts import PartFigures, PartSettings, PartWorker
 from precis.pipelines.remote_checks import check_remote, saves_template
-from precis.pipelines.repeated_ids import check_ids
 from precis.pipelines.result_files import read_run_manifest
 from precis.pipelines.retried_records import retried_files, retried_tasks
 from precis.pipelines.run_manifest import (
@@ -72,19 +65,15 @@ from precis.pipelines.run_manifest import (
     RunDescription,
     check_run,
     publish_manifest,
-    run_footer,
-    write_manifest,
 )
 from precis.pipelines.run_on_workers import finish_on_workers
-from precis.pipelines.summarize_task import SummarizeWorker, SummaryFigures
+from precis.pipelines.run_steps import build_run
 from precis.pipelines.summary_settings import (
     WITHOUT_EFFECT,
     SummarySettings,
     limit_search_processes,
     summary_settings,
 )
-from precis.pipelines.task_rows import InferSettings
-from precis.pipelines.tasks import RunTasks, Step
 from precis.pipelines.warehouse.load_run import check_table, load_run
 
 # Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
@@ -209,6 +198,10 @@ def _run(
     )
     if settings.options.bundle:
         load_tensorflow("summarize")
+        if workers.workers == 1 and not has_accelerator():
+            # A worker has one core. A Python process may have begun with more.
+            with contextlib.suppress(UsageError):
+                compute_on_one_thread()
         options = limit_search_processes(
             settings.options, beam_options, workers=workers.workers
         )
@@ -216,7 +209,7 @@ def _run(
     pipeline = beam.Pipeline(options=beam_options)
     layout = description.layout.begun_at(job.created_at)
     description = description._replace(settings=settings, layout=layout)
-    written = build(
+    written = build_run(
         pipeline, tasks, job, description, result, runs, processes=processes
     )
     if failures is not None:
@@ -238,129 +231,6 @@ def run_inputs(
         if name not in of_summaries and name not in (*WITHOUT_EFFECT, *_BEYOND_THE_RUN)
     }
     return {**others, **described, "tasks_sha256": hash_tasks(tasks)}
-
-
-def build(
-    pipeline: beam.Pipeline,
-    tasks: Sequence[Task],
-    job: Job,
-    description: RunDescription,
-    result: ResultOptions,
-    earlier: EarlierRuns,
-    *,
-    processes: int = 1,
-) -> beam.PCollection:
-    """Adds the four steps, and the manifest, to a pipeline.
-
-    Args:
-      pipeline: where they are added.
-      tasks: of the corpus.
-      job: the job.
-      description: what is written of it, and how.
-      result: the options of the result.
-      earlier: the runs whose rows are used again.
-      processes: how many processes of this machine do the tasks.
-
-    Returns:
-      An element when the manifest is written.
-    """
-    corpus, settings, _, layout = description
-    buckets = count_buckets(tasks, earlier.parts)
-    infer = InferSettings(
-        layout=layout,
-        buckets=buckets,
-        earlier=earlier.parts,
-        suffix_ids=result.on_duplicate_id == SUFFIX,
-    )
-    parts = PartSettings(
-        layout=layout,
-        fallback=settings.fallback,
-        footer=run_footer(job, description),
-    )
-    joined = _find_repeats(
-        pipeline, tasks, job, description, earlier, processes=processes
-    )
-    inferred = (
-        joined
-        | "ListTasks" >> beam.FlatMap(check_ids, tasks, corpus, result.on_duplicate_id)
-        | "SpreadTasks" >> beam.Reshuffle()
-        | "Summarize"
-        >> RunTasks(
-            SummarizeWorker(corpus, settings, job, infer),
-            Step(job, "infer", SummaryFigures.from_json),
-            processes=_infer_processes(settings, processes),
-        )
-        | "GatherSummaries" >> beam.combiners.ToList()
-    )
-    published = (
-        inferred
-        | "ListParts"
-        >> beam.FlatMap(
-            plan_parts,
-            job,
-            target_bytes=layout.target_bytes,
-            partition_by=layout.partitioning.names,
-        )
-        | "SpreadParts" >> beam.Reshuffle()
-        | "PublishParts"
-        >> RunTasks(
-            PartWorker(job, parts),
-            Step(job, PUBLISH, PartFigures.from_json),
-            processes=processes,
-        )
-        | "GatherParts" >> beam.combiners.ToList()
-    )
-    return published | "WriteManifest" >> beam.Map(
-        write_manifest,
-        beam.pvalue.AsSingleton(joined),
-        beam.pvalue.AsSingleton(inferred),
-        job,
-        description,
-    )
-
-
-def _find_repeats(
-    pipeline: beam.Pipeline,
-    tasks: Sequence[Task],
-    job: Job,
-    description: RunDescription,
-    earlier: EarlierRuns,
-    *,
-    processes: int,
-) -> beam.PCollection:
-    """Adds the steps scan and join; gives the reports of the join as one list."""
-    corpus, settings, *_ = description
-    buckets = count_buckets(tasks, earlier.parts)
-    keys = KeyWorker(
-        corpus, job, buckets=buckets, uses_references=settings.uses_references
-    )
-    join = JoinWorker(job, buckets=buckets, tasks=len(tasks), parts=len(earlier.parts))
-    scanned = (
-        pipeline
-        | "ListKeyTasks" >> beam.Create(key_tasks(tasks, earlier.parts))
-        | "ScanKeys" >> RunTasks(keys, scan_step(job), processes=processes)
-        | "GatherKeys" >> beam.combiners.ToList()
-    )
-    return (
-        scanned
-        | "ListBuckets"
-        >> beam.FlatMap(lambda _: [BucketTask(number) for number in range(buckets)])
-        | "SpreadBuckets" >> beam.Reshuffle()
-        | "JoinKeys"
-        >> RunTasks(join, Step(job, "join", JoinFigures.from_json), processes=processes)
-        | "GatherJoined" >> beam.combiners.ToList()
-    )
-
-
-def _infer_processes(settings: SummarySettings, processes: int) -> int:
-    """How many processes read and summarize.
-
-    Where a network writes, the search processes have the cores, and one process reads
-    for them. An accelerator serves one process.
-    """
-    options = settings.options
-    uses_accelerator = options.extractive_bundle and has_accelerator()
-    return 1 if options.bundle or uses_accelerator else processes
 
 
 def has_references(output: str, manifest: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from support.doctor_runs import diagnose, request_of, the_problem
 from support.summarize_runs import story
 
 import precis
-from precis.pipelines import summarize as summarize_module
+from precis.pipelines import run_steps
 from precis.pipelines.doctor_checks import trial
 from precis.pipelines.doctor_checks.processes import Ended, run_module
 from precis.pipelines.doctor_checks.sample import check_corpus
@@ -86,7 +86,7 @@ def test_what_cannot_be_serialised_for_a_worker_is_found(news, monkeypatch):
         lock = threading.Lock()
         _ = pipeline | beam.Create([1]) | beam.Map(lambda item: (item, lock))
 
-    monkeypatch.setattr(summarize_module, "build", build)
+    monkeypatch.setattr(run_steps, "build_run", build)
     request = request_of("summarize", corpus=news, output="out")
     findings = checked("trial", try_documents(request, sample_of(request)))
     assert "lock" in the_problem(findings).found

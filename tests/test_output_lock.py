@@ -16,8 +16,9 @@ from support.command_line import error_lines, precis
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.pipelines import output_lock, process_identity
-from precis.pipelines.output_lock import Owner, own_output
+from precis.pipelines import lock_file, output_lock, process_identity
+from precis.pipelines.lock_file import Owner
+from precis.pipelines.output_lock import own_output
 
 
 def lock_path(output):
@@ -220,7 +221,7 @@ def test_a_job_in_a_further_thread_fails_at_its_next_check(tmp_path, monkeypatch
 
 DEAF = """
 import json, signal, sys, threading
-from precis.pipelines import output_lock, process_identity
+from precis.pipelines import lock_file, output_lock, process_identity
 output_lock._RENEWAL_SECONDS = output_lock._GRACE_SECONDS = 0.01
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with output_lock.own_output(sys.argv[1]):
@@ -273,7 +274,7 @@ def test_a_disk_that_is_full_for_the_moment_does_not_lose_the_output(
         raise OSError(28, "No space left on device")
 
     with own_output(str(tmp_path)) as ownership:
-        monkeypatch.setattr(output_lock, "_exchange", fail)
+        monkeypatch.setattr(output_lock, "exchange_lock", fail)
         for _ in range(3):
             tried.acquire()
         ownership.check()
@@ -282,7 +283,7 @@ def test_a_disk_that_is_full_for_the_moment_does_not_lose_the_output(
     with pytest.raises(JobError, match="or could not be renewed; this job has stopped"):
         with own_output(str(tmp_path)):
             monkeypatch.setattr(output_lock, "LEASE_SECONDS", 0.0)
-            monkeypatch.setattr(output_lock, "_exchange", fail)
+            monkeypatch.setattr(output_lock, "exchange_lock", fail)
             threading.Event().wait(60)
 
 
@@ -298,7 +299,7 @@ def test_a_finished_result_may_be_read_only_and_others_may_not(tmp_path):
 
 @pytest.fixture
 def bucket(monkeypatch):
-    monkeypatch.setattr(output_lock, "_SETTLING_SECONDS", 0.0)
+    monkeypatch.setattr(lock_file, "_SETTLING_SECONDS", 0.0)
     fs = fsspec.filesystem("memory")
     yield "memory://locks/run"
     if fs.exists("/locks"):
@@ -330,10 +331,10 @@ def test_an_object_store_holds_the_lock_too(bucket, monkeypatch):
 def test_of_two_that_create_a_lock_on_an_object_store_one_does(bucket):
     path = files.join(bucket, "_tasks", "lock.json")
     first, second = (Owner("far", 7, "other", "5", token) for token in "ab")
-    assert output_lock._create(path, first)
-    assert not output_lock._create(path, second)
+    assert lock_file.create_lock(path, first)
+    assert not lock_file.create_lock(path, second)
     # Another attempt of the first, whose answer was lost.
-    assert output_lock._create(path, first)
+    assert lock_file.create_lock(path, first)
 
 
 def test_of_two_that_take_over_a_lock_on_an_object_store_the_last_one_owns_it(

@@ -184,7 +184,7 @@ def _summaries(request: Request, sample: Sample, output: str) -> Any:
     from precis.pipelines.options.results import ResultOptions
     from precis.pipelines.part_layout import part_layout
     from precis.pipelines.run_manifest import RunDescription
-    from precis.pipelines.summarize import build
+    from precis.pipelines.run_steps import build_run
 
     settings = read_summary_settings(request)
     # One process, so that its memory is that of a worker.
@@ -199,7 +199,7 @@ def _summaries(request: Request, sample: Sample, output: str) -> Any:
         layout,
     )
     pipeline = _pipeline()
-    build(pipeline, sample.trial, job, description, result, EarlierRuns(()))
+    build_run(pipeline, sample.trial, job, description, result, EarlierRuns(()))
     return pipeline
 
 
