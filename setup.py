@@ -70,6 +70,8 @@ DEVELOPMENT = [
     *("moto[s3]>=5.2", "flask>=3.1", "flask-cors>=6"),
     # What results are compared with.
     *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
+    # The schemas of Kubernetes, for the examples in deploy/.
+    "kubernetes-validate>=1.33",
 ]
 
 FOLDERS = {"precis.model": "model", "precis.pipelines": "pipelines"}
