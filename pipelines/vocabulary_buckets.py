@@ -11,7 +11,7 @@ A process holds one bucket at a time, so memory does not grow with the corpus.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +98,9 @@ class MergeWorker:
         """Writes the duplicates, or the most frequent words, of a bucket."""
         del progress, letters
         if task.number < self._buckets:
-            groups = find_duplicates(np.concatenate(self._read(task.number, PLACE)))
+            groups = find_duplicates(
+                np.concatenate(list(self._read(task.number, PLACE)))
+            )
         else:
             counts = map(unpack_words, self._read(task.number, _BYTES))
             words = vocabulary.most_frequent(vocabulary.merge_counts(counts))
@@ -107,12 +109,10 @@ class MergeWorker:
             self._job, merged_path(self._job.output, task.number), groups
         )
 
-    def _read(self, group: int, dtype: np.dtype) -> list[np.ndarray]:
+    def _read(self, group: int, dtype: np.dtype) -> Iterator[np.ndarray]:
         """A group of the files of all tasks."""
-        paths = (
-            scanned_path(self._job.output, task) for task in range(self._job.tasks)
-        )
-        return [read_group(path, group, dtype) for path in paths]
+        for task in range(self._job.tasks):
+            yield read_group(scanned_path(self._job.output, task), group, dtype)
 
 
 def word_buckets(words: Mapping[str, int]) -> list[dict[str, int]]:
@@ -173,11 +173,13 @@ def read_duplicates(output: str, task: int, *, buckets: int) -> set[int]:
     }
 
 
-def read_words(output: str, *, buckets: int) -> list[dict[str, int]]:
+def read_words(output: str, *, buckets: int) -> Iterator[dict[str, int]]:
     """The most frequent words of each bucket of words, with their counts.
+
+    No word is in two buckets.
 
     Raises:
       DataError: a file of the pass is damaged.
     """
-    paths = (merged_path(output, buckets + bucket) for bucket in range(WORD_BUCKETS))
-    return [unpack_words(read_group(path, 0, _BYTES)) for path in paths]
+    for bucket in range(buckets, buckets + WORD_BUCKETS):
+        yield unpack_words(read_group(merged_path(output, bucket), 0, _BYTES))

@@ -9,7 +9,8 @@ Hashes and words are cut into buckets and lie in files between the steps, so no 
 holds those of the whole corpus.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -181,7 +182,7 @@ def _texts_to_learn(pair: TrainingPair, options: PrepareOptions) -> tuple[str, .
 
 
 def publish_tokenizers(
-    counts: Sequence[Mapping[str, int]], options: PrepareOptions
+    counts: Iterable[Mapping[str, int]], options: PrepareOptions
 ) -> dict[str, str | None]:
     """Writes the tokenizer folders.
 
@@ -205,9 +206,13 @@ def publish_tokenizers(
 
 
 def _learn_tokenizer(
-    counts: Sequence[Mapping[str, int]], options: PrepareOptions
+    counts: Iterable[Mapping[str, int]], options: PrepareOptions
 ) -> Tokenizer:
-    words = vocabulary.merge_counts(counts)
+    words: dict[str, int] = {}
+    characters: Counter[str] = Counter()
+    for bucket in counts:  # All of them may be two million words.
+        characters.update(vocabulary.count_characters(bucket))
+        words = vocabulary.most_frequent({**words, **bucket})
     if not words:
         raise DataError(
             "the corpus has no training document with a text and "
@@ -219,6 +224,7 @@ def _learn_tokenizer(
         size=options.vocabulary_size,
         lower_case=options.lower_case,
         reserved=(*RESERVED_TOKENS, *options.reserved),
+        characters=characters,
     )
     return Tokenizer(pieces, lower_case=options.lower_case)
 

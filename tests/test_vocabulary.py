@@ -10,6 +10,7 @@ import tensorflow_text
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization import vocabulary as vocabulary_module
 from precis.model.tokenization.vocabulary import (
+    count_characters,
     count_words,
     learn,
     merge_counts,
@@ -240,3 +241,13 @@ def test_counts_reduced_in_parts_give_the_same_vocabulary(monkeypatch):
     assert most_frequent(merge_counts(map(most_frequent, parts))) == most_frequent(
         counts
     )
+
+
+def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
+    words = {"▁rain": 9, "▁fell": 8, "▁ñu": 1, "▁øl": 1}
+    assert count_characters({"▁ab": 2, "b": 3}) == {"▁": 2, "a": 2, "b": 5}
+    frequent = {word: words[word] for word in ("▁rain", "▁fell")}
+    size = 400
+    pieces = learn(frequent, size=size, characters=count_characters(words))
+    assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=size)
+    assert pieces == learn(words, size=size)

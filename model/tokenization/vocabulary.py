@@ -73,12 +73,22 @@ def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(by_frequency[:_MAX_WORDS])
 
 
+def count_characters(counts: Mapping[str, int]) -> Counter[str]:
+    """The characters of words, each as often as the words have it."""
+    characters: Counter[str] = Counter()
+    for word, count in counts.items():
+        for character in word:
+            characters[character] += count
+    return characters
+
+
 def learn(
     counts: Mapping[str, int],
     *,
     size: int,
     lower_case: bool = False,
     reserved: Sequence[str] = RESERVED_TOKENS,
+    characters: Mapping[str, int] | None = None,
 ) -> list[str]:
     """Learns a WordPiece vocabulary from word counts.
 
@@ -98,6 +108,8 @@ def learn(
       lower_case: leave out upper-case ASCII letters, which lower-cased text does not
           contain.
       reserved: the first tokens, in this order. They begin with RESERVED_TOKENS.
+      characters: the counts of `count_characters` where `counts` has the most frequent
+          words alone.
 
     Raises:
       UsageError: the size is too small for the reserved tokens and ASCII, or the
@@ -130,7 +142,9 @@ def learn(
         )
     # At most a quarter of the vocabulary is for characters, two forms each, so that a
     # corpus in many scripts leaves room for words.
-    alphabet = _characters(words)[: min(_MAX_CHARACTERS, size // 8)]
+    if characters is None:
+        characters = count_characters(dict(words))
+    alphabet = _most_frequent_first(characters)[: min(_MAX_CHARACTERS, size // 8)]
     fixed = list(dict.fromkeys([*base, *_forms(alphabet)]))[:size]
     return fixed + _learn_pieces(words[:_MAX_WORDS], size=size - len(fixed))
 
@@ -200,15 +214,10 @@ def _forms(characters: Iterable[str]) -> list[str]:
     return forms
 
 
-def _characters(words: Iterable[tuple[str, int]]) -> list[str]:
-    """The characters of the words, from frequent to rare."""
-    counts: Counter[str] = Counter()
-    for word, count in words:
-        for character in word:
-            counts[character] += count
+def _most_frequent_first(characters: Mapping[str, int]) -> list[str]:
     return sorted(
-        counts.keys() - {SPACE, LINE_BREAK},
-        key=lambda character: (-counts[character], character),
+        characters.keys() - {SPACE, LINE_BREAK},
+        key=lambda character: (-characters[character], character),
     )
 
 
