@@ -66,6 +66,7 @@ def filesystem(path: str) -> tuple[FileSystem, str]:
 
 def is_local(path: str) -> bool:
     """Whether a path lies on this machine's disk."""
+    path = os.fspath(path)
     return "://" not in path or path.startswith("file://")
 
 

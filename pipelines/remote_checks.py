@@ -128,7 +128,8 @@ def job_paths(flags: Mapping[str, Any]) -> list[JobPath]:
     for flag in _PATH_FLAGS:
         value = flags.get(flag) or ""
         if flag == "reuse":
-            names = value.split(",") if isinstance(value, str) else value
+            is_list = isinstance(value, list | tuple)
+            names = value if is_list else os.fspath(value).split(",")
         else:
             names = [value]
         for name in names:

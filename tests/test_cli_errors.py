@@ -172,11 +172,15 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
 def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
     from types import SimpleNamespace
 
+    from apache_beam.options.pipeline_options import PipelineOptions
+
     from precis.model.errors import JobError
     from precis.pipelines.beam_runner import run_pipeline
 
     pipeline = SimpleNamespace(
-        run=lambda: SimpleNamespace(wait_until_finish=lambda: state)
+        runner=None,
+        options=PipelineOptions([]),
+        run=lambda: SimpleNamespace(wait_until_finish=lambda: state),
     )
     with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
         run_pipeline(pipeline, label="job", size=1)

@@ -22,6 +22,9 @@ OVERVIEW = {
 }
 
 
+PAGES = {"/overview": OVERVIEW, "/jobmanager/config": []}
+
+
 @pytest.fixture(autouse=True)
 def short_wait(monkeypatch):
     monkeypatch.setattr("precis.pipelines.engine_options._ANSWER_SECONDS", 0.5)
@@ -56,7 +59,7 @@ def flink(address, *more):
 
 
 def test_a_flink_that_answers_is_described():
-    with serve_json(OVERVIEW) as address:
+    with serve_json(PAGES) as address:
         finding = flink(address)[0]
     assert finding.level == "ok"
     assert finding.found == f"Flink 2.2.1 at {address}: 2 task managers, 4 slots"
@@ -73,7 +76,7 @@ def test_an_engine_that_does_not_answer_is_a_problem():
 
 
 def test_workers_are_counted_on_this_machine_alone():
-    with serve_json(OVERVIEW) as address:
+    with serve_json(PAGES) as address:
         request = request_of(
             "summarize", *FLINK, address, corpus="sample:20", output="/o", workers=3
         )

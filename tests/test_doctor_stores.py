@@ -8,6 +8,7 @@ import pytest
 from support.doctor_runs import closed_port, request_of, the_problem
 
 from precis.pipelines.doctor_checks import object_stores
+from precis.pipelines.doctor_checks.findings import checked
 from precis.pipelines.doctor_checks.object_stores import (
     check_object_stores,
     within_limit,
@@ -53,10 +54,11 @@ def test_a_bucket_that_does_not_answer_is_a_problem(monkeypatch):
     address = f"http://127.0.0.1:{closed_port()}"
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
     monkeypatch.setattr(object_stores, "_SECONDS", 0.5)
-    note, problem = findings(corpus="sample:20")
+    request = request_of("summarize", **{**FLAGS, "corpus": "sample:20"})
+    note, problem = checked("bucket", check_object_stores(request))
     assert note.level == "note" and address in note.found
-    assert problem.found.startswith("gs://out does not answer: ")
-    assert problem.advice.startswith("check the name of the bucket, the account's")
+    assert "cannot be reached (Connection refused)" in problem.found
+    assert problem.advice.startswith("check the network, or the variables STORAGE_")
 
 
 def test_buckets_that_answer_are_reported(monkeypatch):

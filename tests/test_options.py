@@ -15,6 +15,7 @@ from precis.pipelines.command_parser import command_parser
 from precis.pipelines.commands import COMMANDS
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags import flag_info, read_flags, value_type
+from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EvaluateOptions
 from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PrepareOptions
@@ -237,5 +238,5 @@ def test_the_commands_take_the_options_of_their_jobs():
             FallbackConfig,
         ),
         *(SearchConfig, EarlierRunOptions, ResultOptions),
-        *(FailureOptions, WorkerOptions),
+        *(FailureOptions, WorkerOptions, EstimateOptions),
     )

@@ -225,7 +225,7 @@ def test_s3_needs_credentials(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (403, "gs://bucket cannot be read: .*no right; check the network and what"),
+        (403, "gs://bucket cannot be read: .*no right.; name credentials that may"),
         (404, "there is no bucket gs://bucket; make it, or check the name$"),
     ],
 )

@@ -48,7 +48,7 @@ class SearchConfig:
         0, "pieces before the end is allowed", metavar="TOKENS"
     )
     max_summary_tokens: int = flag(
-        128, "pieces after which a summary is cut", metavar="TOKENS", is_common=True
+        128, "pieces after which a summary is cut", metavar="TOKENS"
     )
     no_repeat_ngram: int = flag(
         3,

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,12 @@ def closed_port() -> int:
 
 
 @contextlib.contextmanager
-def serve_json(content: Any) -> Iterator[str]:
-    """A server that answers every GET with one JSON value; yields host:port."""
-    body = json.dumps(content).encode()
+def serve_json(pages: Mapping[str, Any]) -> Iterator[str]:
+    """A server that answers a GET of each page with its JSON; yields host:port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            body = json.dumps(pages[self.path]).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
