@@ -21,6 +21,7 @@ from support.object_stores import (
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.listing import list_files
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +98,16 @@ def test_of_many_that_create_an_object_one_does():
         )
     assert sum(created) == 1
     assert files.read_bytes("s3://news/lock") == b"%d" % created.index(True)
+
+
+def test_ten_thousand_objects_are_listed_in_pages():
+    store, _ = files.filesystem("s3://news/")
+    names = [f"news/many/{number:05d}.txt" for number in range(10_000)]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: store.write(name, name.encode()), names))
+    listed = [file.path for file in list_files("s3://news/many/*.txt")]
+    assert listed == [f"s3://{name}" for name in names]
+    assert len(read_documents("text:s3://news/many/*99.txt")) == 100
 
 
 def test_a_large_object_goes_in_parts():

@@ -150,6 +150,25 @@ def test_an_object_is_read_from_everywhere(store):
         assert opened.seek(1, io.SEEK_CUR) == 303 and opened.read(1) == content[303:304]
 
 
+def test_a_whole_object_is_read_in_few_requests(store, monkeypatch):
+    content = bytes(range(256)) * (20 << 12)
+    files.write_bytes("memory://b/a", content)
+    ranges = []
+    read = ObjectStore.read
+
+    def counted(self, name, start, stop):
+        ranges.append((start, stop))
+        return read(self, name, start, stop)
+
+    monkeypatch.setattr(ObjectStore, "read", counted)
+    assert files.read_bytes("memory://b/a") == content
+    mib = 1 << 20
+    assert ranges == [(0, 8 * mib), (8 * mib, 16 * mib), (16 * mib, 20 * mib)]
+    with files.open_read("memory://b/a") as opened:
+        opened.seek(20 * mib - 1)
+        assert opened.read() == content[-1:] and opened.read() == b""
+
+
 def test_a_folder_is_not_read_as_an_object(store):
     files.write_bytes("memory://b/folder/a", b"x")
     with pytest.raises(IsADirectoryError, match="it is a folder"):

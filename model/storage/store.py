@@ -17,7 +17,7 @@ from precis.model.storage.requests import ask
 
 # What is larger is uploaded from the disk, in several requests.
 _WHOLE_UPLOAD_BYTES = 32 << 20
-_READ_BYTES = 4 << 20  # at least, in one request
+_READ_BYTES = 8 << 20  # at least, in one request
 _REMOVALS = 16  # at once
 
 T = TypeVar("T")
@@ -196,6 +196,13 @@ class _ObjectReader(io.RawIOBase):
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
         self._position = max(0, base[whence] + offset)
         return self._position
+
+    def readall(self) -> bytes:
+        # That of the base class asks for 8 kB at a time.
+        blocks = []
+        while block := self.read(min(_READ_BYTES, self._size - self._position)):
+            blocks.append(block)
+        return b"".join(blocks)
 
     def readinto(self, buffer: Any) -> int:
         stop = min(self._position + len(buffer), self._size)

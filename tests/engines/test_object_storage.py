@@ -131,18 +131,25 @@ def test_records_bundle_run_and_scores_are_those_of_the_disk(corpora, tmp_path):
 def test_the_same_digest_where_one_request_in_ten_fails(
     gcs, corpora, local_digest, monkeypatch
 ):
-    faults = Faults(one_in=10, seed=7, stall_seconds=4)
-    monkeypatch.setenv("PRECIS_STORAGE_TIMEOUT", "1.5")
+    faults = Faults(one_in=10, seed=7, stall_seconds=5)
+    monkeypatch.setenv("PRECIS_STORAGE_TIMEOUT", "3")
     with fault_proxy(gcs, faults) as proxy:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
         output = "gs://news/faulty/run"
         assert digest_of_run("jsonl:gs://news/in/jsonl/*", output) == local_digest
         assert exit_code("verify", output) == 0
         assert set(proxy.made) >= set(faults.kinds)
-        # A large object goes in several requests.
-        with files.write_aside("gs://news/faulty/large") as file:
-            file.write(os.urandom(1 << 20) * 40)
-        assert files.filesystem("gs://news/")[0].size("news/faulty/large") == 40 << 20
+
+
+def test_an_upload_of_several_requests_is_repeated(gcs, monkeypatch):
+    faults = Faults(one_in=3, seed=7, kinds=("unavailable", "reset", "lost"))
+    content = os.urandom(1 << 20) * 40
+    with fault_proxy(gcs, faults) as proxy:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
+        with files.write_aside("gs://news/large") as file:
+            file.write(content)
+        assert files.read_bytes("gs://news/large") == content
+        assert sum(proxy.made.values()) > 2
 
 
 def test_the_same_digest_where_lists_are_late(gcs, corpora, local_digest, monkeypatch):
@@ -197,8 +204,9 @@ def test_a_damaged_run_on_a_store_is_repaired(corpora, local_digest):
     assert exit_code("verify", output) == 0
 
 
-def test_ten_thousand_objects_are_listed_in_pages(tmp_path):
-    names = [f"{number:05d}.txt" for number in range(10_000)]
+def test_a_list_of_several_pages_is_whole(tmp_path):
+    """The emulator needs minutes for 10,000 objects; the tests of S3 have as many."""
+    names = [f"{number:05d}.txt" for number in range(2_500)]
     (tmp_path / "many").mkdir()
     for name in names:
         (tmp_path / "many" / name).write_text(f"{name} has one sentence.")
@@ -209,8 +217,8 @@ def test_ten_thousand_objects_are_listed_in_pages(tmp_path):
     ):
         listed = list_files("gs://many/*.txt")
         assert [file.path for file in listed] == [f"gs://many/{name}" for name in names]
-        assert 10 <= proxy.requests < 20
-        assert len(read_documents("text:gs://many/*99.txt")) == 100
+        assert proxy.requests >= 3
+        assert len(read_documents("text:gs://many/*99.txt")) == 25
 
 
 def test_of_many_that_create_an_object_one_does(gcs):
