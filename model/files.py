@@ -19,6 +19,7 @@ from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
 from precis.model.storage.clients import AMAZON, GOOGLE
 from precis.model.storage.store import ObjectStore
+from precis.model.unfinished_files import begin_file, end_file
 
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
@@ -214,7 +215,7 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
     try:
-        with open(aside, "wb") as file:
+        with begin_file(aside) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -222,6 +223,7 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(aside)
+        end_file(aside)
 
 
 def write_bytes(path: str, content: bytes) -> None:

@@ -31,7 +31,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from precis.pipelines.descendants import kill_descendants, open_asides
+from precis.model.unfinished_files import end_all_files
+from precis.pipelines.descendants import kill_descendants
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # The longest time from the signal to the end.
@@ -191,7 +192,7 @@ class Ending:
         """Leaves nothing behind: no process, no lock, no file that is not finished."""
         try:
             _call_all(self.first_acts)
-            for path in [*kill_descendants(), *open_asides(os.getpid())]:
+            for path in [*kill_descendants(), *end_all_files()]:
                 with contextlib.suppress(OSError):
                     os.remove(path)
             _call_all(self.last_acts)

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import time
+import uuid
 from typing import NamedTuple
 
 from precis.model import files
@@ -38,12 +39,35 @@ def create_lock(path: str, owner: Owner) -> bool:
         holder = read_lock(path)
         return holder is not None and holder.token == owner.token
     os.makedirs(os.path.dirname(name), exist_ok=True)
+    return _create_locally(name, _to_json(owner))
+
+
+def _create_locally(name: str, content: bytes) -> bool:
+    """Writes a file where there is none, whole or not at all.
+
+    A process that is stopped in the middle must not leave a lock without an owner.
+    """
+    aside = f"{name}.{uuid.uuid4().hex[:8]}{files.ASIDE}"
     try:
-        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with open(aside, "xb") as file:
+            file.write(content)
+        os.link(aside, name)
     except FileExistsError:
         return False
-    with open(descriptor, "wb") as file:
-        file.write(_to_json(owner))
+    except (NotImplementedError, PermissionError):  # The disk has no links.
+        return _create_without_links(name, content)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(aside)
+    return True
+
+
+def _create_without_links(name: str, content: bytes) -> bool:
+    try:
+        with open(name, "xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
     return True
 
 
@@ -74,8 +98,10 @@ def _exchange_locally(name: str, token: str, owner: Owner | None) -> bool:
         # Where a disk of the network has no such locks, this is done without them.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
+        if not _is_still(file.fileno(), name):  # The owner has just renewed it.
+            return _exchange_locally(name, token, owner)
         holder = _parse(file.read(), os.fstat(file.fileno()).st_mtime)
-        if holder.token != token or not _is_still(file.fileno(), name):
+        if holder.token != token:
             return False
         if owner is None:
             os.remove(name)

@@ -69,9 +69,16 @@ def own_output(output: str) -> Iterator["Ownership"]:
     """
     path = files.join(output, TASKS_FOLDER, LOCK_FILE)
     owner = _this_process()
-    with interruption.at_end(functools.partial(_release, output, path, owner)):
-        with _owned(output, path, owner) as ownership:
-            yield ownership
+    release = functools.partial(_release, output, path, owner)
+    with interruption.at_end(release):
+        # A signal may come as soon as the lock is written.
+        try:
+            with _owned(output, path, owner) as ownership:
+                yield ownership
+        finally:
+            with contextlib.suppress(OSError):
+                release()
+    ownership.check()
 
 
 @contextlib.contextmanager
@@ -94,9 +101,6 @@ def _owned(output: str, path: str, owner: Owner) -> Iterator["Ownership"]:
         raise
     finally:
         ownership.stop()
-        with contextlib.suppress(OSError):
-            _release(output, path, owner)
-    ownership.check()
 
 
 class Ownership:

@@ -135,7 +135,7 @@ def test_a_killed_and_a_stopped_process_end_all_and_lose_no_step(
             records_folder,
             output,
             strategy="multiworker",
-            steps=60,
+            steps=400,
             checkpoint_steps=5,
         )
         return [flags, flags]

@@ -142,14 +142,14 @@ def test_the_same_digest_where_one_request_in_ten_fails(
 
 
 def test_an_upload_of_several_requests_is_repeated(gcs, monkeypatch):
-    faults = Faults(one_in=3, seed=7, kinds=("unavailable", "reset", "lost"))
+    faults = Faults(one_in=3, seed=66, kinds=("unavailable", "reset", "lost"))
     content = os.urandom(1 << 20) * 40
     with fault_proxy(gcs, faults) as proxy:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
         with files.write_aside("gs://news/large") as file:
             file.write(content)
         assert files.read_bytes("gs://news/large") == content
-        assert sum(proxy.made.values()) > 2
+        assert set(proxy.made) >= set(faults.kinds)
 
 
 def test_the_same_digest_where_lists_are_late(gcs, corpora, local_digest, monkeypatch):
