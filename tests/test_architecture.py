@@ -32,6 +32,7 @@ LAYERS = (
     "config",
     "credentials",
     "storage",
+    "unfinished_files",
     "files",
     "backend",
     "logits",

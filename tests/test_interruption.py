@@ -124,6 +124,7 @@ except interruption.Stopped:
 
 
 TREE = """
+from precis.model.unfinished_files import begin_file
 install()
 MIDDLE = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -133,7 +134,7 @@ with (
     interruption.at_end(lambda: os.rename(out + "/lock", out + "/released")),
     interruption.at_end(lambda: 1 / 0),
     interruption.at_end(lambda: os.kill(child.pid, 0), is_first=True),
-    open(out + "/part.aside", "w"),
+    begin_file(out + "/part.aside"),
 ):
     open(out + "/lock", "w").close()
     open(out + "/part", "w").close()
