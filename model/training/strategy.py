@@ -1,8 +1,12 @@
 """The devices that a training runs on; no other file depends on their kind."""
 
+import contextlib
 import json
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -26,12 +30,24 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
         return _tpu_strategy()
     if name == "multiworker":
         check_cluster()
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        with _keeping_handlers():
+            return tf.distribute.MultiWorkerMirroredStrategy()
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     devices = gpus or [device.name for device in tf.config.list_logical_devices("CPU")]
     if name == "mirrored":
         return tf.distribute.MirroredStrategy(devices)
     return tf.distribute.OneDeviceStrategy(devices[0])
+
+
+@contextlib.contextmanager
+def _keeping_handlers() -> Iterator[None]:
+    """Puts the handlers of signals back, in whose place TensorFlow sets its own."""
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                signal.signal(number, handler)
 
 
 def best_strategy() -> str:
