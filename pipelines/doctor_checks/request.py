@@ -10,7 +10,6 @@ from precis.pipelines.config_file import read_config
 from precis.pipelines.corpus.options import parse_address
 from precis.pipelines.flags import option_names, read_flags
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
-from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.prepare import PREPARE
@@ -27,8 +26,8 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "export": EXPORT,
     "import": IMPORT,
     "load": LOAD,
-    "prepare": (*PREPARE, EstimateOptions),
-    "summarize": (*SUMMARIZE, EstimateOptions),
+    "prepare": PREPARE,
+    "summarize": SUMMARIZE,
     "train": TRAIN,
     "train-extractor": TRAIN_EXTRACTOR,
     "train-keyphrases": TRAIN_KEYPHRASES,
