@@ -69,10 +69,11 @@ def _timeout() -> float:
 
 
 def _google() -> Any:
-    # With it, gcsfs asks each bucket by gRPC whether it is a zonal one.
-    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     import aiohttp
-    import gcsfs  # noqa: F401  # Where it is missing, that is said first.
+
+    # Not the class behind `gs://` in fsspec, which asks by gRPC whether a bucket is a
+    # zonal one: half a minute where an emulator or a proxy speaks HTTP alone.
+    from gcsfs.core import GCSFileSystem
 
     # The search for credentials takes long where there is no network.
     emulator = os.environ.get("STORAGE_EMULATOR_HOST", "")
@@ -87,8 +88,7 @@ def _google() -> Any:
         sock_connect=min(_CONNECT_SECONDS, silence),
         sock_read=silence,
     )
-    return fsspec.filesystem(
-        "gs",
+    return GCSFileSystem(
         skip_instance_cache=True,  # It knows nothing of the environment.
         **({"token": "anon"} if emulator else {}),
         use_listings_cache=False,
