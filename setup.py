@@ -127,8 +127,8 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "precis = precis.pipelines.cli:main",
-            "precis-worker = precis.pipelines.engine_worker:main",
+            "precis = precis.pipelines.command_line.cli:main",
+            "precis-worker = precis.pipelines.beam.engine_worker:main",
         ]
     },
 )

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-from precis.pipelines import summarize as summarize_module
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.document_keys import KeyWorker
-from precis.pipelines.join_keys import JoinWorker
-from precis.pipelines.publish_parts import PartWorker
-from precis.pipelines.summarize_task import SummarizeWorker
+from precis.pipelines.keys.document_keys import KeyWorker
+from precis.pipelines.keys.join_keys import JoinWorker
+from precis.pipelines.summarizing import summarize as summarize_module
+from precis.pipelines.summarizing.publish_parts import PartWorker
+from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
 _STEPS: dict[str, Any] = {
     "scan": KeyWorker,

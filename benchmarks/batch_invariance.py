@@ -38,7 +38,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.score_rounding import round_margin, round_score
+from precis.pipelines.tables.score_rounding import round_margin, round_score
 
 WINDOWS = (512, 64, 7, 1)
 COST_DOCUMENTS = 64

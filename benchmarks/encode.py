@@ -31,16 +31,16 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
-from precis.pipelines.accounts import total_counts
-from precis.pipelines.checksummed_json import write_checksummed
+from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.encoding_pass import EncodeWorker
-from precis.pipelines.job import Job
+from precis.pipelines.jobs.accounts import total_counts
+from precis.pipelines.jobs.checksummed_json import write_checksummed
+from precis.pipelines.jobs.job import Job
+from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.progress import TaskProgress
-from precis.pipelines.vocabulary_pass import scan_path
+from precis.pipelines.preparation.encoding_pass import EncodeWorker
+from precis.pipelines.preparation.vocabulary_pass import scan_path
 
 _ARTICLE_WORDS = 700
 _HIGHLIGHTS_WORDS = 50

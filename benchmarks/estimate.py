@@ -183,7 +183,7 @@ def precis(*arguments: str) -> tuple[str, float]:
     """Runs a command; returns what it printed, and its seconds."""
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "precis.pipelines.cli", *arguments],
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", *arguments],
         capture_output=True,
         text=True,
     )

@@ -25,9 +25,9 @@ import pyarrow as pa
 from precis.model import rouge
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.evaluate import evaluate
-from precis.pipelines.schema import SUMMARY_SCHEMA, write_parquet
-from precis.pipelines.scoring import NEEDED_COLUMNS, extractive_summaries
+from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.evaluation.scoring import NEEDED_COLUMNS, extractive_summaries
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, write_parquet
 
 SENTENCES = 3
 ROWS_A_GROUP = 512  # of the Parquet file

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
-from precis.pipelines.schema import write_parquet
+from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.finished_run import open_run
 
 _PART_ROWS = 100_000
@@ -82,7 +82,7 @@ def renumbered(table: pa.Table, offset: int, rows: int) -> Iterator[pa.Table]:
 def precis(*arguments: str) -> tuple[float, int]:
     """Runs a command; returns its processor seconds and its peak memory in bytes."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.cli", *arguments],
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -62,7 +62,7 @@ def peak_bytes(job: str, documents: int) -> int:
         output = os.path.join(folder, "output")
         command = [job, "--corpus", f"jsonl:{path}", "--output", output, *_FLAGS[job]]
         process = subprocess.Popen(
-            [sys.executable, "-m", "precis.pipelines.cli", *command],
+            [sys.executable, "-m", "precis.pipelines.command_line.cli", *command],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -159,7 +159,13 @@ def summarize(name: str, root: Path, corpus: str) -> Path:
 
 def precis(command: str, *arguments: object, **flags: object) -> float:
     """Runs a subcommand and returns its seconds."""
-    argv = [sys.executable, "-m", "precis.pipelines.cli", command, *map(str, arguments)]
+    argv = [
+        sys.executable,
+        "-m",
+        "precis.pipelines.command_line.cli",
+        command,
+        *map(str, arguments),
+    ]
     for name, value in flags.items():
         if isinstance(value, bool):
             argv.append(f"--{name}" if value else f"--no-{name}")

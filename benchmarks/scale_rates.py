@@ -22,14 +22,15 @@ from unittest import mock
 import numpy as np
 from memory import write_corpus
 
-from precis.pipelines import prepare, summarize
-from precis.pipelines.accounts import check_sources, sum_sources
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.document_keys import ID_KEY
-from precis.pipelines.flags import option_names
-from precis.pipelines.keyed_arrays import read_group, write_groups
+from precis.pipelines.flags.flags import option_names
+from precis.pipelines.jobs.accounts import check_sources, sum_sources
+from precis.pipelines.keys.document_keys import ID_KEY
+from precis.pipelines.keys.keyed_arrays import read_group, write_groups
 from precis.pipelines.options.summarize import SUMMARIZE
+from precis.pipelines.preparation import prepare
+from precis.pipelines.summarizing import summarize
 
 JOBS = {
     "summarize": ("--extractive", "lead,frequency"),
@@ -37,15 +38,15 @@ JOBS = {
 }
 _STEPS: dict[str, dict[str, str]] = {
     "summarize": {
-        "scan": "document_keys.KeyWorker",
-        "join": "join_keys.JoinWorker",
-        "infer": "summarize_task.SummarizeWorker",
-        "publish": "publish_parts.PartWorker",
+        "scan": "keys.document_keys.KeyWorker",
+        "join": "keys.join_keys.JoinWorker",
+        "infer": "summarizing.summarize_task.SummarizeWorker",
+        "publish": "summarizing.publish_parts.PartWorker",
     },
     "prepare": {
-        "scan": "vocabulary_pass.ScanWorker",
-        "merge": "vocabulary_buckets.MergeWorker",
-        "encode": "encoding_pass.EncodeWorker",
+        "scan": "preparation.vocabulary_pass.ScanWorker",
+        "merge": "preparation.vocabulary_buckets.MergeWorker",
+        "encode": "preparation.encoding_pass.EncodeWorker",
     },
 }
 
@@ -107,7 +108,7 @@ def job_seconds(job: str, corpus: str, output: str, workers: int) -> float:
     command = [job, "--corpus", f"jsonl:{corpus}", "--output", output, *JOBS[job]]
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "precis.pipelines.cli", *command]
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", *command]
         + worker_flags(workers),
         capture_output=True,
         text=True,
@@ -166,7 +167,7 @@ def timed_steps(job: str, seconds: dict[str, float]) -> Iterator[None]:
     """Adds the time of the workers of each step."""
     with contextlib.ExitStack() as patches:
         for name, place in _STEPS[job].items():
-            module, _, worker = place.partition(".")
+            module, _, worker = place.rpartition(".")
             owner = getattr(
                 importlib.import_module(f"precis.pipelines.{module}"), worker
             )

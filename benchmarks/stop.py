@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-_PRECIS = [sys.executable, "-m", "precis.pipelines.cli"]
+_PRECIS = [sys.executable, "-m", "precis.pipelines.command_line.cli"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

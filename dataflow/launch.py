@@ -16,9 +16,9 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from precis.pipelines.cli import main
-from precis.pipelines.commands import COMMANDS
-from precis.pipelines.flags import flag_info, value_type
+from precis.pipelines.command_line.cli import main
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.flags.flags import flag_info, value_type
 from precis.pipelines.options.summarize import SUMMARIZE
 
 # Flags of a process that waits for the end of the job, and of data sets that are

@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
         return importlib.metadata.version("precis")
     if name not in _FUNCTIONS:
         raise AttributeError(f"module 'precis' has no attribute {name!r}")
-    from precis.pipelines.signatures import job_function
+    from precis.pipelines.command_line.signatures import job_function
 
     return job_function(name)
 

@@ -1,4 +1,4 @@
-"""Made by `python -m precis.pipelines.signatures`; not edited by hand."""
+"""Made by `python -m precis.pipelines.command_line.signatures`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.export import TrainResult
-from precis.pipelines.doctor_checks.findings import Diagnosis
-from precis.pipelines.verify import Verification
+from precis.pipelines.doctor.findings import Diagnosis
+from precis.pipelines.verification.verify import Verification
 from precis.pipelines.warehouse.table_result import TableResult
 
 __version__: str

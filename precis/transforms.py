@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from precis.model.text.document import Document
-    from precis.pipelines.dead_letters import DeadLetter
-    from precis.pipelines.schema import SUMMARY_SCHEMA
+    from precis.pipelines.corpus.dead_letters import DeadLetter
+    from precis.pipelines.tables.schema import SUMMARY_SCHEMA
     from precis.pipelines.transforms.read_corpus import ReadCorpus
     from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
     from precis.pipelines.transforms.write_summaries import WriteSummaries
@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "SUMMARY_SCHEMA": "precis.pipelines.schema",
-    "DeadLetter": "precis.pipelines.dead_letters",
+    "SUMMARY_SCHEMA": "precis.pipelines.tables.schema",
+    "DeadLetter": "precis.pipelines.corpus.dead_letters",
     "Document": "precis.model.text.document",
     "ReadCorpus": "precis.pipelines.transforms.read_corpus",
     "SummarizeDocuments": "precis.pipelines.transforms.summarize_documents",

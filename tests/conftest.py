@@ -140,7 +140,7 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(folder: Path, **flags: Any) -> Path:
-    from precis.pipelines.summarize import summarize
+    from precis.pipelines.summarizing.summarize import summarize
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -166,7 +166,7 @@ def prepared_records(
     prepare_flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The records of an undisturbed run."""
-    from precis.pipelines.prepare import prepare
+    from precis.pipelines.preparation.prepare import prepare
 
     folder = tmp_path_factory.mktemp("prepared") / "records"
     with pytest.MonkeyPatch.context() as patch:

@@ -10,11 +10,11 @@ import pytest
 
 import precis
 from precis.model.errors import UsageError
-from precis.pipelines import signatures
-from precis.pipelines.commands import COMMANDS
-from precis.pipelines.flags import option_names
+from precis.pipelines.command_line import signatures
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.flags.flags import option_names
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
-from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 ARTICLE = (
     "(CNN) -- Rain fell on Oslo on Monday. The mayor said that 40 streets were "
@@ -30,8 +30,8 @@ def test_the_package_offers_every_command_as_a_function():
     for name in expected:
         function = getattr(precis, name)
         assert function is getattr(precis, name)  # It may be asked for twice.
-        module = f"precis.pipelines.{name}"
-        assert (function.__module__, function.__name__) == (module, name)
+        assert function.__module__.startswith("precis.pipelines.")
+        assert function.__name__ == name
 
 
 def test_the_version_is_that_of_the_distribution():
@@ -64,7 +64,7 @@ def test_the_signature_holds_types_and_defaults():
 
 
 def test_the_stub_of_the_package_is_up_to_date():
-    """`python -m precis.pipelines.signatures > precis/__init__.pyi` makes it."""
+    """`python -m precis.pipelines.command_line.signatures` writes it."""
     path = Path(__file__).parent.parent / "precis" / "__init__.pyi"
     assert path.read_text() == signatures.stub()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from precis.pipelines.commands import COMMANDS
+from precis.pipelines.command_line.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"precis.model": ROOT / "model", "precis.pipelines": ROOT / "pipelines"}
@@ -23,9 +23,9 @@ HEAVY = (
     "pyarrow",
     "duckdb",
 )
-# The packages and modules of precis.model, the lowest first. Each may import those
-# above it in this list.
-LAYERS = (
+# The packages and modules of precis.model and precis.pipelines, the lowest first. Each
+# may import those above it in its list.
+MODEL_LAYERS = (
     "errors",
     "isolation",
     "tensorflow_import",
@@ -51,6 +51,29 @@ LAYERS = (
     "inference",
     "training",
 )
+PIPELINE_LAYERS = (
+    "flags",
+    "corpus",
+    "processes",
+    "options",
+    "jobs",
+    "tables",
+    "terminal",
+    "verification",
+    "warehouse",
+    "beam",
+    "keys",
+    "training",
+    "bundles",
+    "evaluation",
+    "summarizing",
+    "preparation",
+    "transforms",
+    "estimation",
+    "doctor",
+    "command_line",
+)
+LAYERS = {"precis.model": MODEL_LAYERS, "precis.pipelines": PIPELINE_LAYERS}
 
 
 def module_files() -> dict[str, Path]:
@@ -96,22 +119,23 @@ def layer_of(module: str) -> str:
     return module.split(".")[2]
 
 
-def upward_imports(graph: dict[str, set[str]], layers: tuple[str, ...]) -> list[str]:
-    """The imports within precis.model that lead to a higher layer."""
-    level = {layer: number for number, layer in enumerate(layers)}
+def upward_imports(graph: dict[str, set[str]], top: str) -> list[str]:
+    """The imports within precis.model, or precis.pipelines, that lead to a higher
+    layer.
+    """
+    level = {layer: number for number, layer in enumerate(LAYERS[top])}
     return [
         f"{module} imports {target}"
         for module, targets in sorted(graph.items())
         for target in sorted(targets)
-        if module.count(".") >= 2
-        and module.startswith("precis.model.")
-        and target.startswith("precis.model.")
+        if module.startswith(f"{top}.")
+        and target.startswith(f"{top}.")
         and level[layer_of(target)] > level[layer_of(module)]
     ]
 
 
 def package_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The same between the layers of the model, with the pipelines as one package."""
+    """The same between the layers."""
     packages: dict[str, set[str]] = {}
     for module, targets in graph.items():
         package = package_of(module)
@@ -121,8 +145,7 @@ def package_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def package_of(module: str) -> str:
-    depth = 3 if module.startswith("precis.model.") else 2
-    return ".".join(module.split(".")[:depth])
+    return ".".join(module.split(".")[:3])
 
 
 def test_an_import_is_found_wherever_it_stands():
@@ -134,13 +157,15 @@ def test_an_import_is_found_wherever_it_stands():
     assert sorted(imported_modules(tree)) == modules
 
 
-def test_every_layer_is_listed_once():
-    names = {layer_of(name) for name in FILES if name.startswith("precis.model.")}
-    assert sorted(LAYERS) == sorted(names)
+@pytest.mark.parametrize("top", LAYERS)
+def test_every_layer_is_listed_once(top):
+    names = {layer_of(name) for name in FILES if name.startswith(f"{top}.")}
+    assert sorted(LAYERS[top]) == sorted(names)
 
 
-def test_imports_go_downwards():
-    assert upward_imports(import_graph(), LAYERS) == []
+@pytest.mark.parametrize("top", LAYERS)
+def test_imports_go_downwards(top):
+    assert upward_imports(import_graph(), top) == []
 
 
 def test_an_upward_import_is_reported():
@@ -149,7 +174,7 @@ def test_an_upward_import_is_reported():
         "precis.model.search.beam": {"precis.model.text.words"},
     }
     report = ["precis.model.text.words imports precis.model.search.beam"]
-    assert upward_imports(graph, LAYERS) == report
+    assert upward_imports(graph, "precis.model") == report
     with pytest.raises(graphlib.CycleError):
         graphlib.TopologicalSorter(package_graph(graph)).prepare()
 
@@ -204,7 +229,7 @@ def test_imports_help_and_wrong_flags_answer_without_tensorflow_beam_or_arrow():
 import sys
 import precis
 {PRINT_HEAVY}
-from precis.pipelines.cli import main
+from precis.pipelines.command_line.cli import main
 commands = {list(COMMANDS)!r}
 for argv in (["--help"], ["--version"], *([name, "--help"] for name in commands)):
     try:

@@ -17,7 +17,7 @@ from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import load_tokenizers
-from precis.pipelines.attention import attention as attention_command
+from precis.pipelines.bundles.attention import attention as attention_command
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
 SUMMARY = "Rain fell."

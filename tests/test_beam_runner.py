@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam_runner import pipeline_options
+from precis.pipelines.beam.beam_runner import pipeline_options
 
 
 def test_local_runner_is_pinned_and_the_main_session_is_not_saved():

@@ -7,7 +7,7 @@ import pytest
 from support.command_line import NEEDED, error_lines, exit_code
 
 from precis.model.errors import DataError, JobError, UsageError
-from precis.pipelines import beam_runner
+from precis.pipelines.beam import beam_runner
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def workplace(tmp_path, monkeypatch):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize_task import SummarizeWorker
+    from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
     def fail(*_):
         raise error
@@ -132,7 +132,7 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
-    monkeypatch.setattr("precis.pipelines.summarize.finish_job", fail)
+    monkeypatch.setattr("precis.pipelines.summarizing.summarize.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [
@@ -145,7 +145,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
     def fail(**_):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("precis.pipelines.summarize.summarize", fail)
+    monkeypatch.setattr("precis.pipelines.summarizing.summarize.summarize", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         exit_code("summarize", *NEEDED["summarize"])
 
@@ -175,7 +175,7 @@ def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from precis.model.errors import JobError
-    from precis.pipelines.beam_runner import run_pipeline
+    from precis.pipelines.beam.beam_runner import run_pipeline
 
     pipeline = SimpleNamespace(
         runner=None,

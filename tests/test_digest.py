@@ -13,7 +13,7 @@ from support.command_line import exit_code, write_jsonl
 import precis
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.digest import encode_rows
+from precis.pipelines.verification.digest import encode_rows
 
 DOCUMENTS = [
     {"id": f"d{n}", "article": f"Rain fell on day {n}. It was cold. Nobody came."}

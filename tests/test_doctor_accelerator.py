@@ -5,9 +5,9 @@ import json
 import pytest
 from support.doctor_runs import request_of, the_problem
 
-from precis.pipelines.doctor_checks import accelerator
-from precis.pipelines.doctor_checks.accelerator import check_accelerator
-from precis.pipelines.doctor_checks.processes import Ended
+from precis.pipelines.doctor import accelerator
+from precis.pipelines.doctor.accelerator import check_accelerator
+from precis.pipelines.doctor.processes import Ended
 
 TRAIN = {"records": "r", "output": "b"}
 SUMMARIZE = {"corpus": "sample:20", "output": "o", "bundle": "b"}

@@ -11,8 +11,8 @@ from support.doctor_runs import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines.doctor_checks.engine import check_engine
-from precis.pipelines.doctor_checks.findings import checked
+from precis.pipelines.doctor.engine import check_engine
+from precis.pipelines.doctor.findings import checked
 
 OVERVIEW = {
     "flink-version": "2.2.1",
@@ -27,7 +27,7 @@ PAGES = {"/overview": OVERVIEW, "/jobmanager/config": []}
 
 @pytest.fixture(autouse=True)
 def short_wait(monkeypatch):
-    monkeypatch.setattr("precis.pipelines.engine_options._ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("precis.pipelines.beam.engine_options._ANSWER_SECONDS", 0.5)
 
 
 FLINK = ("--runner=FlinkRunner", "--flink_master")

@@ -20,8 +20,8 @@ from support.doctor_runs import (
 from support.summarize_runs import story
 
 from precis.model.errors import PrecisError
-from precis.pipelines.doctor_checks import machine
-from precis.pipelines.summarize import summarize
+from precis.pipelines.doctor import machine
+from precis.pipelines.summarizing.summarize import summarize
 
 pytestmark = pytest.mark.slow
 
@@ -164,7 +164,7 @@ def test_10_a_stale_partial_run(check, workplace, monkeypatch):
     def die(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("precis.pipelines.summarize.run_pipeline", die)
+    monkeypatch.setattr("precis.pipelines.summarizing.summarize.run_pipeline", die)
     with pytest.raises((KeyboardInterrupt, PrecisError)):
         summarize(corpus="jsonl:news.jsonl", output="out", sentences=5)
     assert (workplace / "out" / "_tasks" / "job.json").exists()

@@ -8,9 +8,9 @@ from support.doctor_runs import request_of
 
 import precis
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.commands import COMMANDS
+from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.doctor_checks.findings import (
+from precis.pipelines.doctor.findings import (
     Diagnosis,
     as_json,
     as_lines,
@@ -19,7 +19,7 @@ from precis.pipelines.doctor_checks.findings import (
     problem_of,
     readable_bytes,
 )
-from precis.pipelines.doctor_checks.request import CONCERNS, parse_words, read_request
+from precis.pipelines.doctor.request import CONCERNS, parse_words, read_request
 from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.summarize import SummarizeOptions
 

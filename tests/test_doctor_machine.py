@@ -8,8 +8,8 @@ import sys
 import pytest
 from support.doctor_runs import request_of, write_machine
 
-from precis.pipelines.doctor_checks import machine
-from precis.pipelines.doctor_checks.machine import (
+from precis.pipelines.doctor import machine
+from precis.pipelines.doctor.machine import (
     AskedProcesses,
     Memory,
     asked_processes,
@@ -61,7 +61,7 @@ def test_groups_of_the_first_version_count_too(tmp_path):
 
 def test_a_limit_of_the_address_space_counts():
     code = (
-        "from precis.pipelines.doctor_checks.machine import read_memory\n"
+        "from precis.pipelines.doctor.machine import read_memory\n"
         "print(read_memory().limited_by, read_memory().total)"
     )
     limit = 3 << 30
@@ -100,7 +100,7 @@ def test_a_limit_of_the_address_space_counts():
 def test_the_processes_that_a_command_asks_for(beam_args, flags, expected, monkeypatch):
     monkeypatch.setattr(machine, "usable_cores", lambda: 4)
     monkeypatch.setattr(machine, "has_accelerator", lambda: False)
-    monkeypatch.setattr("precis.pipelines.local_processes.usable_cores", lambda: 4)
+    monkeypatch.setattr("precis.pipelines.beam.local_processes.usable_cores", lambda: 4)
     request = request_of("summarize", *beam_args, **FLAGS, **flags)
     assert asked_processes(request, tasks=100, size=10**9) == expected
 

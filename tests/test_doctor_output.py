@@ -23,19 +23,19 @@ from support.doctor_runs import (
 from precis.model import files
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.doctor_checks.output import (
+from precis.pipelines.doctor.output import (
     check_bundle_place,
     check_job,
     check_owner,
 )
-from precis.pipelines.doctor_checks.place import (
+from precis.pipelines.doctor.place import (
     check_place,
     check_room,
     check_temporary_folder,
 )
-from precis.pipelines.output_lock import own_output
-from precis.pipelines.process_identity import machine_name
-from precis.pipelines.summarize import summarize
+from precis.pipelines.jobs.output_lock import own_output
+from precis.pipelines.processes.process_identity import machine_name
+from precis.pipelines.summarizing.summarize import summarize
 
 
 def job_findings(output, *, command="summarize", corpus="sample:20", **flags):
@@ -103,7 +103,7 @@ def test_an_output_without_permission_is_a_problem(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o555)
     code = (
         "import os, sys\n"
-        "from precis.pipelines.doctor_checks.place import check_place\n"
+        "from precis.pipelines.doctor.place import check_place\n"
         "if os.getuid() == 0:\n"
         "    os.setuid(65534)\n"
         "print(*[each.found + '|' + each.advice for each in check_place(sys.argv[1])])"
@@ -235,10 +235,10 @@ def test_a_stale_partial_run_with_other_settings_is_refused(finished, tmp_path):
 def unfinished(finished, folder):
     """What the same job leaves in a folder when it is killed after its first step."""
     request = request_of("summarize", corpus="sample:20", output=str(folder))
-    from precis.pipelines.doctor_checks.trial import read_summary_settings
-    from precis.pipelines.flags import recorded_flags
-    from precis.pipelines.job import open_job
-    from precis.pipelines.summarize import run_inputs
+    from precis.pipelines.doctor.trial import read_summary_settings
+    from precis.pipelines.flags.flags import recorded_flags
+    from precis.pipelines.jobs.job import open_job
+    from precis.pipelines.summarizing.summarize import run_inputs
 
     tasks = list_tasks(request.options(CorpusOptions))
     inputs = run_inputs(

@@ -12,7 +12,7 @@ from support.doctor_runs import (
 )
 
 import precis
-from precis.pipelines.doctor_checks.packages import check_packages, needed_extras
+from precis.pipelines.doctor.packages import check_packages, needed_extras
 
 SUMMARIZE = {"corpus": "sample:20", "output": "o"}
 

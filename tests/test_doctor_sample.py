@@ -13,9 +13,9 @@ from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.doctor_checks.models import check_bundle, check_records
-from precis.pipelines.doctor_checks.sample import Sample, check_corpus
-from precis.pipelines.generator_result import GeneratorResult
+from precis.pipelines.doctor.models import check_bundle, check_records
+from precis.pipelines.doctor.sample import Sample, check_corpus
+from precis.pipelines.preparation.generator_result import GeneratorResult
 
 TEXT = "Rain fell on Oslo on Monday. The mayor closed forty streets of the city. " * 3
 

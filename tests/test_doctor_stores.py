@@ -7,9 +7,9 @@ import time
 import pytest
 from support.doctor_runs import closed_port, request_of, the_problem
 
-from precis.pipelines.doctor_checks import object_stores
-from precis.pipelines.doctor_checks.findings import checked
-from precis.pipelines.doctor_checks.object_stores import (
+from precis.pipelines.doctor import object_stores
+from precis.pipelines.doctor.findings import checked
+from precis.pipelines.doctor.object_stores import (
     check_object_stores,
     within_limit,
 )

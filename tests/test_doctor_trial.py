@@ -14,13 +14,13 @@ from support.doctor_runs import diagnose, request_of, the_problem
 from support.summarize_runs import story
 
 import precis
-from precis.pipelines import run_steps
-from precis.pipelines.doctor_checks import trial
-from precis.pipelines.doctor_checks.processes import Ended, run_module
-from precis.pipelines.doctor_checks.sample import check_corpus
-from precis.pipelines.doctor_checks.trial import try_documents
-from precis.pipelines.doctor_checks.trial_process import peak_bytes
-from precis.pipelines.generator_result import GeneratorResult
+from precis.pipelines.doctor import trial
+from precis.pipelines.doctor.processes import Ended, run_module
+from precis.pipelines.doctor.sample import check_corpus
+from precis.pipelines.doctor.trial import try_documents
+from precis.pipelines.doctor.trial_process import peak_bytes
+from precis.pipelines.preparation.generator_result import GeneratorResult
+from precis.pipelines.summarizing import run_steps
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_the_peak_of_a_process_is_its_own(tmp_path, monkeypatch):
     large = bytearray(os.urandom(1)) * (300 << 20)
     assert peak_bytes() > len(large)
     code = (
-        "from precis.pipelines.doctor_checks.trial_process import peak_bytes\n"
+        "from precis.pipelines.doctor.trial_process import peak_bytes\n"
         "print(peak_bytes())"
     )
     write_module(tmp_path, monkeypatch, code)
@@ -80,7 +80,7 @@ def test_the_peak_of_a_process_is_its_own(tmp_path, monkeypatch):
 
 def test_what_cannot_be_serialised_for_a_worker_is_found(news, monkeypatch):
     """Beam serialises what a pipeline holds before it starts anything."""
-    from precis.pipelines.doctor_checks.findings import checked
+    from precis.pipelines.doctor.findings import checked
 
     def build(pipeline, *arguments, **keywords):
         lock = threading.Lock()
@@ -211,7 +211,7 @@ def test_a_picture_is_drawn_into_a_folder(tmp_path, bundle, capsys, monkeypatch)
     picture.write_bytes(b"old")
     (tmp_path / "text.txt").write_text("Rain.")
     monkeypatch.setattr(
-        "precis.pipelines.doctor_checks.accelerator.run_module",
+        "precis.pipelines.doctor.accelerator.run_module",
         lambda *_, seconds: Ended("", "illegal instruction"),
     )
     argv = ("attention", "--bundle", str(bundle), "--text", "text.txt")

@@ -14,18 +14,18 @@ from precis.model.errors import JobError
 from precis.model.inference import bulk_summarizer, searcher
 from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines import summary_rows, window_summarizer
-from precis.pipelines.dead_letters import read_letters
-from precis.pipelines.summarize import summarize
-from precis.pipelines.summarize_text import summarize_text
-from precis.pipelines.summary_rows import (
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.summarizing import summary_rows, window_summarizer
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarizing.summarize_text import summarize_text
+from precis.pipelines.summarizing.summary_rows import (
     UNLINKED,
     ScoringModels,
     draft_rows,
     run_columns,
 )
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
-from precis.pipelines.window_summarizer import WindowSummarizer
 
 SECRET = "a sentence of the document"
 

@@ -23,8 +23,8 @@ from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.text.article import Article
 from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.corpus.sample.generator import document, hand_written
-from precis.pipelines.import_checkpoint import import_checkpoint
 
 ABSENT = [
     name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None

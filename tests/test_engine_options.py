@@ -24,9 +24,9 @@ from apache_beam.portability.api import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines import engine_options
-from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.engine_worker import worker_environment
+from precis.pipelines.beam import engine_options
+from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.engine_worker import worker_environment
 
 
 @pytest.fixture

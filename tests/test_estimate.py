@@ -8,7 +8,7 @@ from support.command_line import exit_code
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.sampling import CorpusSample
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.estimate import (
+from precis.pipelines.estimation.estimate import (
     Estimate,
     JobFigures,
     SampledRun,
@@ -17,7 +17,7 @@ from precis.pipelines.estimate import (
     next_size,
     worker_count,
 )
-from precis.pipelines.estimate_report import duration, report
+from precis.pipelines.estimation.estimate_report import duration, report
 from precis.pipelines.options.estimate import EstimateOptions, split_values
 
 

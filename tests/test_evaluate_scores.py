@@ -6,11 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 
-from precis.pipelines import row_ranges as row_ranges
-from precis.pipelines.evaluate import evaluate
-from precis.pipelines.row_ranges import RowRange, list_ranges, parquet_files, read_rows
-from precis.pipelines.schema import SCORES_SCHEMA
-from precis.pipelines.scoring import (
+from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.evaluation.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
     extractive_summaries,
@@ -18,6 +15,14 @@ from precis.pipelines.scoring import (
     one_sentence_a_line,
     score_rows,
 )
+from precis.pipelines.tables import row_ranges as row_ranges
+from precis.pipelines.tables.row_ranges import (
+    RowRange,
+    list_ranges,
+    parquet_files,
+    read_rows,
+)
+from precis.pipelines.tables.schema import SCORES_SCHEMA
 
 
 def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):

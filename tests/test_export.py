@@ -35,7 +35,7 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.export import export
+from precis.pipelines.bundles.export import export
 from precis.pipelines.options.summarize import decode_id
 
 

@@ -7,12 +7,12 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.text.article import Article
-from precis.pipelines.extractive_summaries import (
+from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.summarizing.extractive_summaries import (
     check_methods,
     choose_sentences,
     neural_scores,
 )
-from precis.pipelines.options.summarize import SummarizeOptions
 
 ARTICLES = [
     "The dam broke. Nobody was hurt in the town below the dam. "

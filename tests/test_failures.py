@@ -4,8 +4,7 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.task import EmptyArticle, Unreadable
-from precis.pipelines.dead_letters import (
+from precis.pipelines.corpus.dead_letters import (
     DeadLetter,
     LetterFile,
     check_failures,
@@ -13,8 +12,9 @@ from precis.pipelines.dead_letters import (
     read_letters,
     unreadable_letter,
 )
-from precis.pipelines.options.failures import FailureOptions
-from precis.pipelines.result_columns import DEAD_LETTER_COLUMNS
+from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.task import EmptyArticle, Unreadable
+from precis.pipelines.tables.result_columns import DEAD_LETTER_COLUMNS
 
 COLUMNS = {column.name for column in DEAD_LETTER_COLUMNS}
 

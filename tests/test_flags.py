@@ -14,9 +14,9 @@ from precis.model.config import (
     required,
 )
 from precis.model.errors import UsageError
-from precis.pipelines.command_parser import HelpText, command_parser
-from precis.pipelines.config_file import read_config
-from precis.pipelines.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.flags.command_parser import HelpText, command_parser
+from precis.pipelines.flags.config_file import read_config
+from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precis.model.errors import UsageError
-from precis.pipelines.flat_columns import flat_schema, flatten, is_flat, unflatten
-from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
+from precis.pipelines.tables.flat_columns import (
+    flat_schema,
+    flatten,
+    is_flat,
+    unflatten,
+)
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
 UTC = datetime.UTC
 LEAVES = {

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from precis.pipelines.cli import main
-from precis.pipelines.command_parser import command_parser
-from precis.pipelines.commands import COMMANDS
-from precis.pipelines.flags import option_names, read_flags
+from precis.pipelines.command_line.cli import main
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.flags.command_parser import command_parser
+from precis.pipelines.flags.flags import option_names, read_flags
 from precis.pipelines.options.summarize import SUMMARIZE
 
 FOLDER = Path(__file__).parent.parent / "dataflow"

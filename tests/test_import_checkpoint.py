@@ -28,11 +28,11 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
-from precis.pipelines.export import export
-from precis.pipelines.import_checkpoint import import_checkpoint
+from precis.pipelines.bundles.export import export
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.options.summarize import decode_id
-from precis.pipelines.summarize import summarize
-from precis.pipelines.window_summarizer import WindowSummarizer
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 
 LONG = " ".join(TEXTS)  # longer than the network's source length
 LINES = [

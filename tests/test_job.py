@@ -9,10 +9,10 @@ import pytest
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines import job as job_module
 from precis.pipelines.corpus.task import Fields, SourceFile, Task
-from precis.pipelines.job import finish_job, open_job
-from precis.pipelines.job_inputs import hash_tasks
+from precis.pipelines.jobs import job as job_module
+from precis.pipelines.jobs.job import finish_job, open_job
+from precis.pipelines.jobs.job_inputs import hash_tasks
 
 
 def begin(folder, *, kind="records", may_replace=False, **inputs):

@@ -24,8 +24,8 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.corpus.sample.generator import document, hand_written
-from precis.pipelines.import_checkpoint import import_checkpoint
 
 pytestmark = [
     pytest.mark.parity,

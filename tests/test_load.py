@@ -9,7 +9,7 @@ from support.warehouse_runs import iceberg_table, rows_of, write_run
 import precis
 from precis.model.errors import UsageError
 from precis.pipelines.options.load import LoadOptions
-from precis.pipelines.warehouse.address import reading_command
+from precis.pipelines.options.table_address import reading_command
 
 
 @pytest.mark.parametrize("scheme", ["iceberg+sqlite", "delta"])

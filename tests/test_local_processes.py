@@ -15,8 +15,8 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference import process_limits
-from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.local_processes import (
+from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.local_processes import (
     count_workers,
     in_processes,
     run_in_processes,
@@ -104,7 +104,7 @@ def test_a_process_that_dies_once_costs_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_the_processes_end_with_the_one_that_started_them(tmp_path):
-    command = [sys.executable, "-m", "precis.pipelines.cli", "summarize"]
+    command = [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize"]
     options = ["--corpus", "sample:20000", "--workers", "2"]
     with subprocess.Popen(
         [*command, *options, "--output", str(tmp_path / "run")],

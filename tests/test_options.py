@@ -11,13 +11,13 @@ from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
-from precis.pipelines.command_parser import command_parser
-from precis.pipelines.commands import COMMANDS
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.flags import flag_info, read_flags, value_type
+from precis.pipelines.flags.command_parser import command_parser
+from precis.pipelines.flags.flags import flag_info, read_flags, value_type
 from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EvaluateOptions
-from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SummarizeOptions

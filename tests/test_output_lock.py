@@ -16,9 +16,10 @@ from support.command_line import error_lines, precis
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.pipelines import lock_file, output_lock, process_identity
-from precis.pipelines.lock_file import Owner
-from precis.pipelines.output_lock import own_output
+from precis.pipelines.jobs import output_lock
+from precis.pipelines.jobs.output_lock import own_output
+from precis.pipelines.processes import lock_file, process_identity
+from precis.pipelines.processes.lock_file import Owner
 
 
 def lock_path(output):
@@ -64,7 +65,7 @@ def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
 RACE = """
 import os, sys, time
 from precis.model.errors import UsageError
-from precis.pipelines.output_lock import own_output
+from precis.pipelines.jobs.output_lock import own_output
 output, start = sys.argv[1], time.monotonic() + 0.2
 children = []
 for _ in range(8):
@@ -98,7 +99,13 @@ def test_a_second_command_is_refused_until_the_first_is_dead(tmp_path, capsys):
     output = tmp_path / "run"
     flags = {"corpus": "sample:60", "extractive": "lead", "output": output}
     arguments = [f"--{name}={value}" for name, value in flags.items()]
-    command = [sys.executable, "-m", "precis.pipelines.cli", "summarize", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "precis.pipelines.command_line.cli",
+        "summarize",
+        *arguments,
+    ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: lock_path(output).exists() and read_lock_of(output))
@@ -221,7 +228,9 @@ def test_a_job_in_a_further_thread_fails_at_its_next_check(tmp_path, monkeypatch
 
 DEAF = """
 import json, signal, sys, threading
-from precis.pipelines import lock_file, output_lock, process_identity
+from precis.pipelines.processes import lock_file
+from precis.pipelines.jobs import output_lock
+from precis.pipelines.processes import process_identity
 output_lock._RENEWAL_SECONDS = output_lock._GRACE_SECONDS = 0.01
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with output_lock.own_output(sys.argv[1]):
@@ -242,7 +251,8 @@ def test_a_job_that_does_not_stop_is_ended(tmp_path):
 
 COMMAND = """
 import sys, threading
-from precis.pipelines import interruption, output_lock
+from precis.pipelines.processes import interruption
+from precis.pipelines.jobs import output_lock
 output_lock._RENEWAL_SECONDS = 0.01
 interruption.install("precis x", kept="", resume="")
 with output_lock.own_output(sys.argv[1]):

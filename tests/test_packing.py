@@ -11,7 +11,7 @@ from precis.pipelines.corpus.packing import join_tasks, pack_tasks
 from precis.pipelines.corpus.sampling import sample_corpus
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.job_inputs import hash_tasks
+from precis.pipelines.jobs.job_inputs import hash_tasks
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from support.command_line import write_jsonl
 from support.summarize_runs import manifest_of, story
 
 from precis.model.errors import UsageError
-from precis.pipelines.evaluate import evaluate
-from precis.pipelines.part_files import read_part
-from precis.pipelines.partitions import HIVE_NULL
-from precis.pipelines.schema import SUMMARY_SCHEMA
-from precis.pipelines.summarize import summarize
+from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.partitions import HIVE_NULL
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.warehouse.finished_run import open_run
 
 SECTIONS = ["a/b", "Zürich ", None, "a/b", "100% = $1?", "", "a/b", "x"]

@@ -12,19 +12,19 @@ from test_schema import summary_row
 
 from precis.model.errors import DataError
 from precis.model.quality.fallback import FallbackConfig
-from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.job import Job
-from precis.pipelines.part_layout import PartLayout
-from precis.pipelines.part_plans import PartTask, group_pieces
-from precis.pipelines.part_writing import write_sorted
-from precis.pipelines.partitions import Partitioning, check_partitions
-from precis.pipelines.pieces import LINK_COLUMNS, PieceWriter, piece_schema
-from precis.pipelines.progress import TaskProgress
-from precis.pipelines.publish_parts import PartSettings, PartWorker
-from precis.pipelines.schema import SUMMARY_SCHEMA, summary_schema
-from precis.pipelines.summarize import summarize
-from precis.pipelines.summarize_task import SummaryFigures
-from precis.pipelines.tasks import TaskReport
+from precis.pipelines.beam.tasks import TaskReport
+from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.jobs.job import Job
+from precis.pipelines.jobs.progress import TaskProgress
+from precis.pipelines.summarizing.part_plans import PartTask, group_pieces
+from precis.pipelines.summarizing.pieces import LINK_COLUMNS, PieceWriter, piece_schema
+from precis.pipelines.summarizing.publish_parts import PartSettings, PartWorker
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarizing.summarize_task import SummaryFigures
+from precis.pipelines.tables.part_layout import PartLayout
+from precis.pipelines.tables.part_writing import write_sorted
+from precis.pipelines.tables.partitions import Partitioning, check_partitions
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
 NO_LINKS = dict.fromkeys(field.name for field in LINK_COLUMNS)
 
@@ -189,7 +189,7 @@ def test_too_many_partitions_are_refused(tmp_path, monkeypatch):
     check_partitions(10_000, ["section"])
     with pytest.raises(DataError, match="more than 10,000 partitions, each of which"):
         check_partitions(10_001, ["section"])
-    monkeypatch.setattr("precis.pipelines.partitions.MAX_PARTITIONS", 2)
+    monkeypatch.setattr("precis.pipelines.tables.partitions.MAX_PARTITIONS", 2)
     rows = [story(number, section=f"section {number}") for number in range(3)]
     with pytest.raises(DataError, match="--partition_by section makes more than 2 "):
         summarize(

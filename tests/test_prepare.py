@@ -25,10 +25,10 @@ from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.accounts import OUTCOMES
-from precis.pipelines.dead_letters import read_letters
-from precis.pipelines.prepare import prepare
-from precis.pipelines.vocabulary_buckets import PLACE, find_duplicates
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.jobs.accounts import OUTCOMES
+from precis.pipelines.preparation.prepare import prepare
+from precis.pipelines.preparation.vocabulary_buckets import PLACE, find_duplicates
 
 WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
 

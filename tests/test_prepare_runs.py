@@ -20,13 +20,13 @@ from support.small_encoder_checkpoint import BERT, write_pieces
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizers
-from precis.pipelines import prepare as prepare_module
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.encoding_pass import EncodeWorker
-from precis.pipelines.flags import recorded_flags
+from precis.pipelines.flags.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.prepare import prepare, records_inputs
+from precis.pipelines.preparation import prepare as prepare_module
+from precis.pipelines.preparation.encoding_pass import EncodeWorker
+from precis.pipelines.preparation.prepare import prepare, records_inputs
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -213,7 +213,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
     flags = {**KILLED, "output": tmp_path}
     argv = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.cli", "prepare", *argv],
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", "prepare", *argv],
         cwd=Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

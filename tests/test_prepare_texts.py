@@ -25,7 +25,7 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.training_pairs import Skipped, TrainingPair, read_pair
+from precis.pipelines.preparation.training_pairs import Skipped, TrainingPair, read_pair
 
 JAIL = (
     "(CNN) -- Judge Steven Leifman visits the jails.\nLeifman met a judge. "

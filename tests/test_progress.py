@@ -22,16 +22,13 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
-from precis.pipelines import progress_line
+from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Position
-from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.job import Job
-from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.part_layout import PartLayout
-from precis.pipelines.progress import (
+from precis.pipelines.jobs.job import Job
+from precis.pipelines.jobs.progress import (
     FOLDER_VARIABLE,
     Counts,
     TaskProgress,
@@ -39,16 +36,19 @@ from precis.pipelines.progress import (
     count_earlier_task,
     total,
 )
-from precis.pipelines.progress_line import (
+from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.summarizing.summarize_task import SummarizeWorker
+from precis.pipelines.summarizing.summary_settings import SummarySettings
+from precis.pipelines.summarizing.task_rows import InferSettings
+from precis.pipelines.tables.part_layout import PartLayout
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.terminal import progress_line
+from precis.pipelines.terminal.progress_line import (
     describe,
     describe_end,
     show_progress,
     show_step,
 )
-from precis.pipelines.schema import SUMMARY_SCHEMA
-from precis.pipelines.summarize_task import SummarizeWorker
-from precis.pipelines.summary_settings import SummarySettings
-from precis.pipelines.task_rows import InferSettings
 
 DOCUMENTS = 400
 
@@ -97,7 +97,9 @@ def test_every_thread_counts_into_a_file_of_its_own(counters):
 
 
 def test_counts_of_processes_add_up_on_one_clock(counters):
-    code = "from precis.pipelines.progress import count; count(2, 20); count(3, 30)"
+    code = (
+        "from precis.pipelines.jobs.progress import count; count(2, 20); count(3, 30)"
+    )
     count(1, 10)
     before = total(counters)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

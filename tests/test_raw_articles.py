@@ -16,9 +16,9 @@ from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.source import encode_sources
-from precis.pipelines.import_checkpoint import import_checkpoint
-from precis.pipelines.summarize import summarize
-from precis.pipelines.summarize_text import summarize_text
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarizing.summarize_text import summarize_text
 
 
 @pytest.fixture(scope="module")

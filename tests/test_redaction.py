@@ -9,13 +9,13 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
-from precis.pipelines.command_parser import HelpText, command_parser
 from precis.pipelines.corpus import redaction
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
-from precis.pipelines.flags import read_flags
+from precis.pipelines.flags.command_parser import HelpText, command_parser
+from precis.pipelines.flags.flags import read_flags
 
 
 def _redacted(text, rules="emails,phones"):

@@ -21,9 +21,9 @@ from apache_beam.options.pipeline_options import (
 from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.remote_checks import check_remote, job_paths
-from precis.pipelines.worker_packages import worker_requirements
+from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.remote_checks import check_remote, job_paths
+from precis.pipelines.beam.worker_packages import worker_requirements
 
 CLIENT = "apache_beam.runners.dataflow.internal.apiclient"
 DATAFLOW = ("--runner=DataflowRunner",)
@@ -75,7 +75,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
 @pytest.fixture
 def open_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores that are not asked."""
-    monkeypatch.setattr("precis.pipelines.remote_checks._check_stores", lambda _: None)
+    monkeypatch.setattr(
+        "precis.pipelines.beam.remote_checks._check_stores", lambda _: None
+    )
 
 
 def check(arguments, command="summarize", **flags) -> PipelineOptions:

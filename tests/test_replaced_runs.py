@@ -18,11 +18,12 @@ from support.incremental_runs import (
 from support.summarize_runs import rows_of
 
 from precis.model.errors import DataError, JobError
-from precis.pipelines import job, summarize
-from precis.pipelines.join_keys import JoinWorker
-from precis.pipelines.publish_parts import PartWorker
-from precis.pipelines.result_files import damaged_files, read_success
-from precis.pipelines.summarize_task import SummarizeWorker
+from precis.pipelines.jobs import job
+from precis.pipelines.jobs.result_files import damaged_files, read_success
+from precis.pipelines.keys.join_keys import JoinWorker
+from precis.pipelines.summarizing import summarize
+from precis.pipelines.summarizing.publish_parts import PartWorker
+from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
 OLD = {
     "a.jsonl": [line(number) for number in range(30)],
@@ -211,7 +212,7 @@ def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypa
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.summarize.check_run", fail)
+        patch.setattr("precis.pipelines.summarizing.summarize.check_run", fail)
         with pytest.raises(OSError, match="Input/output"):
             run("Rain fell.", "Snow fell.")
     counts = run("Rain fell.", "Hail fell.")["counts"]

@@ -4,11 +4,11 @@ import pytest
 from support.command_line import write_jsonl
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.digest import digest
-from precis.pipelines.job import abandon_job, is_unused, open_job
-from precis.pipelines.run_on_workers import begin_job
-from precis.pipelines.summarize import summarize
-from precis.pipelines.verify import verify
+from precis.pipelines.jobs.job import abandon_job, is_unused, open_job
+from precis.pipelines.summarizing.run_on_workers import begin_job
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.verification.digest import digest
+from precis.pipelines.verification.verify import verify
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def corpus(tmp_path):
 def saved(monkeypatch):
     """`summarize` as with --template_location, but that the job runs at once."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    monkeypatch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+    monkeypatch.setattr(
+        "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+    )
 
 
 @pytest.mark.slow
@@ -33,7 +35,9 @@ def test_the_workers_finish_a_run(corpus, tmp_path, monkeypatch):
     flags = {"corpus": corpus, "max_failed_share": 0.5}
     summarize(output=tmp_path / "waited", **flags)
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+        patch.setattr(
+            "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+        )
         assert summarize(output=tmp_path / "saved", **flags) == {}
     assert digest(run=tmp_path / "saved") == digest(run=tmp_path / "waited")
     assert verify(folder=tmp_path / "saved").findings == []
@@ -55,9 +59,13 @@ def test_the_same_command_continues_a_saved_job_that_failed(
     corpus, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.summarize.saves_template", lambda _: True)
+        patch.setattr(
+            "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+        )
         # The process that saved the job has ended before the job begins.
-        patch.setattr("precis.pipelines.summarize.abandon_job", lambda _: None)
+        patch.setattr(
+            "precis.pipelines.summarizing.summarize.abandon_job", lambda _: None
+        )
         with pytest.raises(DataError, match="1 of 7 records failed"):
             summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
     receipt = next((tmp_path / "run" / "_tasks" / "infer").iterdir())

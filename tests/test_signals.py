@@ -23,8 +23,8 @@ from support.signalled import (
 
 from precis.model import files
 from precis.model.errors import DataError, PrecisError
-from precis.pipelines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.digest import digest
+from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.slow
 

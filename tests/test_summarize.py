@@ -24,13 +24,13 @@ from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.text.words import words
-from precis.pipelines.accounts import OUTCOMES
-from precis.pipelines.beam_runner import pipeline_options
-from precis.pipelines.dead_letters import read_letters
+from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.jobs.accounts import OUTCOMES
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.schema import SUMMARY_SCHEMA
-from precis.pipelines.summarize import summarize
-from precis.pipelines.summary_settings import limit_search_processes
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarizing.summary_settings import limit_search_processes
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 READ_COLUMNS = (
     "source_tokens",

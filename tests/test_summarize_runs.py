@@ -37,10 +37,10 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference.worker_pool import SearchPool
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.flags import recorded_flags
-from precis.pipelines.prepare import prepare
-from precis.pipelines.summarize import run_inputs, summarize
-from precis.pipelines.summarize_task import SummarizeWorker
+from precis.pipelines.flags.flags import recorded_flags
+from precis.pipelines.preparation.prepare import prepare
+from precis.pipelines.summarizing.summarize import run_inputs, summarize
+from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -207,7 +207,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     named = {**flags, "output": killed}.items()
     argv = [word for name, value in named for word in (f"--{name}", str(value))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.cli", "summarize", *argv],
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize", *argv],
         cwd=Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

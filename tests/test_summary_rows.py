@@ -30,10 +30,10 @@ from precis.model.text.document import Document
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
-from precis.pipelines.document_windows import read_windows
-from precis.pipelines.long_documents import encode_documents
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summary_rows import (
+from precis.pipelines.summarizing.document_windows import read_windows
+from precis.pipelines.summarizing.long_documents import encode_documents
+from precis.pipelines.summarizing.summary_rows import (
     ScoringModels,
     SourceDocument,
     draft_rows,
@@ -41,8 +41,8 @@ from precis.pipelines.summary_rows import (
     has_fewer_words,
     source_document,
 )
-from precis.pipelines.summary_settings import read_model_ids
-from precis.pipelines.window_summarizer import (
+from precis.pipelines.summarizing.summary_settings import read_model_ids
+from precis.pipelines.summarizing.window_summarizer import (
     WindowSummarizer,
     one_ahead,
 )

@@ -11,14 +11,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from precis.model import files
 from precis.model.errors import JobError
-from precis.pipelines import progress
-from precis.pipelines.accounts import sum_counts
-from precis.pipelines.checksummed_json import write_checksummed
-from precis.pipelines.corpus.task import Position
-from precis.pipelines.dead_letters import DeadLetter, LetterFile
-from precis.pipelines.job import open_job
-from precis.pipelines.result_files import describe_file
-from precis.pipelines.tasks import (
+from precis.pipelines.beam.tasks import (
     RunTasks,
     Step,
     TaskReport,
@@ -27,6 +20,13 @@ from precis.pipelines.tasks import (
     publish_report,
     read_receipt,
 )
+from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.jobs import progress
+from precis.pipelines.jobs.accounts import sum_counts
+from precis.pipelines.jobs.checksummed_json import write_checksummed
+from precis.pipelines.jobs.job import open_job
+from precis.pipelines.jobs.result_files import describe_file
 
 
 class RowsTask(NamedTuple):

@@ -30,7 +30,7 @@ from precis.model.errors import UsageError
 from precis.model.network.build import build_encoder, build_network
 from precis.model.network.config import EncoderConfig
 from precis.model.tokenization.folder import load_tokenizers
-from precis.pipelines.train import train
+from precis.pipelines.training.train import train
 
 # So many that a signal comes long before the last.
 STEPS = {"steps": 100, "checkpoint_steps": 5}
@@ -98,9 +98,9 @@ NO_BEAM = """
 import sys
 for name in ("apache_beam", "pyarrow"):
     sys.modules[name] = None  # importing it raises ImportError
-import precis.pipelines.run_command
+import precis.pipelines.command_line.run_command
 from precis.model.errors import UsageError
-from precis.pipelines.train import train
+from precis.pipelines.training.train import train
 try:
     train(records=sys.argv[1], output=sys.argv[2], network="tiny")
 except UsageError as error:

@@ -20,7 +20,7 @@ from support.small_training import (
 )
 
 from precis.model.bundle.network_bundle import load_bundle
-from precis.pipelines.train import train
+from precis.pipelines.training.train import train
 
 
 @pytest.fixture(scope="module")

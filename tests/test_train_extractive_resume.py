@@ -28,7 +28,9 @@ from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.records.dataset import load_dataset
 from precis.model.training import extractor as extractor_module
 from precis.model.training.extractor import train_extractor
-from precis.pipelines.train_extractor import train_extractor as run_extractor_training
+from precis.pipelines.training.train_extractor import (
+    train_extractor as run_extractor_training,
+)
 
 
 @pytest.fixture(scope="module")

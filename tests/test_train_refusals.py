@@ -19,9 +19,9 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.records.example import Example, LabelledSentences
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.train import train
-from precis.pipelines.train_extractor import train_extractor
-from precis.pipelines.train_keyphrases import train_keyphrases
+from precis.pipelines.training.train import train
+from precis.pipelines.training.train_extractor import train_extractor
+from precis.pipelines.training.train_keyphrases import train_keyphrases
 
 
 @pytest.fixture(scope="module")

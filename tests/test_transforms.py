@@ -17,8 +17,8 @@ import precis.transforms
 from precis.model.errors import UsageError
 from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.text.document import Document
-from precis.pipelines.dead_letters import DeadLetter
-from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.corpus.dead_letters import DeadLetter
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.transforms.read_corpus import ReadCorpus
 from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
 from precis.pipelines.transforms.write_summaries import WriteSummaries
@@ -171,7 +171,7 @@ for name in ("tensorflow", "keras", "safetensors", "tensorflow_text"):
     sys.modules[name] = None
 
 import apache_beam as beam
-from precis.pipelines.cli import main
+from precis.pipelines.command_line.cli import main
 from precis.transforms import Document, SummarizeDocuments, WriteSummaries
 
 assert main(["summarize", "--corpus", "sample:20", "--output", "command"]) == 0

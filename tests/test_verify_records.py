@@ -257,7 +257,7 @@ def test_verifying_needs_neither_beam_nor_tensorflow(
 ):
     program = (
         "import sys\n"
-        "from precis.pipelines.cli import main\n"
+        "from precis.pipelines.command_line.cli import main\n"
         "assert all(main(['verify', folder]) == 0 for folder in sys.argv[1:])\n"
         "assert main(['digest', sys.argv[1]]) == 0\n"
         "heavy = {'tensorflow', 'apache_beam', 'keras'} & set(sys.modules)\n"

@@ -18,8 +18,8 @@ from support.warehouse_runs import (
 )
 
 from precis.model.errors import DataError, JobError, UsageError
+from precis.pipelines.options.table_address import read_address
 from precis.pipelines.warehouse import iceberg
-from precis.pipelines.warehouse.address import read_address
 from precis.pipelines.warehouse.iceberg_files import DataFileWriter
 from precis.pipelines.warehouse.load_run import check_table, load_run
 

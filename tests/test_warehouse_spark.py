@@ -73,7 +73,7 @@ def as_plain(row):
 def test_spark_reads_every_value_of_a_run(spark, warehouse):
     import duckdb
 
-    from precis.pipelines.summarize import summarize
+    from precis.pipelines.summarizing.summarize import summarize
 
     run = warehouse / "run"
     summarize(corpus="sample:200", output=run)
@@ -96,7 +96,7 @@ def test_spark_reads_every_value_of_a_run(spark, warehouse):
 
 
 def test_spark_reads_the_columns_of_the_folders(spark, warehouse):
-    from precis.pipelines.summarize import summarize
+    from precis.pipelines.summarizing.summarize import summarize
 
     sections = ["a/b", "Zürich ", "100% = $1?", None, "", "x"]
     rows = [story(index, section=section) for index, section in enumerate(sections)]
@@ -135,7 +135,7 @@ def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):
     folder = warehouse / "hadoop" / "news" / "spark" / "metadata"
     version = (folder / "version-hint.text").read_text().strip()
     address = f"iceberg+sqlite://{warehouse}/wh/other.spark"
-    from precis.pipelines.warehouse.address import read_address
+    from precis.pipelines.options.table_address import read_address
     from precis.pipelines.warehouse.iceberg import open_catalog
 
     catalog = open_catalog(read_address(address))

@@ -92,7 +92,7 @@ def test_the_wheel_has_one_top_level_package(wheel):
     for name in (
         "precis/__init__.py",
         "precis/model/search/beam.py",
-        "precis/pipelines/cli.py",
+        "precis/pipelines/command_line/cli.py",
         "precis/pipelines/corpus/sample/articles.jsonl",
     ):
         assert name in modules
@@ -107,7 +107,8 @@ def test_a_job_runs_beside_packages_of_the_same_names(scripts, project):
 
 def test_the_project_imports_its_own_packages_and_ours(scripts, project):
     code = (
-        "import model, pipelines, precis, precis.model.files, precis.pipelines.cli;"
+        "import model, pipelines, precis, precis.model.files;"
+        "import precis.pipelines.command_line.cli;"
         "print(model.OWNER, '|', pipelines.OWNER, '|', precis.model.__file__)"
     )
     output = run(scripts / "python", "-c", code, cwd=project)

@@ -5,11 +5,11 @@ from support.summarize_runs import settings_of, story, window_of
 from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines.dead_letters import DeadLetter, document_letter
-from precis.pipelines.schema import SUMMARY_SCHEMA
-from precis.pipelines.summary_rows import UNLINKED, run_columns
-from precis.pipelines.window_summarizer import WindowSummarizer
-from precis.pipelines.window_tables import isolated_table
+from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
+from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.window_tables import isolated_table
 
 
 def full_rows(*lines):

@@ -175,8 +175,8 @@ def test_the_example_for_kubernetes_follows_the_schema():
 
 @pytest.mark.parametrize("name", ["train_kubernetes.yaml", "train_vertex_ai.yaml"])
 def test_the_flags_of_the_examples_are_flags_of_train(name):
-    from precis.pipelines.command_parser import command_parser
-    from precis.pipelines.commands import COMMANDS
+    from precis.pipelines.command_line.commands import COMMANDS
+    from precis.pipelines.flags.command_parser import command_parser
 
     text = ENTRY_POINT.with_name(name).read_text()
     train = COMMANDS["train"]

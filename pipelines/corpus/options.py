@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.clean import clean_flag
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.names import written_argument
 from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.task import Fields
-from precis.pipelines.options.clean import clean_flag
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _HASH_SPLITS = ("train", "validation", "test")

@@ -3,4 +3,8 @@
 The options of a corpus are defined with its readers, those of networks, searches and
 trainings in `precis.model`. `PREPARE`, `TRAIN` and the like list the dataclasses that a
 job takes, in the order of its --help.
+
+table_address  what --table means
+targets        the texts that a network can learn to write
+recipes        the settings that --recipe names
 """

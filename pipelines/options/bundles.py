@@ -5,7 +5,7 @@ import dataclasses
 from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
-from precis.pipelines.options.clean import clean_flag
+from precis.pipelines.corpus.clean import clean_flag
 from precis.pipelines.options.output import check_output
 
 BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network

@@ -6,11 +6,11 @@ from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.text.normalization import one_line
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS
+from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
+from precis.pipelines.options.targets import TARGETS
 from precis.pipelines.options.workers import WorkerOptions
-from precis.pipelines.targets import TARGETS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import os
 from precis.model import files
 from precis.model.config import check_choices, flag
 from precis.model.errors import UsageError
-from precis.pipelines.warehouse.address import read_address
+from precis.pipelines.options.table_address import read_address
 
 KEEP = "keep"
 SUFFIX = "suffix"

@@ -9,8 +9,8 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
 from precis.model.search.config import SearchConfig
+from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.options.failures import FailureOptions
 from precis.pipelines.options.output import check_output
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 from precis.pipelines.options.workers import WorkerOptions

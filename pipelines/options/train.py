@@ -8,7 +8,7 @@ from precis.model.network.architectures import ARCHITECTURES, SIZES
 from precis.model.network.config import ATTENTIONS, CELLS
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.options.output import check_output
-from precis.pipelines.recipes import RECIPES
+from precis.pipelines.options.recipes import RECIPES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,12 @@ from typing import Any, Literal
 import apache_beam as beam
 
 from precis.model.text.document import Document
+from precis.pipelines.corpus.dead_letters import (
+    DeadLetter,
+    empty_article_letter,
+    file_failure_letter,
+    unreadable_letter,
+)
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
@@ -14,13 +20,7 @@ from precis.pipelines.corpus.task import (
     Task,
     Unreadable,
 )
-from precis.pipelines.dead_letters import (
-    DeadLetter,
-    empty_article_letter,
-    file_failure_letter,
-    unreadable_letter,
-)
-from precis.pipelines.flags import read_flags
+from precis.pipelines.flags.flags import read_flags
 
 DOCUMENTS = "documents"
 DEAD_LETTERS: Literal["dead_letters"] = "dead_letters"

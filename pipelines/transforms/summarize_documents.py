@@ -9,17 +9,17 @@ from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.pipelines.corpus.clean import check_cleaning
+from precis.pipelines.corpus.dead_letters import DeadLetter
 from precis.pipelines.corpus.task import EmptyArticle
-from precis.pipelines.dead_letters import DeadLetter
-from precis.pipelines.document_windows import read_windows
-from precis.pipelines.options.clean import check_cleaning
-from precis.pipelines.summary_rows import UNLINKED, run_columns
-from precis.pipelines.summary_settings import (
+from precis.pipelines.summarizing.document_windows import read_windows
+from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
+from precis.pipelines.summarizing.summary_settings import (
     SummarySettings,
     limit_search_processes,
     read_settings,
 )
-from precis.pipelines.window_summarizer import WindowSummarizer
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 
 ROWS = "rows"
 DEAD_LETTERS = "dead_letters"

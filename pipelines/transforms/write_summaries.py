@@ -6,7 +6,7 @@ import apache_beam as beam
 from apache_beam.io.parquetio import WriteToParquetBatched
 
 from precis.model import files
-from precis.pipelines.schema import SUMMARY_SCHEMA, summary_table
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 # A row group holds as many rows, as it does in the files of `precis summarize`.
 _ROW_GROUP_ROWS = 512

@@ -1,5 +1,7 @@
-"""What `precis verify` checks.
+"""`precis verify`: what is wrong with a result. `precis digest`: what it says.
 
+verify      finds out what a folder is and runs the checks of it
+digest      one hash of the rows of a run
 findings    what is wrong, a line each, and not a million alike
 folder      the files of a result: listed, whole, and no others
 run         the manifest of a run, and its counts against rows and dead letters

@@ -18,7 +18,7 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Task, Unreadable
-from precis.pipelines.part_files import read_row_groups
+from precis.pipelines.tables.part_files import read_row_groups
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.letters import LetterPlaces
 

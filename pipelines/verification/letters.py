@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from precis.model import files
-from precis.pipelines.dead_letters import EMPTY_ARTICLE, read_letters
+from precis.pipelines.corpus.dead_letters import EMPTY_ARTICLE, read_letters
 from precis.pipelines.verification.findings import Finding
 
 # Reasons of letters that stand for a file, or a part of one: it is not known which

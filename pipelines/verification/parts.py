@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.quality.fallback import ABSTRACTIVE, SOURCE
 from precis.pipelines.corpus.kept_values import parse_kept_fields
-from precis.pipelines.flat_columns import flat_schema, is_flat
-from precis.pipelines.part_files import read_row_groups
-from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.flat_columns import flat_schema, is_flat
+from precis.pipelines.tables.part_files import read_row_groups
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.keys import KeyCheck, RowKeys
 

@@ -13,7 +13,7 @@ from precis.model.tokenization.folder import (
     load_tokenizer,
     tokenizer_files,
 )
-from precis.pipelines.result_files import (
+from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     listed_files,

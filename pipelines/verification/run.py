@@ -5,15 +5,15 @@ from typing import Any
 
 from precis.model import files
 from precis.model.errors import JobError
-from precis.pipelines.accounts import check_sources, total_counts
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.result_files import (
+from precis.pipelines.jobs.accounts import check_sources, total_counts
+from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     listed_files,
 )
-from precis.pipelines.schema import SCHEMA_VERSION
-from precis.pipelines.source_files import read_sources
+from precis.pipelines.jobs.source_files import read_sources
+from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.verification.documents import check_documents
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import (

@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from precis.model.errors import DataError, JobError
-from precis.pipelines.warehouse.address import TableAddress
+from precis.pipelines.options.table_address import TableAddress
 from precis.pipelines.warehouse.finished_run import FinishedRun
 from precis.pipelines.warehouse.row_keys import read_keys
 from precis.pipelines.warehouse.table_result import TableResult

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.partitions import HIVE_NULL, as_scalar
-from precis.pipelines.result_files import check_description
-from precis.pipelines.schema import described
+from precis.pipelines.jobs.result_files import check_description
+from precis.pipelines.tables.partitions import HIVE_NULL, as_scalar
+from precis.pipelines.tables.schema import described
 
 _BATCH_ROWS = 1024
 _READ_AHEAD_BYTES = 4 << 20

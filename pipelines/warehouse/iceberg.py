@@ -29,7 +29,7 @@ from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from precis.model.errors import DataError, JobError, UsageError
-from precis.pipelines.warehouse.address import (
+from precis.pipelines.options.table_address import (
     ICEBERG,
     LOCAL_CATALOG,
     TableAddress,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from precis.model.errors import UsageError
-from precis.pipelines.warehouse.address import DELTA, TableAddress, read_address
+from precis.pipelines.options.table_address import DELTA, TableAddress, read_address
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
 from precis.pipelines.warehouse.table_result import TableResult
 

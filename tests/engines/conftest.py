@@ -92,7 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkCluster]:
 def no_command_left() -> Iterator[None]:
     """Ends the commands that a failed test has left."""
     yield
-    for pid in descendants(os.getpid(), "precis.pipelines.cli"):
+    for pid in descendants(os.getpid(), "precis.pipelines.command_line.cli"):
         kill(pid)
 
 

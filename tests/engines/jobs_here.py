@@ -15,7 +15,7 @@ def start_precis(
     command: Sequence[str], output: Path, flags: Sequence[str] = ()
 ) -> subprocess.Popen:
     """Starts a command whose output comes through a pipe."""
-    line = [sys.executable, "-m", "precis.pipelines.cli", *command]
+    line = [sys.executable, "-m", "precis.pipelines.command_line.cli", *command]
     return subprocess.Popen(
         [*line, "--output", str(output), *flags],
         stdin=subprocess.DEVNULL,

@@ -29,8 +29,8 @@ from support.saved_jobs import (
     save_job,
 )
 
-from precis.pipelines.digest import digest
-from precis.pipelines.tasks import _RunTask
+from precis.pipelines.beam.tasks import _RunTask
+from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.engines
 

@@ -28,9 +28,9 @@ from support.object_stores import (
 from precis.model import files
 from precis.model.storage.store import ObjectStore
 from precis.pipelines.corpus.listing import list_files
-from precis.pipelines.digest import digest
-from precis.pipelines.evaluate import evaluate
-from precis.pipelines.summarize import summarize
+from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.engines
 
@@ -235,7 +235,7 @@ def test_of_many_that_create_an_object_one_does(gcs):
 def test_a_second_command_on_the_same_output_is_refused(gcs, corpora, tmp_path):
     owner = """
 import sys
-from precis.pipelines.output_lock import own_output
+from precis.pipelines.jobs.output_lock import own_output
 with own_output("gs://news/owned"):
     print("owned", flush=True)
     sys.stdin.read()
@@ -249,7 +249,7 @@ with own_output("gs://news/owned"):
         assert process.stdout.readline() == "owned\n"
         flags = {"corpus": "sample:9", "output": "gs://news/owned"}
         result = subprocess.run(
-            [sys.executable, "-m", "precis.pipelines.cli", "summarize"]
+            [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize"]
             + [word for name, value in flags.items() for word in (f"--{name}", value)],
             capture_output=True,
             text=True,

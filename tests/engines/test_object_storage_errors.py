@@ -30,7 +30,7 @@ def gcs(monkeypatch):
 # Runs each command of a list and shows its exit code and what it says.
 _COMMANDS = """
 import contextlib, io, json, os, sys
-from precis.pipelines.cli import main
+from precis.pipelines.command_line.cli import main
 results = []
 for arguments, variables in json.load(sys.stdin):
     os.environ.update(variables)

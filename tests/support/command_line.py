@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from precis.pipelines.cli import main
+from precis.pipelines.command_line.cli import main
 
 # What each command needs at least; nothing of it exists.
 NEEDED = {

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from precis.pipelines.doctor_checks.findings import Check, Diagnosis
-from precis.pipelines.doctor_checks.request import CommandLine, Request, read_request
+from precis.pipelines.doctor.findings import Check, Diagnosis
+from precis.pipelines.doctor.request import CommandLine, Request, read_request
 from support.command_line import exit_code
 
 

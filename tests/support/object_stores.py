@@ -79,8 +79,8 @@ def environment(**variables: str) -> Iterator[None]:
 
 def digest_of_run(corpus: str, output: str, **flags: Any) -> str:
     """Runs `precis summarize` and returns the digest of what it wrote."""
-    from precis.pipelines.digest import digest
-    from precis.pipelines.summarize import summarize
+    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.verification.digest import digest
 
     summarize(corpus=corpus, output=output, **{**SUMMARIZE, **flags})
     return digest(run=output)

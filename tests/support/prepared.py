@@ -15,22 +15,26 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.accounts import total_counts, with_letters
-from precis.pipelines.checksummed_json import write_checksummed
+from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.dead_letters import LetterFile
-from precis.pipelines.encoding_pass import EncodeWorker
-from precis.pipelines.job import Job
+from precis.pipelines.jobs.accounts import total_counts, with_letters
+from precis.pipelines.jobs.checksummed_json import write_checksummed
+from precis.pipelines.jobs.job import Job
+from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.progress import TaskProgress
-from precis.pipelines.vocabulary_buckets import (
+from precis.pipelines.preparation.encoding_pass import EncodeWorker
+from precis.pipelines.preparation.vocabulary_buckets import (
     WORD_BUCKETS,
     BucketTask,
     MergeWorker,
 )
-from precis.pipelines.vocabulary_pass import ScanWorker, publish_scan, scan_path
+from precis.pipelines.preparation.vocabulary_pass import (
+    ScanWorker,
+    publish_scan,
+    scan_path,
+)
 from support.command_line import write_jsonl
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}

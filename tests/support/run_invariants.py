@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from precis.pipelines.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from support.random_corpora import BAD, EMPTY, ROW, Record
 
 # The columns that say which run wrote a row.

@@ -40,7 +40,7 @@ def end_by_signal(
     *,
     folder: Path,
     to_group: bool = True,
-    program: Iterable[str] = ("-m", "precis.pipelines.cli"),
+    program: Iterable[str] = ("-m", "precis.pipelines.command_line.cli"),
 ) -> Ended:
     """Starts a command and sends it a signal.
 

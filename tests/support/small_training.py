@@ -202,7 +202,7 @@ def train_flags(records, output, **changes) -> list[str]:
 
 
 def start_command(flags, **variables: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "precis.pipelines.cli", *flags]
+    command = [sys.executable, "-m", "precis.pipelines.command_line.cli", *flags]
     return subprocess.Popen(
         command,
         cwd=ROOT,

@@ -14,10 +14,10 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.document_windows import DocumentWindow, read_windows
-from precis.pipelines.summary_settings import SummarySettings
+from precis.pipelines.summarizing.document_windows import DocumentWindow, read_windows
+from precis.pipelines.summarizing.summary_settings import SummarySettings
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import read_settings
-from precis.pipelines.window_summarizer import WindowSummarizer
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
 FIRST = len(generator.hand_written())

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from rouge_score import rouge_scorer
 
-from precis.pipelines import schema
-from precis.pipelines.result_files import describe_file
+from precis.pipelines.jobs.result_files import describe_file
+from precis.pipelines.tables import schema
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)

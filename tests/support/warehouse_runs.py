@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from precis.model import files
-from precis.pipelines.schema import write_parquet
-from precis.pipelines.warehouse.address import read_address
+from precis.pipelines.options.table_address import read_address
+from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
 
 _SENTENCE = pa.struct(

@@ -1,0 +1,326 @@
+"""Checks of a job whose files or workers are elsewhere, before anything is created.
+
+    gs:// and s3://     the package of the scheme, credentials, and the bucket
+    DataflowRunner      its packages, its project, region and folders, paths that its
+                        workers can read, and precis for the workers
+    another engine      a local path is a disk that all its machines share
+
+What a worker may read is decided by its service account, so a bucket that this process
+reads may still be closed to the workers.
+"""
+
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import fsspec
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+)
+
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.beam.worker_packages import (
+    check_packages,
+    keep_environment_private,
+    stage_requirements,
+)
+from precis.pipelines.corpus.options import parse_address
+
+# The flags whose values workers read or write; `retry_failures`, `table` and --config
+# are read where the command runs.
+_PATH_FLAGS = (
+    *("corpus", "data_dir", "input", "output"),
+    *("bundle", "extractive_bundle", "keyphrase_bundle", "reuse"),
+    *("tokenizer", "source_tokenizer"),
+)
+_SCHEMES_WITHOUT_FILES = ("tfds", "sample")
+# The extra that reads a kind of path.
+_EXTRAS = {"gs": "gcs", "gcs": "gcs", "s3": "s3", "s3a": "s3"}
+_LOGIN = {
+    "gcs": "run `gcloud auth application-default login` or set "
+    "GOOGLE_APPLICATION_CREDENTIALS; FSSPEC_GCS_TOKEN=anon reads public buckets",
+    "s3": "run `aws configure` or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
+    "FSSPEC_S3_ANON=true reads public buckets",
+}
+# Where the SDK's processes are started elsewhere, so that they have another working
+# directory.
+_ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
+
+
+class JobPath(NamedTuple):
+    """A path that workers read or write, and the flag that names it."""
+
+    flag: str
+    path: str
+
+    @property
+    def scheme(self) -> str:
+        """Of its URL; empty for a local path."""
+        return "" if files.is_local(self.path) else self.path.partition("://")[0]
+
+    @property
+    def extra(self) -> str:
+        """The extra that reads it; empty where none is needed."""
+        return _EXTRAS.get(self.scheme, "")
+
+    def __str__(self) -> str:
+        return f"--{self.flag} {self.path}"
+
+
+def check_remote(
+    options: PipelineOptions, command: str, flags: Mapping[str, Any]
+) -> None:
+    """Refuses a job that cannot work elsewhere, and adds what its workers install.
+
+    Nothing is done for a job of this machine over local files.
+
+    Args:
+      options: of Beam. With `--setup_file`, the packages that workers need beside
+          Beam's are added to them.
+      command: such as `summarize`.
+      flags: of the command, by name.
+
+    Raises:
+      UsageError: naming the flag, the reason and the way out.
+    """
+    paths = job_paths(flags)
+    for path in paths:
+        _check_package(path)
+    if is_dataflow(options):
+        paths = [*paths, *_check_dataflow(options, command, flags, paths)]
+        check_packages(options)
+        stage_requirements(options, _worker_extras(command, flags, paths))
+        keep_environment_private(options)
+    elif options.view_as(GoogleCloudOptions).template_location:
+        raise UsageError(
+            "--template_location saves a job for Dataflow; give --runner DataflowRunner"
+        )
+    else:
+        _check_engine(options, paths)
+    _check_stores(paths)
+
+
+def is_dataflow(options: PipelineOptions) -> bool:
+    """Whether a job runs on Dataflow."""
+    runner = options.view_as(StandardOptions).runner or ""
+    return runner.rpartition(".")[2].lower() in ("dataflow", "dataflowrunner")
+
+
+def saves_template(options: PipelineOptions) -> bool:
+    """Whether a job is saved as a file that Dataflow starts later."""
+    return bool(options.view_as(GoogleCloudOptions).template_location)
+
+
+def job_paths(flags: Mapping[str, Any]) -> list[JobPath]:
+    """The paths that workers read or write.
+
+    Raises:
+      UsageError: the corpus has no scheme.
+    """
+    paths = []
+    for flag in _PATH_FLAGS:
+        value = flags.get(flag) or ""
+        if flag == "reuse":
+            is_list = isinstance(value, list | tuple)
+            names = value if is_list else os.fspath(value).split(",")
+        else:
+            names = [value]
+        for name in names:
+            path = os.fspath(name).strip()
+            if flag == "corpus" and path:
+                scheme, path = parse_address(path)
+                if scheme in _SCHEMES_WITHOUT_FILES:
+                    continue
+            if path:
+                paths.append(JobPath(flag, path))
+    return paths
+
+
+def _check_package(path: JobPath) -> None:
+    """Refuses a URL whose package is not installed."""
+    if not path.scheme:
+        return
+    try:
+        fsspec.get_filesystem_class(path.scheme)
+    except ImportError as error:
+        install = f"pip install 'precis[{path.extra}]'" if path.extra else str(error)
+        raise UsageError(
+            f"{path}: the package that reads {path.scheme}:// is not installed; "
+            f"{install}"
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: {path.scheme}:// is unknown; name a path on gs://, s3:// or "
+            "this machine"
+        ) from error
+
+
+def _check_dataflow(
+    options: PipelineOptions,
+    command: str,
+    flags: Mapping[str, Any],
+    paths: Sequence[JobPath],
+) -> list[JobPath]:
+    """Checks what Dataflow needs; returns the folders of Google Cloud Storage that
+    its flags name.
+    """
+    try:
+        importlib.import_module("apache_beam.runners.dataflow.internal.apiclient")
+    except ImportError as error:
+        raise UsageError(
+            "--runner DataflowRunner needs packages that are not installed; "
+            "pip install 'precis[dataflow]'"
+        ) from error
+    cloud = options.view_as(GoogleCloudOptions)
+    needed = ("project", "region", "temp_location")
+    if missing := [f"--{name}" for name in needed if not getattr(cloud, name)]:
+        raise UsageError(f"--runner DataflowRunner needs {', '.join(missing)} too")
+    if command != "summarize" and saves_template(options):
+        raise UsageError(
+            f"--template_location: `precis {command}` is more than one job of Beam; "
+            "run it with --runner DataflowRunner alone"
+        )
+    table = flags.get("table")
+    if saves_template(options) and table:
+        raise UsageError(
+            f"--table {table}: nobody loads the result of a job that is saved; run "
+            "`precis load` when it has ended"
+        )
+    named = [
+        JobPath(name, path)
+        for name in ("temp_location", "staging_location")
+        if (path := getattr(cloud, name))
+    ]
+    for path in named:
+        if path.scheme != "gs":
+            raise UsageError(f"{path}: Dataflow needs a folder gs://BUCKET/...")
+    for path in paths:
+        if path.scheme in ("", "memory"):
+            raise UsageError(
+                f"{path}: the workers of Dataflow cannot reach this machine; copy it "
+                "to gs://BUCKET/... and name that"
+                if path.flag != "output"
+                else f"{path}: the workers of Dataflow cannot write to this machine; "
+                "name gs://BUCKET/..."
+            )
+    return named
+
+
+def _check_engine(options: PipelineOptions, paths: Sequence[JobPath]) -> None:
+    """Refuses relative paths where workers have another working directory."""
+    environment = options.view_as(PortableOptions).environment_type or ""
+    if environment.upper() not in _ENVIRONMENTS_ELSEWHERE:
+        return
+    for path in paths:
+        if not path.scheme and not os.path.isabs(path.path):
+            raise UsageError(
+                f"{path}: workers of --environment_type {environment} have another "
+                f"working directory; write {os.path.abspath(path.path)}, on a disk "
+                "that all machines share, or a path on gs://"
+            )
+
+
+def _worker_extras(
+    command: str, flags: Mapping[str, Any], paths: Sequence[JobPath]
+) -> set[str]:
+    """The extras of precis that the workers of a job need."""
+    extras = {"beam"} | {path.extra for path in paths if path.extra}
+    if command == "prepare" or flags.get("bundle") or flags.get("extractive_bundle"):
+        extras.add("inference")
+    if str(flags.get("corpus", "")).startswith("tfds:"):
+        extras.add("tfds")
+    return extras
+
+
+def _check_stores(paths: Sequence[JobPath]) -> None:
+    """Refuses a store without credentials, and a bucket that does not answer."""
+    checked = set()
+    for path in paths:
+        if not path.extra:
+            continue
+        if path.extra not in checked:
+            _check_credentials(path)
+        bucket = f"{path.scheme}://{path.path.split('/')[2]}"
+        if bucket not in checked:
+            _check_bucket(path, bucket)
+        checked |= {path.extra, bucket}
+
+
+def _check_credentials(path: JobPath) -> None:
+    settings = {
+        name: value
+        for scheme, extra in _EXTRAS.items()
+        if extra == path.extra
+        for name, value in fsspec.config.conf.get(scheme, {}).items()
+    }
+    if {"token", "anon", "key", "endpoint_url"} & set(settings):
+        return
+    if path.extra == "gcs":
+        has_credentials = bool(
+            os.environ.get("STORAGE_EMULATOR_HOST")
+        ) or _has_google_credentials(path)
+    else:
+        import botocore.session
+
+        has_credentials = botocore.session.Session().get_credentials() is not None
+    if not has_credentials:
+        raise UsageError(f"{path}: there are no credentials; {_LOGIN[path.extra]}")
+
+
+def _has_google_credentials(path: JobPath) -> bool:
+    import google.auth
+    import google.auth.exceptions
+
+    try:
+        with _silenced("google.auth"):
+            google.auth.default()
+    except google.auth.exceptions.DefaultCredentialsError as error:
+        named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        if named:
+            raise UsageError(
+                f"{path}: GOOGLE_APPLICATION_CREDENTIALS {named}: {_one_line(error)}; "
+                f"{_LOGIN['gcs']}"
+            ) from error
+        return False
+    return True
+
+
+def _check_bucket(path: JobPath, bucket: str) -> None:
+    fs, name = files.filesystem(bucket)
+    try:
+        with _silenced("gcsfs"):
+            fs.info(name)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{path}: there is no bucket {bucket}; make it, or check the name"
+        ) from error
+    # The packages of the stores raise exceptions of many kinds, their networks' too.
+    except Exception as error:
+        raise UsageError(
+            f"{path}: {bucket} cannot be read: {_one_line(error)}; check the network "
+            "and what these credentials may do"
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return " ".join(line.strip() for line in lines) or type(error).__name__
+
+
+@contextlib.contextmanager
+def _silenced(name: str) -> Iterator[None]:
+    """Keeps a library from logging the traceback of an error that is reported."""
+    logger = logging.getLogger(name)
+    was_disabled = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = was_disabled

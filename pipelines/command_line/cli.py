@@ -1,0 +1,57 @@
+"""The command line. It handles signals first, and imports the commands afterwards.
+
+Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 130 stopped by
+SIGINT, which is Ctrl-C; 143 stopped by SIGTERM.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from precis.model.credentials import redact
+from precis.model.errors import Interrupted
+from precis.pipelines.processes import interruption
+from precis.pipelines.terminal.program import precis_program
+
+# The commands that go on where they were stopped; the others begin again.
+_RESUMED = ("prepare", "summarize", "train", "train-extractor")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code.
+
+    Args:
+      argv: the words behind `precis`. Without them this process is the command, and
+          signals end it as `interruption` says.
+    """
+    if argv is not None:
+        return _run(list(argv))
+    arguments = sys.argv[1:]
+    program = " ".join(["precis", *arguments[:1]])
+    again = redact(shlex.join([precis_program(), *arguments]))
+    is_resumed = bool(arguments) and arguments[0] in _RESUMED
+    ending = interruption.install(
+        program,
+        kept="what is finished is kept" if is_resumed else "",
+        resume=f"{'go on' if is_resumed else 'begin again'} with: {again}",
+    )
+    try:
+        code = _run(arguments)
+        ending.finish(code)
+    except Interrupted as error:
+        ending.end(str(error))
+    except BaseException:
+        if not ending.signal:
+            raise
+        ending.end()
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    from precis.pipelines.command_line.run_command import run_command
+
+    return run_command(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

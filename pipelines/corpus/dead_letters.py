@@ -1,0 +1,231 @@
+"""Dead letters: records that could not be processed, each with the reason.
+
+A record that ends before its result is never dropped in silence: it is published with
+the job's result and counted. The files are JSON lines, gzip, so that a glob for the
+Parquet files of a result does not match them.
+"""
+
+import base64
+import contextlib
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from precis.model import files
+from precis.model.errors import DataError
+from precis.model.isolation import Failure, attempt
+from precis.model.text.article import Article
+from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
+from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Unreadable
+
+# What is lost with these is not known: a gzip stream that broke off and a file that
+# cannot be read do not say how many records they held.
+UNCOUNTED = {
+    "read/broken_gzip": "gzip stream(s) broke off",
+    f"read/{CHANGED}": "file(s) changed after the corpus was listed",
+    f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
+}
+EMPTY_ARTICLE = "empty_article"
+
+
+class DeadLetter(NamedTuple):
+    """A record or document that ended before its result.
+
+    Attributes:
+      stage: where it ended, as in `read`.
+      reason: a short constant name; dead letters are counted by it.
+      detail: one line that says what was wrong, without the document's text.
+      document_id: None where there was no document yet, or it has no id of its own.
+      source_file: the file it stands in; "" where there is none.
+      source_position: its place in that file, as in `byte 1234`.
+      raw: the record's bytes, cut at 64 KiB, or None.
+      records: how many records are lost with it.
+      error_class: the name of the exception, or None where there was none.
+      retryable: whether the same record may succeed another time: the machine failed,
+          not the data.
+      content_sha256: as in the summaries; None where no text was read.
+    """
+
+    stage: str
+    reason: str
+    detail: str
+    document_id: str | None = None
+    source_file: str = ""
+    source_position: str = ""
+    raw: bytes | None = None
+    records: int = 1
+    error_class: str | None = None
+    retryable: bool = False
+    content_sha256: str | None = None
+
+
+def unreadable_letter(record: Unreadable) -> DeadLetter:
+    """The dead letter of a record that is no document."""
+    return DeadLetter(
+        "read",
+        record.reason,
+        record.detail,
+        source_file=record.source_file,
+        source_position=record.source_position,
+        raw=record.raw,
+        records=record.records,
+    )
+
+
+def file_failure_letter(failure: FileFailure) -> DeadLetter:
+    """The dead letter of a task that one of its files failed."""
+    return DeadLetter(
+        "read",
+        failure.reason,
+        failure.detail,
+        source_file=failure.path,
+        source_position="file",
+        retryable=True,
+    )
+
+
+def empty_article_letter(empty: EmptyArticle) -> DeadLetter:
+    """The dead letter of a document that has no text to summarize."""
+    document = empty.document
+    return DeadLetter(
+        "read",
+        EMPTY_ARTICLE,
+        "the article has no text",
+        document.document_id or None,
+        document.source_file,
+        document.source_position,
+        raw=empty.raw or None,
+    )
+
+
+def document_letter(article: Article, failure: Failure) -> DeadLetter:
+    """The dead letter of a document that failed."""
+    document = article.document
+    # It is nearly always there already; if it cannot be made, that may be the failure.
+    digest = attempt(article, lambda failed: failed.content_sha256, stage=failure.stage)
+    return DeadLetter(
+        failure.stage,
+        failure.reason,
+        failure.detail,
+        document.document_id or None,
+        document.source_file,
+        document.source_position,
+        error_class=failure.error_class,
+        retryable=failure.retryable,
+        content_sha256=None if isinstance(digest, Failure) else digest,
+    )
+
+
+class LetterFile(contextlib.AbstractContextManager["LetterFile"]):
+    """The dead letters of one task, written as they come.
+
+        with LetterFile(path, task=3, run_id=job.run_id) as letters:
+            letters.write(letter)
+
+    The file is published when the block ends. Without a letter there is no file.
+
+    Attributes:
+      path: the file; "" where letters are counted and not kept.
+      rows: how many letters it has.
+      reasons: the lost records by `stage/reason`; empty articles are none.
+      failed: how many records are lost, by source file.
+      empty: how many articles have no text, by source file.
+    """
+
+    def __init__(self, path: str, *, task: int, run_id: str) -> None:
+        self.path = path
+        self.rows = 0
+        self.reasons: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.empty: Counter[str] = Counter()
+        self._constants = {"task": task, "run_id": run_id}
+        self._block = contextlib.ExitStack()
+        self._file: gzip.GzipFile | None = None
+
+    def write(self, letter: DeadLetter) -> None:
+        """Writes a letter and counts it."""
+        if letter.reason == EMPTY_ARTICLE:
+            self.empty[letter.source_file] += letter.records
+        else:
+            self.failed[letter.source_file] += letter.records
+            self.reasons[f"{letter.stage}/{letter.reason}"] += letter.records
+        self.rows += 1
+        if not self.path:
+            return
+        if self._file is None:
+            aside = self._block.enter_context(files.write_aside(self.path))
+            # Without a name and a time, equal letters give equal bytes.
+            self._file = self._block.enter_context(
+                gzip.GzipFile("", "wb", fileobj=aside, mtime=0)
+            )
+        self._file.write(orjson.dumps({**_as_json(letter), **self._constants}) + b"\n")
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._block.__exit__(*error)
+
+
+def _as_json(letter: DeadLetter) -> dict[str, Any]:
+    raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
+    return {**letter._asdict(), "raw": raw}
+
+
+def read_letters(path: str) -> Iterator[dict[str, Any]]:
+    """The dead letters of a file, as JSON with `raw` in bytes."""
+    with files.open_read(path) as opened, gzip.open(opened) as lines:
+        for line in lines:
+            letter = orjson.loads(line)
+            raw = letter["raw"]
+            yield {**letter, "raw": None if raw is None else base64.b64decode(raw)}
+
+
+def check_failures(
+    counts: Mapping[str, int],
+    reasons: Mapping[str, int],
+    *,
+    allowed: FailureOptions,
+    dead_letters: str,
+) -> None:
+    """Fails a job that lost too many records.
+
+    Args:
+      counts: documents by what became of them; `read`, `failed` and `empty` are used.
+      reasons: lost records by `stage/reason`.
+      allowed: the share of the records that may fail, and of empty articles.
+      dead_letters: where the dead letters are, for the message.
+
+    Raises:
+      DataError: more than that failed, or it is unknown how many did.
+    """
+    uncounted = [
+        f"{reasons[reason]} {words}"
+        for reason, words in UNCOUNTED.items()
+        if reasons.get(reason)
+    ]
+    if uncounted and allowed.max_failed_share < 1:
+        raise DataError(
+            f"{' and '.join(uncounted)} and an unknown number of "
+            f"records is lost; see {dead_letters}, replace the files, or run the "
+            "command again with --max_failed_share 1 to go without those records"
+        )
+    read = counts["read"] - counts.get("other_split", 0)
+    failed = counts["failed"]
+    if failed > allowed.max_failed_share * read:
+        most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
+        raise DataError(
+            f"{failed} of {read} records failed ({listed}), more than "
+            f"--max_failed_share {allowed.max_failed_share:g} allows; see "
+            f"{dead_letters}, mend the corpus, or allow more and run the command again "
+            "to finish"
+        )
+    empty = counts["empty"]
+    if empty > allowed.max_empty_share * read:
+        raise DataError(
+            f"{empty} of {read} articles have no text, more than --max_empty_share "
+            f"{allowed.max_empty_share:g} allows; check --article_field, or allow more "
+            "and run the command again to finish"
+        )

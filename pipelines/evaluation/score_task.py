@@ -1,0 +1,72 @@
+"""One task of `precis evaluate`: a range of rows -> its part of `scores/`."""
+
+from precis.model import files
+from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.evaluation.scoring import (
+    LATER_COLUMNS,
+    NEEDED_COLUMNS,
+    RangeScores,
+    score_rows,
+)
+from precis.pipelines.jobs.accounts import source_counts
+from precis.pipelines.jobs.progress import TaskProgress
+from precis.pipelines.jobs.result_files import describe_file
+from precis.pipelines.tables.row_ranges import RowRange, has_reference, read_rows
+from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
+
+SCORES_FOLDER = "scores"
+
+
+class ScoreWorker:
+    """Scores one range of rows; its figures are `RangeScores`."""
+
+    def __init__(self, folder: str, *, tasks: int, split_sentences: bool) -> None:
+        """Stores its arguments.
+
+        Args:
+          folder: where the evaluation goes.
+          tasks: how many tasks there are.
+          split_sentences: as `score_rows` takes it.
+        """
+        self._folder = folder
+        self._tasks = tasks
+        self._split_sentences = split_sentences
+
+    def progress_size(self, task: RowRange) -> int:
+        """Progress is counted in rows."""
+        return task.rows
+
+    def load(self) -> None:
+        """Nothing is to be loaded."""
+
+    def close(self) -> None:
+        """Nothing is to be given back."""
+
+    def run(
+        self, task: RowRange, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[RangeScores]:
+        """Scores the rows that have a reference; without any there is no part."""
+        del letters
+        rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
+        table, scores = score_rows(
+            rows, number=task.number, split_sentences=self._split_sentences
+        )
+        published = []
+        if scores.scored:
+            name = files.join(SCORES_FOLDER, _part_name(task.number, self._tasks))
+            write_parquet(files.join(self._folder, name), [table], SCORES_SCHEMA)
+            published.append(describe_file(self._folder, name, rows=table.num_rows))
+        progress.advance_to(Position(records=len(rows), share=1.0))
+        sources = source_counts(
+            read={task.path: len(rows)},
+            written={task.path: scores.scored},
+            skipped={task.path: sum(not has_reference(row) for row in rows)},
+        )
+        return TaskResult(sources, published, scores)
+
+
+def _part_name(index: int, count: int) -> str:
+    """The name of a task's Parquet file, as in `part-00003-of-00016.parquet`."""
+    return f"part-{index:05d}-of-{count:05d}.parquet"

@@ -1,0 +1,141 @@
+"""Flags from a file: `--config run.yaml`, or the manifest of an earlier result.
+
+    corpus: jsonl:news/*.jsonl.gz
+    extractive: [lead, lexrank]
+    beam_width: 6
+    runner: DataflowRunner         # a flag of Beam, for commands that run on Beam
+
+The manifest of a run or a bundle and the dataset.json of records hold the flags of the
+command that wrote them, so each of them is such a file too.
+"""
+
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.config import suggestion
+from precis.model.errors import UsageError
+from precis.pipelines.flags.command_parser import GENERAL_FLAGS
+from precis.pipelines.flags.flags import option_names, value_type
+
+
+class ConfigValues(NamedTuple):
+    """The content of a configuration file.
+
+    Attributes:
+      flags: the flags of the command by name.
+      beam_args: flags for Beam, as the command line would give them.
+    """
+
+    flags: dict[str, Any]
+    beam_args: list[str]
+
+
+def read_config(
+    path: str, *, command: str, concerns: Sequence[type], uses_beam: bool
+) -> ConfigValues:
+    """Reads a configuration file of a command.
+
+    Args:
+      path: a file in YAML or JSON.
+      command: such as `summarize`.
+      concerns: the dataclasses whose fields are its flags.
+      uses_beam: whether other names are flags of Beam.
+
+    Raises:
+      UsageError: the file is missing, is no mapping, was written by another command, or
+          names a flag that the command does not have.
+    """
+    content = _read_mapping(path)
+    if isinstance(content.get("provenance"), Mapping):
+        content = content["provenance"]
+    if "command" in content and isinstance(content.get("flags"), Mapping):
+        if content["command"] != command:
+            raise UsageError(
+                f"--config {path} was written by `precis {content['command']}`, and "
+                f"its flags are not those of `precis {command}`; name another file"
+            )
+        content = content["flags"]
+    names = option_names(concerns)
+    flags: dict[str, Any] = {}
+    beam_args: list[str] = []
+    hints = {
+        name: hint
+        for concern in concerns
+        for name, hint in typing.get_type_hints(concern).items()
+    }
+    for name, value in content.items():
+        # An empty value in YAML is None, and leaves the flag at its default.
+        if value is None:
+            continue
+        if name in names:
+            flags[name] = _as_number(value, value_type(hints[name]))
+        elif name in GENERAL_FLAGS:
+            raise UsageError(
+                f"--config {path}: {name} is a flag for the command line alone; take "
+                "it out"
+            )
+        elif uses_beam:
+            beam_args += _beam_flag(name, value)
+        else:
+            way_out = suggestion(str(name), names) or "take it out"
+            raise UsageError(
+                f"--config {path}: precis {command} has no flag {name!r}; {way_out}"
+            )
+    return ConfigValues(flags, beam_args)
+
+
+def _read_mapping(path: str) -> Mapping[str, Any]:
+    """The content of the file.
+
+    Raises:
+      UsageError: there is no such file, or it holds no mapping.
+    """
+    import yaml
+
+    if not files.exists(path):
+        raise UsageError(
+            f"--config {path}: there is no such file; name one in YAML or JSON"
+        )
+    try:
+        # A manifest may list thousands of files, for which YAML takes minutes.
+        if path.endswith(".json"):
+            content = files.read_json(path)
+        else:
+            content = yaml.safe_load(files.read_bytes(path).decode())
+    except IsADirectoryError as error:
+        raise UsageError(
+            f"--config {path} is a folder; name a file in YAML or JSON, such as the "
+            "manifest.json in it"
+        ) from error
+    except (ValueError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"--config {path} is neither YAML nor JSON: {reason}; correct the file"
+        ) from error
+    if not isinstance(content, Mapping):
+        raise UsageError(
+            f"--config {path} holds no names with values; write lines such as "
+            "`beam_width: 4`"
+        )
+    return content
+
+
+def _as_number(value: Any, kind: type) -> Any:
+    """A number that YAML takes for a text, as 1e-4, which has no point."""
+    if isinstance(value, str) and kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            return value  # `read_flags` says what is wrong with it.
+    return value
+
+
+def _beam_flag(name: str, value: Any) -> list[str]:
+    """A flag of Beam; one that may be repeated comes as a list."""
+    if isinstance(value, list):
+        return [part for item in value for part in _beam_flag(name, item)]
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    return [f"--{name}={value}"]

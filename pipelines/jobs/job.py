@@ -1,0 +1,243 @@
+"""A job and its output folder: beginning or resuming it there, and finishing it.
+
+    _tasks/lock.json    which process owns the folder (`output_lock`)
+    _tasks/job.json     which job runs here; there from the start to the end
+    _tasks/infer/...    receipts of finished tasks (`precis.pipelines.beam.tasks`)
+    _SUCCESS            the job's fingerprint, and the checksum of the file that
+                        describes the result; written when everything else is there
+
+`finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
+finished folder holds only the result.
+"""
+
+import datetime
+import errno
+import posixpath
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.errors import JobError, PrecisError, UsageError
+from precis.pipelines.jobs.build_time import current_time
+from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.jobs.output_state import (
+    JOB_FILE,
+    LOCK_FILE,
+    TASKS_FOLDER,
+    WAY_OUT,
+    examine_output,
+)
+from precis.pipelines.jobs.result_files import (
+    DATA_FOLDER,
+    DEAD_LETTERS_FOLDER,
+    DESCRIPTION_FILES,
+    SOURCES_FOLDER,
+    SUCCESS_FILE,
+    listed_files,
+    read_success,
+)
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Job(NamedTuple):
+    """A job and where it writes.
+
+    Attributes:
+      output: its folder.
+      kind: `records` or `summaries`.
+      fingerprint: sha256 of everything its result depends on.
+      run_id: the first 16 digits of the fingerprint. The same job over the same data
+          has the same run_id, so a result that was loaded twice is noticed.
+      created_at: when it was first started, UTC; `SOURCE_DATE_EPOCH` sets it.
+      tasks: how many tasks the corpus has.
+      damaged: files of its finished result that are missing or have another content,
+          where the job begins again to repair that.
+    """
+
+    output: str
+    kind: str
+    fingerprint: str
+    run_id: str
+    created_at: datetime.datetime
+    tasks: int
+    damaged: tuple[str, ...] = ()
+
+
+def open_job(
+    output: str,
+    *,
+    kind: str,
+    inputs: Mapping[str, Any],
+    tasks: int,
+    may_replace: bool = False,
+) -> Job | None:
+    """Begins a job in an output folder, or resumes the same job in it.
+
+    The caller owns the folder, by `own_output`.
+
+    A finished result that was damaged since then is made again: the job begins anew,
+    and its result is the same.
+
+    Args:
+      output: the folder.
+      kind: `records` or `summaries`.
+      inputs: the settings that the result depends on, by name, as JSON. The
+          `provenance` of a finished result holds the same settings.
+      tasks: how many tasks the job has.
+      may_replace: whether the result of another job may be replaced.
+
+    Returns:
+      The job, or None where the folder holds its finished result already.
+
+    Raises:
+      UsageError: the folder holds something else, or cannot be written.
+      JobError: the disk is full.
+    """
+    state = examine_output(output, kind=kind, inputs=inputs, may_replace=may_replace)
+    fingerprint, inputs, success, damaged, unfinished, given_up = state
+    if state.is_finished:
+        _clear_up(output, kind)
+        return None
+    if given_up and success and given_up["fingerprint"] == success.fingerprint:
+        _clear_up(output, given_up["kind"])  # It was killed while it did so.
+    elif given_up:
+        _discard(output, given_up["fingerprint"])
+    if unfinished:
+        files.remove_leftovers(output)
+        created_at = datetime.datetime.fromisoformat(unfinished["created_at"])
+        return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
+    job = Job(
+        output,
+        kind,
+        fingerprint,
+        fingerprint[:16],
+        _first_created_at(output, kind) if damaged else current_time(),
+        tasks,
+        damaged,
+    )
+    _begin(job, inputs, replaces=_described_files(output, kind) if success else [])
+    return job
+
+
+def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
+    """Writes job.json; a damaged result counts as unfinished from then on."""
+    _clear_tasks(job.output)
+    description = {
+        "fingerprint": job.fingerprint,
+        "kind": job.kind,
+        "created_at": job.created_at.isoformat(),
+        "inputs": inputs,
+        "replaces": list(replaces),
+    }
+    job_path = files.join(job.output, TASKS_FOLDER, JOB_FILE)
+    _write_description(job.output, job_path, description)
+    if job.damaged:
+        files.remove(files.join(job.output, SUCCESS_FILE))
+
+
+def is_unused(output: str) -> bool:
+    """Whether a folder holds neither a job nor a result."""
+    job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    return not files.exists(job_path) and read_success(output) is None
+
+
+def warn_of_damage(command: str, job: Job) -> None:
+    """Says which files of a finished result a job makes again."""
+    for name in job.damaged:
+        print(f"precis {command}: {name} is damaged; repairing", file=sys.stderr)
+
+
+def _first_created_at(output: str, kind: str) -> datetime.datetime:
+    """When a result was made, as far as its description still says so."""
+    try:
+        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
+        return datetime.datetime.fromisoformat(description["created_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return current_time()
+
+
+def _write_description(
+    output: str, job_path: str, description: Mapping[str, Any]
+) -> None:
+    try:
+        write_checksummed(job_path, description)
+    except OSError as error:
+        raise not_writable(output, error) from error
+
+
+def not_writable(output: str, error: OSError) -> PrecisError:
+    """The error for a folder in which a job cannot begin."""
+    if error.errno in _NO_SPACE:
+        return JobError(
+            f"{output} cannot be written: {error}; make room and run the same command "
+            "again"
+        )
+    return UsageError(f"{output} cannot be written: {error}; name another --output")
+
+
+def finish_job(job: Job) -> None:
+    """Marks the output as complete.
+
+    The description of the result, dataset.json or manifest.json, must be there already.
+    """
+    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
+    content = f"{job.fingerprint}\n{files.sha256_file(description)}\n"
+    files.write_bytes(files.join(job.output, SUCCESS_FILE), content.encode())
+    _clear_up(job.output, job.kind)
+
+
+def abandon_job(job: Job) -> None:
+    """Leaves the output as it was before a job began that has done nothing yet."""
+    _clear_tasks(job.output)
+
+
+def _clear_up(output: str, kind: str) -> None:
+    """Removes `_tasks`, and the files of a result that a finished job has replaced."""
+    path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    if files.exists(path):
+        description = read_checksummed(
+            path, way_out=WAY_OUT, fields={"fingerprint": str, "replaces": list}
+        )
+        success = read_success(output)
+        if success and description["fingerprint"] != success.fingerprint:
+            _discard(output, description["fingerprint"])
+        replaced = set(description["replaces"])
+        for name in sorted(replaced - set(_described_files(output, kind))):
+            files.remove(files.join(output, name))
+    _clear_tasks(output)
+
+
+def _discard(output: str, fingerprint: str) -> None:
+    """Removes what a job has left that was to replace a result and did not."""
+    mark = f"-{fingerprint[:8]}-"
+    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER, SOURCES_FOLDER):
+        fs, name = files.filesystem(files.join(output, folder))
+        for path in fs.find(name) if fs.isdir(name) else ():
+            if mark in posixpath.basename(path):
+                fs.rm(path)
+    _clear_tasks(output)
+
+
+def _described_files(output: str, kind: str) -> list[str]:
+    """The files that the description of a result lists; none if it is damaged."""
+    try:
+        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
+        return [file["file"] for file in listed_files(description)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _clear_tasks(output: str) -> None:
+    """Removes `_tasks`, but for the lock of the process that runs this."""
+    folder = files.join(output, TASKS_FOLDER)
+    entries = files.list_folder(folder)
+    for entry in entries:
+        if entry not in (JOB_FILE, LOCK_FILE):
+            files.remove(files.join(folder, entry))
+    # It goes last: receipts that it does not stand beside are of no job. The list of an
+    # object store may not have it yet.
+    files.remove(files.join(folder, JOB_FILE))
+    if entries and LOCK_FILE not in entries:
+        files.remove(folder)

@@ -1,0 +1,150 @@
+"""What a job finds in its output folder before it changes anything there.
+
+nothing, or an empty folder          the job begins
+its own unfinished job               the job goes on
+its own result, whole                nothing is left to do
+its own result, damaged              the job begins again and repairs it
+another job or result, other files   refused, unless the result may be replaced
+"""
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.config import describe_differences
+from precis.model.errors import UsageError
+from precis.pipelines.jobs.checksummed_json import read_checksummed
+from precis.pipelines.jobs.result_files import (
+    DESCRIPTION_FILES,
+    Success,
+    damaged_files,
+    read_success,
+)
+
+TASKS_FOLDER = "_tasks"
+JOB_FILE = "job.json"
+LOCK_FILE = "lock.json"
+WAY_OUT = "name another --output, or remove that folder"
+# What the settings whose values are checksums stand for.
+_LABELS = {
+    "tasks_sha256": "the files of the corpus",
+    "model_id": "the weights of --bundle",
+    "extractive_model_id": "the weights of --extractive_bundle",
+    "keyphrase_model_id": "the weights of --keyphrase_bundle",
+    "tokenizer": "the pieces of --tokenizer",
+    "source_tokenizer": "the pieces of --source_tokenizer",
+}
+
+
+class OutputState(NamedTuple):
+    """What a job finds in its output folder.
+
+    Attributes:
+      fingerprint: of the job.
+      inputs: what it depends on, the version of precis included.
+      success: of the finished result there; None where there is none.
+      damaged: files of the job's own finished result that are not as they were.
+      unfinished: job.json of the same job, which was interrupted.
+      given_up: job.json of another job that nobody goes on with.
+    """
+
+    fingerprint: str
+    inputs: Mapping[str, Any]
+    success: Success | None
+    damaged: tuple[str, ...] = ()
+    unfinished: Mapping[str, Any] | None = None
+    given_up: Mapping[str, Any] | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the job's own result is there and whole."""
+        is_own = self.success and self.success.fingerprint == self.fingerprint
+        return bool(is_own) and not self.damaged
+
+
+def examine_output(
+    output: str, *, kind: str, inputs: Mapping[str, Any], may_replace: bool = False
+) -> OutputState:
+    """Looks at an output folder as `open_job` does, and changes nothing.
+
+    Args and Raises are those of `open_job`.
+    """
+    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
+    fingerprint = files.sha256_json({"kind": kind, **inputs})
+    success = read_success(output)
+    if success and success.fingerprint == fingerprint:
+        damaged = damaged_files(output, kind, success)
+        return OutputState(fingerprint, inputs, success, tuple(damaged))
+    description = _read_description(files.join(output, TASKS_FOLDER, JOB_FILE))
+    if description and (
+        not success
+        # A job that was killed while it cleared up is finished. One that was to replace
+        # the result of the folder gives way to the next one that is to.
+        or description["fingerprint"] != success.fingerprint
+        and (not may_replace or description["fingerprint"] == fingerprint)
+    ):
+        _check_same_job(output, fingerprint, inputs, description)
+        return OutputState(fingerprint, inputs, success, unfinished=description)
+    if success and not may_replace:
+        raise _other_result(output, kind, inputs)
+    if not success:
+        _check_empty(output)
+    return OutputState(fingerprint, inputs, success, given_up=description)
+
+
+def _read_description(job_path: str) -> dict[str, Any] | None:
+    """What job.json says; None where there is none."""
+    if not files.exists(job_path):
+        return None
+    fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
+    return read_checksummed(job_path, way_out=WAY_OUT, fields=fields)
+
+
+def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:
+    """The error for a folder with the finished result of another job."""
+    differences = ""
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    if files.exists(path):
+        content = files.read_object(path, way_out=WAY_OUT)
+        with files.naming_damage(path, way_out=WAY_OUT):
+            provenance = content.get("provenance", {})
+            earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
+        if earlier:
+            differences = describe_differences(earlier, inputs, labels=_LABELS)
+    replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
+    return UsageError(
+        f"{output} holds the finished result of another job: "
+        f"{differences or 'its settings are not recorded'}; "
+        f"name another --output, or remove that folder{replace}"
+    )
+
+
+def _check_same_job(
+    output: str,
+    fingerprint: str,
+    inputs: Mapping[str, Any],
+    description: Mapping[str, Any],
+) -> None:
+    """Refuses to go on with the unfinished job of other settings."""
+    if description["fingerprint"] != fingerprint:
+        differences = describe_differences(
+            description["inputs"], inputs, labels=_LABELS
+        )
+        raise UsageError(
+            f"{output} holds an unfinished job with other settings: "
+            f"{differences or 'it is of another kind'}; "
+            "finish that one, name another --output, or remove that folder"
+        )
+
+
+def _check_empty(output: str) -> None:
+    """Refuses a folder that holds anything but `_tasks`.
+
+    A job that was killed before it wrote job.json leaves a folder with `_tasks` alone.
+    """
+    if any(entry != TASKS_FOLDER for entry in files.list_folder(output)):
+        raise UsageError(
+            f"{output} is not empty and no job of precis began it; "
+            "name an empty or new folder as --output"
+        )

@@ -1,0 +1,328 @@
+"""Summary rows: every column of a document, in two steps.
+
+SourceDocument   an article, and whether it is its own summary
+PartialRow       the columns that wait for no search
+SummaryRow       with the abstractive summary, its quality, and the text to show
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from precis.model.extractive.selection import Extract
+from precis.model.inference.passages import EncodedDocument
+from precis.model.isolation import Failure, attempt
+from precis.model.quality.fallback import (
+    ABSTRACTIVE,
+    SHORT_SOURCE,
+    SOURCE,
+    DisplayedSummary,
+    SummaryText,
+    choose_summary,
+)
+from precis.model.quality.measures import SourceIndex, measure, read_source
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.model.text.normalization import one_line
+from precis.model.text.sentences import Sentence
+from precis.model.text.words import words
+from precis.pipelines.summarizing.extractive_summaries import (
+    EXTRACT,
+    choose_sentences,
+    neural_scores,
+)
+from precis.pipelines.summarizing.summary_settings import SummarySettings
+from precis.pipelines.tables.schema import SCHEMA_VERSION
+from precis.pipelines.tables.score_rounding import round_margin, round_score
+
+if TYPE_CHECKING:  # They import TensorFlow.
+    from precis.model.inference.sentence_scorer import SentenceScorer
+    from precis.model.inference.summarizer import Summary
+    from precis.model.keyphrases.classifier import KeyphraseModel
+
+# Nearly always, so many characters hold a word.
+_WORD_CHARACTERS = 40
+# The columns of a row that no other row of a run or of an earlier one is linked with.
+UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
+_ABSTRACTIVE_COLUMNS = (
+    "source_tokens",
+    "seen_tokens",
+    "seen_ratio",
+    "chunks",
+    "truncated",
+    "abstractive_summary",
+    "abstractive",
+    "abstractive_quality",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoringModels:
+    """The models that score sentences and phrases; None where there is no bundle."""
+
+    neural: "SentenceScorer | None" = None
+    keyphrases: "KeyphraseModel | None" = None
+
+
+class SourceDocument(NamedTuple):
+    """An article, and whether it is short enough to be its own summary."""
+
+    article: Article
+    is_short: bool
+
+
+class PartialRow(NamedTuple):
+    """The columns of a document that need no network, and what the others need.
+
+    Attributes:
+      columns: the finished columns.
+      is_short: whether the document is its own summary.
+      source: the article, as the measures of quality read it.
+      source_text: the document as its own summary.
+      extractive: the extractive summary.
+    """
+
+    columns: dict[str, Any]
+    is_short: bool
+    source: SourceIndex
+    source_text: SummaryText
+    extractive: SummaryText
+
+
+class SummaryRow(NamedTuple):
+    """A summary row without the columns of the run, and what the gate decided."""
+
+    columns: dict[str, Any]
+    shown: DisplayedSummary
+
+
+def source_document(article: Article, min_source_words: int) -> SourceDocument:
+    """An article, and whether it has too few words for a summary."""
+    return SourceDocument(article, has_fewer_words(article.body, min_source_words))
+
+
+def has_fewer_words(text: str, limit: int) -> bool:
+    """Whether a text has fewer words; reads a long text only as far as it must."""
+    return (
+        len(words(text[: limit * _WORD_CHARACTERS])) < limit
+        and len(words(text)) < limit
+    )
+
+
+def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
+    """The columns that all rows of a run share."""
+    return {
+        **settings.model_ids,
+        "settings_id": settings.settings_id,
+        "run_id": run_id,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, Any]:
+    """The columns that a document has before it is summarized.
+
+    Args:
+      document: the document.
+      kept: the names of the fields that travel along from the source.
+    """
+    return {
+        "document_id": document.document_id,
+        "split": document.split,
+        "source_file": document.source_file,
+        "source_position": document.source_position,
+        "reference_summary": document.highlights,
+        **{name: document.metadata.get(name) for name in kept},
+    }
+
+
+def draft_rows(
+    documents: Sequence[SourceDocument],
+    settings: SummarySettings,
+    models: ScoringModels,
+) -> list[PartialRow | Failure]:
+    """The columns of a window of documents that need no abstractive summaries."""
+    draft = functools.partial(_draft_row, settings=settings, models=models)
+    articles = [document.article for document in documents]
+    scores_of_all = neural_scores(articles, models.neural)
+    return [
+        neural
+        if isinstance(neural, Failure)
+        else attempt((document, neural), draft, stage=EXTRACT)
+        for document, neural in zip(documents, scores_of_all, strict=True)
+    ]
+
+
+def _draft_row(
+    scored: tuple[SourceDocument, np.ndarray | None],
+    settings: SummarySettings,
+    models: ScoringModels,
+) -> PartialRow:
+    """The columns of a document with the scores that a network gave its sentences."""
+    document, neural = scored
+    article = document.article
+    extracts = choose_sentences(
+        article.sentences,
+        article.document.highlights,
+        neural,
+        methods=settings.options.methods,
+        selection=settings.selection,
+    )
+    source = read_source(article)
+    method = settings.options.methods[0]
+    text = _one_a_line(extract.sentence for extract in extracts[method])
+    quality = measure(text, source, settings.quality)
+    columns = {
+        **document_columns(article.document),
+        "content_sha256": article.content_sha256,
+        "article_words": len(source.words),
+        "extractive_method": method,
+        "extractive_summary": text,
+        "extractive": _extract_items(extracts),
+        "extractive_quality": quality._asdict(),
+        **_keyphrase_columns(article, settings, models),
+    }
+    return PartialRow(
+        columns,
+        document.is_short,
+        source,
+        _source_text(document, source),
+        SummaryText(method, text, quality.flags),
+    )
+
+
+def _one_a_line(sentences: Iterable[Sentence]) -> str:
+    """Sentences as a summary: one a line, whatever line breaks the article has."""
+    return "\n".join(" ".join(sentence.text.split()) for sentence in sentences)
+
+
+def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, Any]]:
+    """The column `extractive`: the sentences that every method chose."""
+    return [
+        {
+            "method": method,
+            "rank": extract.rank,
+            "score": round_score(extract.score),
+            **extract.sentence._asdict(),
+        }
+        for method, chosen in extracts.items()
+        for extract in chosen
+    ]
+
+
+def _source_text(document: SourceDocument, source: SourceIndex) -> SummaryText:
+    """A document as its own summary."""
+    article = document.article
+    text = _one_a_line(article.sentences) or one_line(article.body)
+    flags = []
+    if not source.words:
+        flags.append("empty")
+    if document.is_short:
+        flags.append(SHORT_SOURCE)
+    return SummaryText(SOURCE, text, flags)
+
+
+def _keyphrase_columns(
+    article: Article, settings: SummarySettings, models: ScoringModels
+) -> dict[str, Any]:
+    """The keyphrases of an article.
+
+    With a reference also those that it names, and those of the baseline, for `precis
+    evaluate`.
+    """
+    if models.keyphrases is None:
+        return {"keyphrases": None, "reference_keyphrases": None}
+    from precis.model.keyphrases.ranking import frequent_keyphrases
+    from precis.model.keyphrases.references import reference_keyphrases
+
+    texts = [sentence.text for sentence in article.sentences]
+    count = settings.options.keyphrases
+    reference = article.document.highlights
+    phrases = [
+        {"method": "classifier", "phrase": phrase, "score": round_score(score)}
+        for phrase, score in models.keyphrases.keyphrases(texts, count)
+    ]
+    if not reference:
+        return {"keyphrases": phrases, "reference_keyphrases": None}
+    for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):
+        score = round_score(1 / rank)
+        phrases.append({"method": "frequency", "phrase": phrase, "score": score})
+    return {
+        "keyphrases": phrases,
+        "reference_keyphrases": sorted(reference_keyphrases(texts, reference)),
+    }
+
+
+def finish_row(
+    partial: PartialRow,
+    source: EncodedDocument | None,
+    summaries: "Sequence[Summary] | None",
+    settings: SummarySettings,
+) -> SummaryRow:
+    """The row of a document.
+
+    Args:
+      partial: the columns that are there already.
+      source: what the network read of it; None where no network read it.
+      summaries: its abstractive summaries, best first; None as above.
+      settings: how documents are summarized.
+    """
+    columns: dict[str, Any] = dict.fromkeys(_ABSTRACTIVE_COLUMNS)
+    abstractive = None
+    if source is not None and summaries is not None:
+        columns, abstractive = _abstractive_columns(
+            partial, source, summaries, settings
+        )
+    shown = choose_summary(
+        source=partial.source_text,
+        extractive=partial.extractive,
+        abstractive=abstractive,
+        is_short=partial.is_short,
+        config=settings.fallback,
+    )
+    shown_columns = {
+        "summary": shown.text.text,
+        "summary_method": shown.text.method,
+        "quality_flags": shown.text.flags,
+    }
+    return SummaryRow({**partial.columns, **columns, **shown_columns}, shown)
+
+
+def _abstractive_columns(
+    partial: PartialRow,
+    source: EncodedDocument,
+    summaries: "Sequence[Summary]",
+    settings: SummarySettings,
+) -> tuple[dict[str, Any], SummaryText]:
+    """The columns of the network, and the summary that may be shown."""
+    best = summaries[0]
+    # The flag low_confidence must follow from the column.
+    mean_log_prob = round_score(best.mean_log_prob)
+    quality = measure(
+        best.text,
+        partial.source,
+        settings.quality,
+        mean_log_prob=mean_log_prob,
+        is_truncated=source.is_truncated,
+    )
+    columns = {
+        "source_tokens": source.source_tokens,
+        "seen_tokens": source.seen_tokens,
+        "seen_ratio": source.seen_ratio,
+        "chunks": len(source.passages),
+        "truncated": source.is_truncated,
+        "abstractive_summary": best.text,
+        "abstractive": [
+            {"rank": rank, "score": round_score(summary.score), "text": summary.text}
+            for rank, summary in enumerate(summaries, start=1)
+        ],
+        "abstractive_quality": {
+            **quality._asdict(),
+            "mean_log_prob": mean_log_prob,
+            "beam_margin": round_margin(best.margin),
+        },
+    }
+    return columns, SummaryText(ABSTRACTIVE, best.text, quality.flags)

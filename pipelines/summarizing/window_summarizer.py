@@ -1,0 +1,338 @@
+"""Windows of documents -> summary rows, for the command and the transform alike.
+
+A document that fails in one of the stages costs only its own row: it becomes a dead
+letter.
+
+    extract    sentences and keyphrases are chosen
+    encode     the body becomes token ids
+    search     the network writes summaries
+    finish     the summaries are measured, and one is shown
+    write      the row becomes a row of an Arrow table
+
+The documents of a window are searched in the order of their lengths, and their rows
+come in the order of the documents. While the last batches of a window are searched,
+those of the next one wait already, so that no search process is idle.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+
+import pyarrow as pa
+from apache_beam.utils.shared import Shared
+
+from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.isolated_search import SEARCH
+from precis.model.inference.passages import EncodedDocument
+from precis.model.inference.process_limits import compute_on_one_thread, count_processes
+from precis.model.inference.worker_pool import ModelSearch
+from precis.model.isolation import Failure, attempt, isolate
+from precis.model.tensorflow_import import import_tensorflow
+from precis.model.text.article import Article
+from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
+from precis.pipelines.jobs.failure_watch import FailureWatch
+from precis.pipelines.summarizing.document_windows import DocumentWindow
+from precis.pipelines.summarizing.extractive_summaries import EXTRACT
+from precis.pipelines.summarizing.long_documents import (
+    ENCODE,
+    encode_documents,
+    is_too_long,
+    merge_passages,
+)
+from precis.pipelines.summarizing.scoring_models import open_scoring_models
+from precis.pipelines.summarizing.summary_rows import (
+    PartialRow,
+    ScoringModels,
+    SummaryRow,
+    draft_rows,
+    finish_row,
+)
+from precis.pipelines.summarizing.summary_settings import SummarySettings
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.window_tables import WRITE, isolated_table
+
+if TYPE_CHECKING:  # They import TensorFlow.
+    from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
+    from precis.model.inference.summarizer import Summary
+
+ItemT = TypeVar("ItemT")
+FINISH = "finish"
+
+
+class SummarizedWindow(NamedTuple):
+    """A window and its result.
+
+    Attributes:
+      window: the documents.
+      rows: of the documents that did not fail, in their order.
+      batches: what was searched; empty without a network.
+      letters: the dead letters of the documents that failed, beside those of `window`.
+      articles: of the rows.
+    """
+
+    window: DocumentWindow
+    rows: list[SummaryRow]
+    batches: list[SearchedBatch]
+    letters: list[DeadLetter]
+    articles: list[Article]
+
+
+class _StartedWindow(NamedTuple):
+    """A window whose search has begun.
+
+    Attributes:
+      window: the documents.
+      sources: the sources of each document, or why there are none; None for a short
+          document, and without a network.
+      search: the search of those with sources; None without a network.
+    """
+
+    window: DocumentWindow
+    sources: Sequence[EncodedDocument | Failure | None]
+    search: "PendingWindow | None"
+
+
+class WindowSummarizer:
+    """Summarizes windows of documents; every thread of a worker has its own copy.
+
+    The copies of a process share the models, which `load` opens.
+    """
+
+    def __init__(self, settings: SummarySettings) -> None:
+        self._settings = settings
+        self._shared_bulk = Shared()
+        self._shared_models = Shared()
+        self._bulk: BulkSummarizer | None = None
+        self._models = ScoringModels()
+        self._watch = FailureWatch()
+
+    def load(self) -> None:
+        """Opens the bundles, once per process.
+
+        Raises:
+          UsageError: the rows must not depend on the number of threads, and TensorFlow
+            has begun with several.
+          DataError: a bundle is damaged or holds another model than the settings say.
+        """
+        options = self._settings.options
+        if options.extractive_bundle:
+            import_tensorflow()
+        if options.batch_invariant and (options.bundle or options.extractive_bundle):
+            compute_on_one_thread()
+        self._models = self._shared_models.acquire(
+            lambda: open_scoring_models(self._settings)
+        )
+        if options.bundle:
+            self._bulk = self._shared_bulk.acquire(self._open_bulk)
+            self._bulk.pool.retain()
+
+    def close(self) -> None:
+        """Ends the search processes when no copy in this process needs them."""
+        if self._bulk is not None:
+            self._bulk.pool.release()
+            self._bulk = None
+
+    def _open_bulk(self) -> "BulkSummarizer":
+        from precis.model.inference.bulk_summarizer import BulkSummarizer
+
+        options = self._settings.options
+        search = ModelSearch(
+            options.bundle,
+            str(self._settings.model_ids["model_id"]),
+            options.precision,
+            self._settings.decoding,
+            options.batch_invariant,
+        )
+        processes = count_processes(options.search_processes)
+        return BulkSummarizer(search, processes=processes)
+
+    def summarize(
+        self,
+        windows: Iterable[DocumentWindow],
+        on_searched: Callable[[DocumentWindow, float], None] = lambda *_: None,
+    ) -> Iterator[SummarizedWindow]:
+        """Summarizes windows, in order.
+
+        Args:
+          windows: the documents.
+          on_searched: takes a window and how much of it is searched, from 0 to 1; it is
+            called after each batch.
+
+        Raises:
+          JobError: every document so far failed in the same stage and way.
+        """
+        for started in one_ahead(self._start(windows)):
+            documents = started.window.documents
+            rows = self._rows(started, on_searched)
+            articles = [document.article for document in documents]
+            batches = started.search.searched if started.search else []
+            yield _sort_out(
+                SummarizedWindow(started.window, [], batches, [], articles), rows
+            )
+
+    def table(
+        self,
+        summarized: SummarizedWindow,
+        rows: Sequence[Mapping[str, Any]],
+        schema: pa.Schema = SUMMARY_SCHEMA,
+    ) -> tuple[pa.Table, SummarizedWindow]:
+        """Converts the rows of a window to an Arrow table.
+
+        Args:
+          summarized: the window.
+          rows: all columns of each of its rows.
+          schema: of the table.
+
+        Returns:
+          The table, and the window with dead letters in place of rows that do not fit
+          the schema or hold numbers that are not finite.
+
+        Raises:
+          JobError: as `summarize`.
+        """
+        table, failures = isolated_table(rows, schema)
+        results = [
+            failure or row
+            for failure, row in zip(failures, summarized.rows, strict=True)
+        ]
+        self._watch.check(WRITE, results)
+        return table, _sort_out(summarized, results)
+
+    def _start(self, windows: Iterable[DocumentWindow]) -> Iterator[_StartedWindow]:
+        """Begins to search each window.
+
+        The first window with anything to search, nearly always the largest, decides for
+        all of them whether they are searched in processes. So that depends on the
+        documents alone, and is the same after an interruption.
+        """
+        in_processes = None
+        for window in windows:
+            if self._bulk is None:
+                yield _StartedWindow(window, [None] * len(window.documents), None)
+                continue
+            sources = self._encode(window, self._bulk)
+            ids = [
+                passage
+                for source in sources
+                if _is_encoded(source)
+                for passage in source.passages
+            ]
+            if in_processes is None and ids:
+                in_processes = self._bulk.pays_for_processes(ids)
+            search = self._bulk.begin(ids, in_processes=bool(in_processes))
+            yield _StartedWindow(window, sources, search)
+
+    def _encode(
+        self, window: DocumentWindow, bulk: "BulkSummarizer"
+    ) -> list[EncodedDocument | Failure | None]:
+        """The sources of the documents that are not short."""
+        encoded = isolate(
+            [document for document in window.documents if not document.is_short],
+            lambda documents: encode_documents(
+                documents,
+                bulk.source_tokenizer,
+                max_source_tokens=bulk.max_source_tokens,
+                options=self._settings.options,
+                models=self._models,
+            ),
+            stage=ENCODE,
+        )
+        # Documents that the user rejects are no sign of a defect.
+        self._watch.check(
+            ENCODE, [None if is_too_long(result) else result for result in encoded]
+        )
+        remaining = iter(encoded)
+        return [
+            None if document.is_short else next(remaining)
+            for document in window.documents
+        ]
+
+    def _rows(
+        self,
+        started: _StartedWindow,
+        on_searched: Callable[[DocumentWindow, float], None],
+    ) -> list[SummaryRow | Failure]:
+        """The row of each document of a window, or its failure."""
+        # Made before the summaries are waited for.
+        drafts = draft_rows(started.window.documents, self._settings, self._models)
+        self._watch.check(EXTRACT, drafts)
+        searched: Iterator[list[Summary] | Failure] = iter(())
+        if started.search is not None:
+            summaries_of_all = started.search.summaries(
+                lambda part: on_searched(started.window, part)
+            )
+            self._watch.check(SEARCH, summaries_of_all)
+            searched = iter(summaries_of_all)
+        rows = []
+        for draft, source in zip(drafts, started.sources, strict=True):
+            count = len(source.passages) if _is_encoded(source) else 0
+            passages = list(itertools.islice(searched, count))
+            rows.append(self._row(draft, source, passages))
+        self._watch.check(FINISH, rows)
+        return rows
+
+    def _row(
+        self,
+        draft: PartialRow | Failure,
+        source: EncodedDocument | Failure | None,
+        passages: "Sequence[list[Summary] | Failure]",
+    ) -> SummaryRow | Failure:
+        """The row of a document, or the first of its failures."""
+        if isinstance(draft, Failure):
+            return draft
+        if isinstance(source, Failure):
+            return source
+        summaries_of_all = []
+        for summaries in passages:
+            if isinstance(summaries, Failure):
+                return summaries
+            summaries_of_all.append(summaries)
+        return attempt(
+            draft,
+            lambda partial: finish_row(
+                partial,
+                source,
+                merge_passages(
+                    summaries_of_all,
+                    merged_length=self._settings.options.merged_length,
+                ),
+                self._settings,
+            ),
+            stage=FINISH,
+        )
+
+
+def _is_encoded(
+    source: EncodedDocument | Failure | None,
+) -> TypeGuard[EncodedDocument]:
+    """Whether there are token ids to search."""
+    return isinstance(source, EncodedDocument)
+
+
+def _sort_out(
+    summarized: SummarizedWindow, results: Sequence[SummaryRow | Failure]
+) -> SummarizedWindow:
+    """A window with new results of its articles, the failures as dead letters."""
+    rows = []
+    articles = []
+    letters = [*summarized.letters]
+    for article, result in zip(summarized.articles, results, strict=True):
+        if isinstance(result, Failure):
+            letters.append(document_letter(article, result))
+        else:
+            rows.append(result)
+            articles.append(article)
+    return summarized._replace(rows=rows, articles=articles, letters=letters)
+
+
+def one_ahead(items: Iterable[ItemT]) -> Iterator[ItemT]:
+    """Yields each item when the next one has been made."""
+    iterator = iter(items)
+    try:
+        current = next(iterator)
+    except StopIteration:
+        return
+    for following in iterator:
+        yield current
+        current = following
+    yield current

@@ -1,0 +1,83 @@
+"""The last lines of a command: what it made, where that lies, what takes it next."""
+
+import dataclasses
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.terminal.program import precis_program
+
+# Above this share of documents that a network does not read to their end, a command
+# says so.
+_NOTABLE_CUT_SHARE = 0.25
+# The flags of a corpus that say which documents to take, and in what pieces.
+_OF_ONE_RUN = ("corpus", "split", "task_bytes")
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Counts by name in one line."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
+    """Warns where a network does not read many of the documents to their end.
+
+    Args:
+      command: the command that says so.
+      share: of the documents that are cut.
+      what: what is too long, behind the words "12% of".
+      way_out: what to do.
+    """
+    if share > _NOTABLE_CUT_SHARE:
+        print(
+            f"precis {command}: warning: {share:.0%} of {what}; {way_out}",
+            file=sys.stderr,
+        )
+
+
+def end_with(output: Any, *command: Any) -> None:
+    """The last lines of a command: where its result lies, and what takes it."""
+    print(f"wrote {output}")
+    suggest_next(*command)
+
+
+def end_with_template(beam_args: Sequence[str], output: str) -> None:
+    """The last lines of a command whose job was saved for Dataflow."""
+    from apache_beam.options.pipeline_options import GoogleCloudOptions
+
+    cloud = GoogleCloudOptions(list(beam_args))
+    print(f"nothing ran yet: the job that writes {output} is saved")
+    end_with(
+        cloud.template_location,
+        *("gcloud", "dataflow", "jobs", "run", cloud.job_name or "precis"),
+        *("--project", cloud.project, "--region", cloud.region),
+        *("--gcs-location", cloud.template_location),
+    )
+
+
+def suggest_next(*command: Any) -> None:
+    """Prints a command line to go on with."""
+    program, *arguments = map(str, command)
+    if program == "precis":
+        program = precis_program()
+    print(f"next: {shlex.join([program, *arguments])}")
+
+
+def corpus_flags_of_records(records: Any) -> list[str]:
+    """The flags of the corpus that records were made from."""
+    from precis.model.records.dataset import load_dataset
+
+    folder = records if isinstance(records, str) else records[0]
+    recorded = load_dataset(folder.split(",")[0].strip()).provenance.get("flags", {})
+    flags = ["--corpus", recorded.get("corpus", "SCHEME:WHERE")]
+    for field in dataclasses.fields(CorpusOptions):
+        value = recorded.get(field.name, field.default)
+        if field.name in _OF_ONE_RUN or value == field.default:
+            continue
+        if isinstance(value, bool):
+            flags.append(f"--{field.name}" if value else f"--no-{field.name}")
+        else:
+            flags += [f"--{field.name}", str(value)]
+    return flags
