@@ -5,6 +5,7 @@ RUN ?= runs/sample
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PARITY := $(VENV)/.installed-parity
+DATAFLOW := $(VENV)/.installed-dataflow
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 DOCUMENTS := 20000
@@ -30,6 +31,11 @@ $(PARITY): $(INSTALLED)
 	@$(UV) --editable '.[parity,spark]' || $(PIP) --editable '.[parity,spark]'
 	@touch $@
 
+$(DATAFLOW): $(INSTALLED)
+	@echo "installing what submits jobs to Dataflow"
+	@$(UV) --editable '.[dataflow]' || $(PIP) --editable '.[dataflow]'
+	@touch $@
+
 run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (5 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 400 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 100 --validation_steps 400
@@ -44,7 +50,7 @@ test: $(INSTALLED) ## The tests to run at every change: every module, five minut
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
 	$(BIN)/python -m pytest -m "(slow or parity) and not engines" -n 2 --timeout 1200 --durations 20
 
-test-engines: $(INSTALLED) ## The jobs on Flink and on Prism, with killed workers; needs Java 17, Maven and Go
+test-engines: $(DATAFLOW) ## The jobs on Flink and Prism, object stores, the job for Dataflow; needs Java 17, Maven and Go
 	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
 
 test-all: test test-slow ## All tests; installs PyTorch beside the locked versions

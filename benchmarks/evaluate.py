@@ -101,17 +101,9 @@ def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
 
 def evaluate_seconds(pattern: str, output: str, workers: int) -> float:
     """Seconds of a whole evaluation, including its result files."""
-    mode = "multi_processing" if workers > 1 else "in_memory"
     started = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluate(
-            input=pattern,
-            output=output,
-            beam_args=[
-                f"--direct_num_workers={workers}",
-                f"--direct_running_mode={mode}",
-            ],
-        )
+        evaluate(input=pattern, output=output, workers=workers)
     return time.monotonic() - started
 
 

@@ -11,11 +11,10 @@ the built-in corpus under generated ids and first sentences, each a text of its 
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
+
+from command_runs import run_measured
 
 from precis.pipelines.corpus.sample import generator
 
@@ -24,7 +23,6 @@ _FLAGS = {
     "prepare": ("--vocabulary_size", "2000"),
     "summarize": ("--extractive", "lead"),
 }
-_SECONDS_BETWEEN_LOOKS = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -61,46 +59,7 @@ def peak_bytes(job: str, documents: int) -> int:
         write_corpus(path, documents)
         output = os.path.join(folder, "output")
         command = [job, "--corpus", f"jsonl:{path}", "--output", output, *_FLAGS[job]]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "precis.pipelines.command_line.cli", *command],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        peak = 0
-        while process.poll() is None:
-            peak = max(peak, sum(map(_resident_bytes, _tree(process.pid))))
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-    if process.returncode:
-        raise SystemExit(f"precis {job} failed with status {process.returncode}")
-    return peak
-
-
-def _tree(root: int) -> list[int]:
-    """A process and all that it has started, by their ids."""
-    children: dict[int, list[int]] = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except OSError:  # It has ended.
-            continue
-        children.setdefault(parent, []).append(int(name))
-    tree = [root]
-    for process in tree:
-        tree += children.get(process, [])
-    return tree
-
-
-def _resident_bytes(process: int) -> int:
-    """The resident memory of a process, its part of shared pages; 0 if it has ended."""
-    try:
-        with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("Pss:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+        return run_measured(*command).peak_bytes
 
 
 def write_corpus(path: str, documents: int) -> None:

@@ -105,6 +105,7 @@ def test_the_command_prints_the_model_id_and_the_folder(
     assert contents(tmp_path / "b") == contents(bundle)
 
 
+@pytest.mark.slow
 def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
     checkpoint, bundle, tmp_path
 ):

@@ -66,7 +66,11 @@ def scores_of(results):
 
 @pytest.mark.parametrize(
     ("variant", "width", "penalty"),
-    [("pointer", 1, 0.0), ("decoder_only_relative", 3, 0.3), ("gru", 3, 0.0)],
+    [
+        ("pointer", 1, 0.0),
+        pytest.param("decoder_only_relative", 3, 0.3, marks=pytest.mark.slow),
+        ("gru", 3, 0.0),
+    ],
 )
 def test_a_document_alone_and_among_others_has_the_same_hypotheses(
     monkeypatch, variant, width, penalty

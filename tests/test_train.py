@@ -99,6 +99,7 @@ def test_a_training_that_broke_off_goes_on_from_its_last_checkpoint(
     assert_same_training(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_stop_at_the_end_of_an_epoch_loses_and_repeats_nothing(
     records_folder, undisturbed, tmp_path
 ):
@@ -118,6 +119,7 @@ def test_a_stop_at_the_end_of_an_epoch_loses_and_repeats_nothing(
     assert_same_training(tmp_path, undisturbed)
 
 
+@pytest.mark.slow
 def test_loss_scaling_and_pieces_are_resumed_too(records_folder, scaled, tmp_path):
     stop_at(prepare_training(records_folder, tmp_path, **SCALED), 6)
     run_to_end(records_folder, tmp_path, **SCALED)

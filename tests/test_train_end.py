@@ -25,6 +25,7 @@ def share_networks():
         yield
 
 
+@pytest.mark.slow
 def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path):
     result = run_to_end(
         records_folder, tmp_path, average_checkpoints=2, keep_checkpoints=3

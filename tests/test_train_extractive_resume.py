@@ -108,6 +108,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(
     assert_same_extractor_training(output, undisturbed)
 
 
+@pytest.mark.slow
 def test_the_best_epoch_is_exported_and_refused_when_damaged(
     records, tmp_path, monkeypatch
 ):

@@ -125,6 +125,7 @@ def test_validation_figures(records_folder, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_training_with_validation_writes_its_figures_for_tensorboard(
     records_folder, tmp_path
 ):

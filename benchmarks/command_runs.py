@@ -1,0 +1,80 @@
+"""Commands of precis as processes, with the time and the memory that they take."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+
+class CommandRun(NamedTuple):
+    """A command that has ended.
+
+    Attributes:
+      seconds: from its start to its end.
+      peak_bytes: the most resident memory of the command and all processes that it
+        started; what they share counts once.
+      processes: the most there were at once.
+    """
+
+    seconds: float
+    peak_bytes: int
+    processes: int
+
+
+def run_measured(*arguments: str) -> CommandRun:
+    """Runs a command of precis.
+
+    Raises:
+      SystemExit: it failed; its last lines are the message.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "precis.pipelines.command_line.cli", *arguments],
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+        peak = processes = 0
+        while process.poll() is None:
+            tree = _tree(process.pid)
+            processes = max(processes, len(tree))
+            peak = max(peak, sum(map(_resident_bytes, tree)))
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        seconds = time.monotonic() - started
+        if process.returncode:
+            printed.seek(0)
+            end = printed.read().decode(errors="replace")[-2000:]
+            raise SystemExit(f"precis {' '.join(arguments)} failed:\n{end}")
+    return CommandRun(seconds, peak, processes)
+
+
+def _tree(root: int) -> list[int]:
+    """A process and all that it has started, by their ids."""
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:  # It has ended.
+            continue
+        children.setdefault(parent, []).append(int(name))
+    tree = [root]
+    for process in tree:
+        tree += children.get(process, [])
+    return tree
+
+
+def _resident_bytes(process: int) -> int:
+    """The resident memory of a process, its part of shared pages; 0 if it has ended."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
