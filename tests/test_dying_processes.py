@@ -4,7 +4,6 @@ tests start real processes.
 
 import multiprocessing
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from support import poisoned_search
 from support.small_search import random_sources, small_search
+from support.waiting import wait_until
 
 from precis.model.errors import JobError
 from precis.model.inference import worker_pool
@@ -38,13 +38,6 @@ def pool(search, monkeypatch):
 def tokens(searched):
     """The first hypothesis of each document; None for one that failed."""
     return [ranked[0].tokens if ranked else None for ranked in searched.hypotheses]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from support.waiting import wait_until
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference import process_limits
@@ -111,9 +111,9 @@ def test_the_processes_end_with_the_one_that_started_them(tmp_path):
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     ) as job:
-        wait_for(lambda: len(processes_of_session(job.pid)) >= 4)
+        wait_until(lambda: len(processes_of_session(job.pid)) >= 4)
         job.kill()
-    wait_for(lambda: not processes_of_session(job.pid))
+    wait_until(lambda: not processes_of_session(job.pid))
 
 
 def processes_of_session(session):
@@ -126,13 +126,6 @@ def processes_of_session(session):
         if fields[3] == str(session) and fields[0] != "Z":
             found.append(stat.parent.name)
     return found
-
-
-def wait_for(condition):
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

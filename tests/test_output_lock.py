@@ -13,6 +13,7 @@ import time
 import fsspec
 import pytest
 from support.command_line import error_lines, precis
+from support.waiting import wait_until
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
@@ -35,13 +36,6 @@ def write_lock(output, **changes):
 
 def read_lock(output):
     return json.loads(lock_path(output).read_bytes())
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.small_search import random_sources, small_search
+from support.waiting import wait_until
 
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.process_limits import count_processes, refuse_within_import
@@ -49,13 +49,6 @@ def threads():
         tf.config.threading.get_intra_op_parallelism_threads(),
         tf.config.threading.get_inter_op_parallelism_threads(),
     )
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def tokens(searched):

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import fsspec
@@ -16,6 +15,7 @@ import pytest
 from support.command_line import contents, error_lines, precis, write_jsonl
 from support.prepared import FATES, LINES, SMALL, all_examples, fail_at, info, story
 from support.small_encoder_checkpoint import BERT, write_pieces
+from support.waiting import wait_until
 
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
@@ -186,14 +186,6 @@ def test_a_corpus_that_cannot_be_is_refused_and_nothing_is_written(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def wait_for(condition, process):
-    deadline = time.monotonic() + 600
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 # 40 tasks of 15 documents.
 KILLED = {"corpus": "sample:600", "task_bytes": (16 << 10) * 15, **SMALL}
 
@@ -221,7 +213,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
     )
     awaited = {"scanning": "job.json", "encoding": "encode/00002.json"}[moment]
     try:
-        wait_for((tmp_path / "_tasks" / awaited).exists, process)
+        wait_until((tmp_path / "_tasks" / awaited).exists, process=process)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import fsspec
@@ -32,6 +31,7 @@ from support.summarize_runs import (
     settings_of,
     story,
 )
+from support.waiting import wait_until
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference.worker_pool import SearchPool
@@ -186,14 +186,6 @@ def test_a_full_disk_leaves_no_half_part(
     assert contents(out) == contents(extractive)
 
 
-def wait_for(condition, process):
-    deadline = time.monotonic() + 600
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 @pytest.mark.slow
 def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
@@ -214,7 +206,7 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
         start_new_session=True,
     )
     try:
-        wait_for((killed / "_tasks" / "infer" / "00002.json").exists, process)
+        wait_until((killed / "_tasks" / "infer" / "00002.json").exists, process=process)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

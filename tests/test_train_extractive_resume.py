@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from support.extractor_trainings import (
 )
 from support.shared_networks import eagerly
 from support.small_training import checkpoints, reports, start_command
+from support.waiting import wait_until
 
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.sentence_vectors import SentenceEncoder
@@ -190,12 +190,8 @@ def test_a_command_that_was_killed_goes_on(records, tmp_path):
         argv += [f"--{name}", str(value)]
     process = start_command(argv)
     try:
-        until = time.monotonic() + 600
-        while not list(tmp_path.glob("ended/training/checkpoints/*/state.json")):
-            assert process.poll() is None and time.monotonic() < until, (
-                process.communicate()[1][-3000:]
-            )
-            time.sleep(0.01)
+        states = "ended/training/checkpoints/*/state.json"
+        wait_until(lambda: list(tmp_path.glob(states)), process=process)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=300)
     finally:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from downloads import flink_jars
-from processes import free_port, is_open, start, stop, wait_for
+from processes import free_port, is_open, start, stop
+from support.waiting import wait_until
 
 # As bin/ of the Flink distribution sets them for Java 17.
 _MODULES = [
@@ -116,7 +117,7 @@ class FlinkCluster:
         )
         for _ in range(2):
             self.start_task_manager()
-        wait_for(lambda: is_open(self.job_port), "the job server")
+        wait_until(lambda: is_open(self.job_port), "the job server")
 
     @property
     def master(self) -> str:
@@ -134,7 +135,7 @@ class FlinkCluster:
         )
         self.task_managers.append(process)
         running = sum(each.poll() is None for each in self.task_managers)
-        wait_for(lambda: self.count_task_managers() == running, f"{running} of them")
+        wait_until(lambda: self.count_task_managers() == running, f"{running} of them")
 
     def count_task_managers(self) -> int:
         """The task managers that the job manager knows; 0 where it is not up yet."""
@@ -152,7 +153,7 @@ class FlinkCluster:
 
         for job in running():
             self.ask(f"jobs/{job}?mode=cancel", method="PATCH")
-        wait_for(lambda: not running(), "the jobs to end")
+        wait_until(lambda: not running(), "the jobs to end")
 
     def ask(self, path: str, method: str = "GET") -> Any:
         """What the REST service of the job manager answers."""

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 from downloads import prism_program
-from processes import free_port, is_open, start, stop, wait_for
+from processes import free_port, is_open, start, stop
+from support.waiting import wait_until
 
 
 class PrismServer:
@@ -21,7 +22,7 @@ class PrismServer:
         command = [str(prism_program()), *ports]
         self.process = start(command, self._folder / "prism.log", cwd=self._folder)
         try:
-            wait_for(lambda: is_open(self.job_port), "Prism")
+            wait_until(lambda: is_open(self.job_port), "Prism")
         except BaseException:
             self.__exit__()
             raise

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from jobs_here import finish, start_precis
-from processes import descendants, is_running, kill, wait_for
+from processes import descendants, is_running, kill
 from support.command_line import contents, exit_code, results
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -52,7 +53,7 @@ def start_until_middle(command, output, engine, *flags, receipts=2):
         assert process.poll() is None, process.communicate()[0]
         return len(list(folder.glob("*.json"))) >= receipts
 
-    wait_for(is_there, "receipts", seconds=1200)
+    wait_until(is_there, "receipts", seconds=1200)
     return process, folder
 
 
@@ -96,7 +97,7 @@ def test_three_jobs_have_the_results_of_the_local_runner(
     assert contents(tmp_path / "extractive") == extractive
     evaluation = contents(jobs.folder / "evaluation")
     assert contents(tmp_path / "evaluate") == evaluation
-    wait_for(lambda: not workers(engine), "the workers to end")
+    wait_until(lambda: not workers(engine), "the workers to end")
 
 
 def test_flink_goes_on_without_a_killed_worker(flink, cluster, jobs, tmp_path, capsys):
@@ -109,7 +110,7 @@ def test_flink_goes_on_without_a_killed_worker(flink, cluster, jobs, tmp_path, c
     finish(process)
     assert failures_of_last_job(cluster)
     assert_same_run(run, jobs.folder / "network", capsys)
-    wait_for(lambda: not workers(flink), "the workers to end")
+    wait_until(lambda: not workers(flink), "the workers to end")
 
 
 def test_flink_goes_on_without_a_killed_task_manager(
@@ -128,14 +129,16 @@ def test_flink_goes_on_without_a_killed_task_manager(
     assert failures_of_last_job(cluster)
     assert_same_run(run, jobs.folder / "network", capsys)
     # A worker ends with the connection to its task manager.
-    wait_for(lambda: not any(map(is_running, orphans)), "the orphans to end")
+    wait_until(lambda: not any(map(is_running, orphans)), "the orphans to end")
 
 
 def test_flink_prepares_without_a_killed_worker(flink, jobs, tmp_path):
     records = tmp_path / "records"
     flags = [*flink.flags, "--parallelism", "2"]
     process = start_precis(jobs.prepare, records, flags)
-    wait_for(lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", 1200)
+    wait_until(
+        lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", seconds=1200
+    )
     for pid in workers(flink)[:1]:
         kill(pid)
     finish(process)
@@ -151,7 +154,7 @@ def test_a_job_that_waits_on_prism_goes_on_with_the_same_command(
     run = tmp_path / "run"
     process, folder = start_until_middle(jobs.network, run, prism)
     kill(workers(prism)[0])
-    wait_for(lambda: not workers(prism), "the worker to end")
+    wait_until(lambda: not workers(prism), "the worker to end")
     assert_in_the_middle(process, folder, count_tasks(jobs))
     process.kill()
     process.communicate()
@@ -213,4 +216,4 @@ def test_subprocesses_of_the_tests_end_with_them(tmp_path):
     assert is_running(child)
     parent.kill()
     parent.communicate()
-    wait_for(lambda: not is_running(child), "the child to end", seconds=20)
+    wait_until(lambda: not is_running(child), "the child to end", seconds=20)
