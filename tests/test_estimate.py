@@ -1,13 +1,17 @@
 """Tests of `--estimate`: its arithmetic by hand, its flags, and a run of it."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from support.command_line import exit_code
 
 from precis.model.errors import UsageError
+from precis.pipelines.beam import local_processes
+from precis.pipelines.beam.beam_runner import pipeline_options
 from precis.pipelines.corpus.sampling import CorpusSample
 from precis.pipelines.corpus.task import Task
+from precis.pipelines.estimation import estimate as estimate_module
 from precis.pipelines.estimation.estimate import (
     Estimate,
     JobFigures,
@@ -93,7 +97,8 @@ def test_workers_divide_the_work_down_to_the_largest_task():
 def test_the_report_scales_a_sample_to_the_corpus():
     lines = list(report(estimate(), price_per_hour=3.6))
     assert lines[0] == "documents: about 16,000 in 3 tasks (400 counted)"
-    assert lines[1].endswith("written 15,990, failed 10") or "failed 10" in lines[1]
+    counts = "written 15,990, failed 10"
+    assert lines[1] == f"of a sample of 1,600, scaled: {counts}"
     assert "tokens: 480,000 read, 64,000 written" in lines
     assert "output: 8.0 MB" in lines
     (own,) = (line for line in lines if line.endswith("this command"))
@@ -104,8 +109,7 @@ def test_the_report_scales_a_sample_to_the_corpus():
 
 def test_a_run_without_network_and_price_has_no_tokens_and_no_cost():
     figures = RUNS[-1].figures._replace(source_tokens=0, written_tokens=0)
-    plain = estimate()
-    object.__setattr__(plain, "run", SampledRun(18.0, figures))
+    plain = dataclasses.replace(estimate(), run=SampledRun(18.0, figures))
     text = "\n".join(report(plain, price_per_hour=0.0))
     assert "tokens" not in text and "cost" not in text
 
@@ -147,11 +151,41 @@ def test_records_that_are_tried_again_are_not_estimated():
         estimate_job("summarize", {"corpus": "sample:9", "retry_failures": "run"}, [])
 
 
-def test_no_number_of_workers_is_one_for_each_core(monkeypatch):
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 5})
-    assert worker_count({"workers": 0}) == 3
-    assert worker_count({"workers": 7}) == 7
-    assert worker_count({}) == 1
+@pytest.mark.parametrize(
+    ("values", "size", "beam_args", "workers"),
+    [
+        ({}, 10**8, (), 3),
+        ({}, 10**5, (), 1),  # a small job
+        ({"workers": 2}, 10**5, (), 2),
+        ({"workers": 7}, 10**8, (), 5),  # of five tasks
+        ({"bundle": "b"}, 10**5, (), 3),  # the searches
+        ({"bundle": "b", "search_processes": 2}, 10**8, (), 2),
+        ({"bundle": "b"}, 10**8, ("--runner=FlinkRunner",), 1),
+    ],
+)
+def test_the_workers_are_those_of_the_job(
+    monkeypatch, values, size, beam_args, workers
+):
+    for module in (estimate_module, local_processes):
+        monkeypatch.setattr(module, "usable_cores", lambda: 3)
+    tasks = [Task(number, "jsonl", (), size_bytes=size // 5) for number in range(5)]
+    assert worker_count(values, pipeline_options(beam_args), tasks) == workers
+
+
+def test_samples_are_run_by_the_workers_of_the_job(monkeypatch):
+    """A sample is as small as a job that starts no processes."""
+    seen = []
+
+    def run(tasks, flags, beam_args):
+        seen.append((flags.get("workers"), len(tasks)))
+        return RUNS[0].figures
+
+    monkeypatch.setattr(estimate_module, "_run_summarize", run)
+    monkeypatch.setattr(estimate_module, "_start_seconds", lambda _: 1.0)
+    monkeypatch.setattr(local_processes, "usable_cores", lambda: 3)
+    flags = {"corpus": "sample:20000", "output": "runs"}
+    assert estimate_job("summarize", flags, []).workers == 3
+    assert set(seen) == {(3, 3)}
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import importlib
 import io
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,8 +21,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from apache_beam.options.pipeline_options import PipelineOptions
+
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.model.inference.process_limits import has_accelerator, usable_cores
+from precis.pipelines.beam.beam_runner import pipeline_options, works_in_this_process
+from precis.pipelines.beam.local_processes import count_workers
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sampling import CorpusSample, sample_corpus
 from precis.pipelines.corpus.task import Task
@@ -151,7 +155,10 @@ def estimate_job(
     # What the process of the job has imported when it begins.
     importlib.import_module(_MODULES[command])
     corpus = sample_corpus(options)
-    workers = worker_count(values)
+    workers = worker_count(values, pipeline_options(beam_args), corpus.tasks)
+    if not values.get("bundle") and workers > 1:
+        # A job as small as a sample would take one.
+        values = {**values, "workers": workers}
     runs: list[SampledRun] = []
     until = began + _BUDGET_SECONDS
     while size := next_size(
@@ -172,10 +179,26 @@ def estimate_job(
     )
 
 
-def worker_count(values: Mapping[str, Any]) -> int:
-    """The workers of a command with these flags; 0 is one for each core."""
-    asked = values.get("workers", 1)
-    return asked or len(os.sched_getaffinity(0))
+def worker_count(
+    values: Mapping[str, Any], beam_options: PipelineOptions, tasks: Sequence[Task]
+) -> int:
+    """The processes that share the work of a command: its workers, or its searches.
+
+    Args:
+      values: its flags.
+      beam_options: of the command.
+      tasks: of its corpus.
+
+    Raises:
+      UsageError: --workers is of no use here.
+    """
+    asked = values.get("workers", 0)
+    size = sum(task.size_bytes for task in tasks)
+    workers = count_workers(asked, beam_options, tasks=len(tasks), size=size)
+    if not values.get("bundle") or not works_in_this_process(beam_options):
+        return workers
+    by_default = 1 if has_accelerator() else usable_cores()
+    return int(values.get("search_processes", 0)) or asked or by_default
 
 
 def next_size(
