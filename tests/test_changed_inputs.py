@@ -15,6 +15,7 @@ from support.prepared import scan_corpus
 
 from precis.model.errors import DataError
 from precis.pipelines.beam import tasks
+from precis.pipelines.beam.tasks import TaskWorker
 from precis.pipelines.corpus.dead_letters import read_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
@@ -156,17 +157,11 @@ class NoFigures(NamedTuple):
     """The figures of a job that has none."""
 
 
-class FailingWorker:
+class FailingWorker(TaskWorker):
     """A worker whose every file has changed."""
 
     def progress_size(self, task):
         return 0
-
-    def load(self):
-        pass
-
-    def close(self):
-        pass
 
     def run(self, task, progress, letters):
         raise FileFailure("a.txt", "file_changed", "it was cut")

@@ -146,30 +146,33 @@ def test_the_flags_of_the_estimate_are_not_those_of_the_job():
     assert others == {"corpus": "sample:9"}
 
 
+def test_a_job_on_an_engine_is_not_estimated():
+    flags = {"corpus": "sample:9", "output": "gs://bucket/run"}
+    with pytest.raises(UsageError, match="samples on this machine; leave --runner"):
+        estimate_job("summarize", flags, ["--runner=DataflowRunner"])
+
+
 def test_records_that_are_tried_again_are_not_estimated():
     with pytest.raises(UsageError, match="--retry_failures reads a part of it"):
         estimate_job("summarize", {"corpus": "sample:9", "retry_failures": "run"}, [])
 
 
 @pytest.mark.parametrize(
-    ("values", "size", "beam_args", "workers"),
+    ("values", "size", "workers"),
     [
-        ({}, 10**8, (), 3),
-        ({}, 10**5, (), 1),  # a small job
-        ({"workers": 2}, 10**5, (), 2),
-        ({"workers": 7}, 10**8, (), 5),  # of five tasks
-        ({"bundle": "b"}, 10**5, (), 3),  # the searches
-        ({"bundle": "b", "search_processes": 2}, 10**8, (), 2),
-        ({"bundle": "b"}, 10**8, ("--runner=FlinkRunner",), 1),
+        ({}, 10**8, 3),
+        ({}, 10**5, 1),  # a small job
+        ({"workers": 2}, 10**5, 2),
+        ({"workers": 7}, 10**8, 5),  # of five tasks
+        ({"bundle": "b"}, 10**5, 3),  # the searches
+        ({"bundle": "b", "search_processes": 2}, 10**8, 2),
     ],
 )
-def test_the_workers_are_those_of_the_job(
-    monkeypatch, values, size, beam_args, workers
-):
+def test_the_workers_are_those_of_the_job(monkeypatch, values, size, workers):
     for module in (estimate_module, local_processes):
         monkeypatch.setattr(module, "usable_cores", lambda: 3)
     tasks = [Task(number, "jsonl", (), size_bytes=size // 5) for number in range(5)]
-    assert worker_count(values, pipeline_options(beam_args), tasks) == workers
+    assert worker_count(values, pipeline_options([]), tasks) == workers
 
 
 def test_samples_are_run_by_the_workers_of_the_job(monkeypatch):
@@ -178,7 +181,7 @@ def test_samples_are_run_by_the_workers_of_the_job(monkeypatch):
 
     def run(tasks, flags, beam_args):
         seen.append((flags.get("workers"), len(tasks)))
-        return RUNS[0].figures
+        return sampled_run(10**6, 1.0).figures
 
     monkeypatch.setattr(estimate_module, "_run_summarize", run)
     monkeypatch.setattr(estimate_module, "_start_seconds", lambda _: 1.0)

@@ -96,6 +96,8 @@ def in_processes(
 ) -> beam.DoFn:
     """A DoFn that does its elements in processes; the same one where `count` is 1.
 
+    It is set up in each process, and torn down in none: they end with their work.
+
     Args:
       do_fn: yields values or tagged values, without timestamps of its own.
       count: how many processes there are at most.

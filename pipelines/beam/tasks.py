@@ -19,15 +19,10 @@ A task that one of its files failed has one dead letter, no rows and no receipt:
 same command tries it again.
 """
 
+import abc
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import (
-    Any,
-    Generic,
-    NamedTuple,
-    Protocol,
-    TypeVar,
-)
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import apache_beam as beam
 
@@ -124,21 +119,23 @@ class TaskReport(Generic[FiguresT]):
         return cls(**common, figures=figures_from_json(others))
 
 
-class TaskWorker(Protocol):
+class TaskWorker(abc.ABC):
     """How one kind of job does its tasks. Each thread of a process has its own copy."""
 
+    @abc.abstractmethod
     def progress_size(self, task: Any) -> int:
         """The size of a task for the display, in the job's unit."""
 
-    def load(self) -> None:
+    def load(self) -> None:  # noqa: B027  # Most have nothing to load.
         """Loads what is heavy; the threads of a process share it."""
 
+    @abc.abstractmethod
     def run(
         self, task: Any, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[Any]:
         """Does one task, publishes its files and writes its dead letters."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Gives back what `load` took."""
 
 

@@ -8,7 +8,7 @@ sample          5           11    14              20     a task that reads these
 import dataclasses
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from precis.pipelines.corpus.options import CorpusOptions
@@ -70,10 +70,7 @@ class CorpusSample(NamedTuple):
         ]
 
 
-def sample_corpus(
-    options: CorpusOptions,
-    list_corpus: Callable[[CorpusOptions], list[Task]] = list_tasks,
-) -> CorpusSample:
+def sample_corpus(options: CorpusOptions) -> CorpusSample:
     """Lists a corpus and counts the records of some pieces.
 
     Raises:
@@ -81,13 +78,13 @@ def sample_corpus(
       FileFailure: a file cannot be read.
     """
     started = time.monotonic()
-    tasks = list_corpus(options)
+    tasks = list_tasks(options)
     seconds = time.monotonic() - started
     pieces = list(tasks)
     if len(tasks) < _PIECES and seconds < _SECONDS_TO_LIST_AGAIN:
         size = sum(task.size_bytes for task in tasks)
         smaller = min(options.task_bytes, max(_LEAST_PIECE_BYTES, size // _PIECES))
-        pieces = list_corpus(dataclasses.replace(options, task_bytes=smaller))
+        pieces = list_tasks(dataclasses.replace(options, task_bytes=smaller))
     pieces = [
         piece._replace(max_records=_PIECE_RECORDS)
         for piece in pieces

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -75,10 +75,6 @@ class SampledRun(NamedTuple):
     def records(self) -> int:
         """The records that it read."""
         return self.figures.counts["read"]
-
-
-# Runs a job over tasks, with an output folder and Beam's flags.
-RunJob = Callable[[list[Task], str], JobFigures]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -146,6 +142,12 @@ def estimate_job(
             "--estimate samples the whole corpus and --retry_failures reads a part of "
             "it; leave one of them out"
         )
+    beam_options = pipeline_options(beam_args)
+    if not works_in_this_process(beam_options):
+        raise UsageError(
+            "--estimate runs samples on this machine; leave --runner and the flags of "
+            "the engine out, and read the table for its workers"
+        )
     began = time.monotonic()
     corpus_flags = {field.name for field in dataclasses.fields(CorpusOptions)}
     options = CorpusOptions(
@@ -155,7 +157,7 @@ def estimate_job(
     # What the process of the job has imported when it begins.
     importlib.import_module(_MODULES[command])
     corpus = sample_corpus(options)
-    workers = worker_count(values, pipeline_options(beam_args), corpus.tasks)
+    workers = worker_count(values, beam_options, corpus.tasks)
     if not values.get("bundle") and workers > 1:
         # A job as small as a sample would take one.
         values = {**values, "workers": workers}
@@ -195,7 +197,7 @@ def worker_count(
     asked = values.get("workers", 0)
     size = sum(task.size_bytes for task in tasks)
     workers = count_workers(asked, beam_options, tasks=len(tasks), size=size)
-    if not values.get("bundle") or not works_in_this_process(beam_options):
+    if not values.get("bundle"):
         return workers
     by_default = 1 if has_accelerator() else usable_cores()
     return int(values.get("search_processes", 0)) or asked or by_default

@@ -1,7 +1,10 @@
 """One task of `precis evaluate`: a range of rows -> its part of `scores/`."""
 
 from precis.model import files
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.evaluation.scoring import (
@@ -19,7 +22,7 @@ from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
 SCORES_FOLDER = "scores"
 
 
-class ScoreWorker:
+class ScoreWorker(TaskWorker):
     """Scores one range of rows; its figures are `RangeScores`."""
 
     def __init__(self, folder: str, *, tasks: int, split_sentences: bool) -> None:
@@ -37,12 +40,6 @@ class ScoreWorker:
     def progress_size(self, task: RowRange) -> int:
         """Progress is counted in rows."""
         return task.rows
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: RowRange, progress: TaskProgress, letters: LetterFile

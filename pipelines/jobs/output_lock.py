@@ -54,6 +54,7 @@ from precis.pipelines.processes.process_identity import machine_name, process_st
 
 LEASE_SECONDS = 60.0
 _RENEWAL_SECONDS = 15.0
+_RETRY_SECONDS = 0.05
 # How long a job that lost its output has to end by itself.
 _GRACE_SECONDS = 30.0
 
@@ -182,11 +183,12 @@ def _acquire(output: str, path: str, owner: Owner) -> None:
     """
     while not create_lock(path, owner):
         holder = read_lock(path)
-        if holder is None:  # It was released in this moment.
-            continue
-        _check_abandoned(output, holder)
-        if exchange_lock(path, holder.token, owner):
-            return
+        if holder is not None:
+            _check_abandoned(output, holder)
+            if exchange_lock(path, holder.token, owner):
+                return
+        # It was released or taken in this moment; a store may see that late.
+        time.sleep(_RETRY_SECONDS)
 
 
 def find_dead_owner(output: str) -> Owner | None:

@@ -15,7 +15,13 @@ import numpy as np
 
 from precis.model import files
 from precis.model.text.article import Article
-from precis.pipelines.beam.tasks import Step, TaskResult, read_receipt, receipt_path
+from precis.pipelines.beam.tasks import (
+    Step,
+    TaskResult,
+    TaskWorker,
+    read_receipt,
+    receipt_path,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
@@ -118,7 +124,7 @@ def content_digest(content_sha256: str, reference: str | None) -> bytes:
     return digest[:16]
 
 
-class KeyWorker:
+class KeyWorker(TaskWorker):
     """Writes the keys of one task of the corpus, or of one part of an earlier run."""
 
     def __init__(
@@ -140,12 +146,6 @@ class KeyWorker:
     def progress_size(self, task: KeyTask) -> int:
         """Progress is counted in bytes of the corpus."""
         return scan_size(task.corpus_task) if task.corpus_task else 0
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: KeyTask, progress: TaskProgress, letters: LetterFile

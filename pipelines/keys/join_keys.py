@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job
@@ -97,7 +100,7 @@ class JoinFigures(NamedTuple):
         return cls(**content)
 
 
-class JoinWorker:
+class JoinWorker(TaskWorker):
     """Joins the keys of one bucket."""
 
     def __init__(self, job: Job, *, buckets: int, tasks: int, parts: int) -> None:
@@ -118,12 +121,6 @@ class JoinWorker:
         """The step is not shown."""
         del task
         return 0
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: BucketTask, progress: TaskProgress, letters: LetterFile

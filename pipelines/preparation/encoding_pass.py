@@ -21,7 +21,10 @@ from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import (
     LetterFile,
     empty_article_letter,
@@ -89,7 +92,7 @@ class LengthCounts(NamedTuple):
         return cls(**lengths)
 
 
-class EncodeWorker:
+class EncodeWorker(TaskWorker):
     """Turns one task into shards."""
 
     def __init__(
@@ -111,9 +114,6 @@ class EncodeWorker:
             lambda: load_tokenizers(self._options.output)
         )
         self._buckets = read_scan(self._job, {"buckets": int})["buckets"]
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: Task, progress: TaskProgress, letters: LetterFile

@@ -18,7 +18,10 @@ import numpy as np
 
 from precis.model import files
 from precis.model.tokenization import vocabulary
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job
@@ -74,18 +77,12 @@ def publish_groups(
     return TaskResult(source_counts(), [described], NoFigures())
 
 
-class MergeWorker:
+class MergeWorker(TaskWorker):
     """Merges one bucket of all tasks."""
 
     def __init__(self, job: Job, *, buckets: int) -> None:
         self._job = job
         self._buckets = buckets
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def progress_size(self, task: BucketTask) -> int:
         """The step is not shown."""

@@ -26,7 +26,12 @@ from precis.model.tokenization.folder import (
     save_tokenizers,
 )
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from precis.pipelines.beam.tasks import RunTasks, Step, TaskResult
+from precis.pipelines.beam.tasks import (
+    RunTasks,
+    Step,
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
@@ -91,7 +96,7 @@ def _bucket_tasks(scanned: int, buckets: int) -> list[BucketTask]:
     return [BucketTask(number) for number in range(buckets + WORD_BUCKETS)]
 
 
-class ScanWorker:
+class ScanWorker(TaskWorker):
     """Writes the content hashes and the word counts of one task."""
 
     def __init__(
@@ -113,12 +118,6 @@ class ScanWorker:
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
         return task.size_bytes
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: Task, progress: TaskProgress, letters: LetterFile

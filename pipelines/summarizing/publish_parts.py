@@ -23,7 +23,10 @@ from precis.model.quality.fallback import (
     FallbackConfig,
     rejects,
 )
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.job import Job
@@ -73,7 +76,7 @@ class PartSettings:
     footer: dict[str, str]
 
 
-class PartWorker:
+class PartWorker(TaskWorker):
     """Writes one part."""
 
     def __init__(self, job: Job, settings: PartSettings) -> None:
@@ -84,12 +87,6 @@ class PartWorker:
         """The step is not shown: it takes a small part of the time."""
         del task
         return 0
-
-    def load(self) -> None:
-        """Nothing is to be loaded."""
-
-    def close(self) -> None:
-        """Nothing is to be given back."""
 
     def run(
         self, task: PartTask, progress: TaskProgress, letters: LetterFile

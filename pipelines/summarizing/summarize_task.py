@@ -7,7 +7,10 @@ or in an earlier run has its row already.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from precis.pipelines.beam.tasks import TaskResult
+from precis.pipelines.beam.tasks import (
+    TaskResult,
+    TaskWorker,
+)
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
@@ -44,7 +47,7 @@ class SummaryFigures(NamedTuple):
         return cls(**{name: content.get(name, {}) for name in cls._fields})
 
 
-class SummarizeWorker:
+class SummarizeWorker(TaskWorker):
     """Turns one task into pieces."""
 
     def __init__(
