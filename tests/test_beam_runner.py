@@ -9,7 +9,8 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.beam_runner import pipeline_options, works_in_this_process
+from precis.pipelines.beam.runner_names import LOCAL_RUNNERS
 
 
 def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
@@ -21,12 +22,21 @@ def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--runner", "DataflowRunner"], ["--runner=DataflowRunner"]]
+    ("given", "name"),
+    [
+        ("DataflowRunner", "DataflowRunner"),
+        ("dataflow", "DataflowRunner"),
+        ("direct", "DirectRunner"),
+        ("FNAPIRUNNER", "FnApiRunner"),
+        ("apache_beam.runners.portability.flink_runner.FlinkRunner", "FlinkRunner"),
+        ("other.DirectRunner", "other.DirectRunner"),
+    ],
 )
-def test_a_runner_that_is_named_is_kept(arguments):
-    assert (
-        pipeline_options(arguments).view_as(StandardOptions).runner == "DataflowRunner"
-    )
+def test_a_runner_is_named_as_its_class(given, name):
+    for arguments in (["--runner", given], [f"--runner={given}"]):
+        options = pipeline_options(arguments)
+        assert options.view_as(StandardOptions).runner == name
+        assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
 
 
 def test_flags_of_a_job_server_are_left_to_it():

@@ -48,8 +48,9 @@ def test_the_local_runner_is_there():
     assert finding.found.startswith("FnApiRunner of apache-beam ")
 
 
-def test_the_direct_runner_may_wait_for_a_download():
-    (finding,) = findings("--runner", "DirectRunner")
+@pytest.mark.parametrize("name", ["DirectRunner", "direct"])
+def test_the_direct_runner_may_wait_for_a_download(name):
+    (finding,) = findings("--runner", name)
     assert finding.level == "warning"
     assert finding.advice.startswith("leave --runner out")
 
@@ -122,7 +123,7 @@ def test_a_job_service_that_does_not_answer_is_a_problem():
 
 
 def test_a_portable_runner_needs_an_address():
-    problem = the_problem(findings("--runner=PortableRunner"))
+    problem = the_problem(findings("--runner=portable"))
     assert problem.advice == "give --job_endpoint HOST:PORT"
 
 
@@ -152,7 +153,7 @@ def test_prism_is_run_for_its_help(tmp_path):
 def test_prism_may_be_loaded_from_elsewhere():
     (finding,) = prism("https://example.org/prism.zip")
     assert finding.level == "note"
-    (finding,) = findings("--runner=PrismRunner")
+    (finding,) = findings("--runner=prism")
     assert finding.level == "warning" and "from GitHub" in finding.found
 
 

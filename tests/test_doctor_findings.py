@@ -140,6 +140,19 @@ def test_the_words_behind_doctor_are_a_command_line(tmp_path):
     assert read_request(parse_words([], COMMANDS)).command == ""
 
 
+@pytest.mark.parametrize(
+    ("runner", "is_local"),
+    [
+        ("direct", True),
+        ("apache_beam.runners.direct.direct_runner.DirectRunner", True),
+        ("flink", False),
+    ],
+)
+def test_a_runner_of_this_machine_is_known_by_each_of_its_names(runner, is_local):
+    flags = {"corpus": "sample:20", "output": "o"}
+    assert request_of("summarize", "--runner", runner, **flags).is_local == is_local
+
+
 def test_the_paths_of_a_command_line_are_all_known():
     request = request_of(
         "summarize",

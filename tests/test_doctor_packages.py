@@ -28,7 +28,7 @@ def levels(findings):
         ("summarize", (), {**SUMMARIZE, "bundle": "b"}, ["beam", "network"]),
         (
             "summarize",
-            ("--runner", "DataflowRunner"),
+            ("--runner", "apache_beam.runners.DataflowRunner"),
             {**SUMMARIZE, "output": "gs://b/o", "table": "delta://t"},
             ["beam", "dataflow", "delta", "gcs"],
         ),

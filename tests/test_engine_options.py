@@ -184,7 +184,8 @@ def test_a_cluster_that_ends_a_job_with_its_first_worker_is_noted(
         (["--runner=PrismRunner"], True),
         (["--runner=PrismRunner", "--environment_type=PROCESS"], False),
         (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], True),
-        (["--runner=DataflowRunner"], False),
+        (["--runner=dataflow"], False),
+        (["--runner=apache_beam.runners.PrismRunner"], True),
     ],
 )
 def test_workers_elsewhere_count_no_progress_here(arguments, is_here):
@@ -226,6 +227,9 @@ def test_a_flag_that_the_job_server_does_not_take_is_refused(job_server, flag, m
 def test_prism_is_looked_for(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):
         pipeline_options(["--runner=PrismRunner", "--prism_location=nowhere"])
+    name = "apache_beam.runners.portability.prism_runner.PrismRunner"
+    with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):
+        pipeline_options([f"--runner={name}", "--prism_location=nowhere"])
     with pytest.raises(UsageError, match="'--xyzzyqq' is a flag neither"):
         pipeline_options(["--runner=PrismRunner", "--xyzzyqq"])
     program = tmp_path / "prism"

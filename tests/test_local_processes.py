@@ -135,6 +135,7 @@ def processes_of_session(session):
         (0, [], 10, 10**9, 4),
         (0, [], 3, 10**9, 3),
         (2, [], 10, 100, 2),  # it is asked for
+        (2, ["--runner=direct"], 10, 100, 2),
         (9, [], 10, 10**9, 9),
         (1, [], 10, 10**9, 1),
         (0, ["--runner=FlinkRunner"], 10, 10**9, 1),

@@ -27,18 +27,22 @@ from precis.pipelines.beam.engine_options import (
     job_server_flags,
 )
 from precis.pipelines.beam.quiet_workers import quiet_workers
+from precis.pipelines.beam.runner_names import (
+    LOCAL_RUNNER,
+    LOCAL_RUNNERS,
+    canonical_runner,
+    runner_name,
+)
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
 from precis.pipelines.processes import interruption
 from precis.pipelines.terminal.progress_line import show_progress
 
-# The DirectRunner, Beam's default, tries to download another runner first and may never
-# come back.
-LOCAL_RUNNER = "FnApiRunner"
-_LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
-
 # These ask a job server for further options once they run, so that an unknown flag may
 # be one of its own. One that runs already is asked before.
-_RUNNERS_WITH_FURTHER_FLAGS = ("flink", "spark", "portable", "kafkastreams")
+_RUNNERS_WITH_FURTHER_FLAGS = (
+    *("FlinkRunner", "SparkRunner"),
+    *("PortableRunner", "KafkaStreamsRunner"),
+)
 
 # A line that ends a traceback. Beam wraps an exception that it cannot raise again in a
 # RuntimeError.
@@ -55,6 +59,8 @@ def pipeline_options(
 ) -> PipelineOptions:
     """Beam's options from the flags that precis did not take.
 
+    The runner in them has the name of its class, however it was given.
+
     Args:
       beam_args: flags such as `--runner`, `DataflowRunner`, `--direct_num_workers=2`.
       own_flags: names of the job's own flags, to suggest one where an unknown flag is
@@ -66,11 +72,11 @@ def pipeline_options(
     """
     parser = _beam_parser()
     known, unknown = parser.parse_known_args(list(beam_args))
-    runner = known.runner or LOCAL_RUNNER
+    runner = canonical_runner(known.runner or LOCAL_RUNNER)
     _check_runner(runner)
     names = [*own_flags, *GENERAL_FLAGS, *vars(known)]
     left = unknown
-    if runner.lower().startswith(_RUNNERS_WITH_FURTHER_FLAGS):
+    if runner in _RUNNERS_WITH_FURTHER_FLAGS:
         further = job_server_flags(known)
         left = flags_unknown_to(further, unknown) if further is not None else []
         names += [flag.name for flag in further or ()]
@@ -84,9 +90,8 @@ def pipeline_options(
 
 def works_in_this_process(options: PipelineOptions) -> bool:
     """Whether the runner calls the functions of a job in the process that starts it."""
-    runner = options.view_as(StandardOptions).runner or LOCAL_RUNNER
     mode = options.view_as(DirectOptions).direct_running_mode
-    return runner in _LOCAL_RUNNERS and mode != "multi_processing"
+    return runner_name(options) in LOCAL_RUNNERS and mode != "multi_processing"
 
 
 def _beam_parser() -> argparse.ArgumentParser:
@@ -104,10 +109,9 @@ def _beam_parser() -> argparse.ArgumentParser:
 
 
 def _check_runner(runner: str) -> None:
-    names = {name.lower(): name for name in StandardOptions.KNOWN_RUNNER_NAMES}
-    if "." in runner or runner.lower() in names or f"{runner.lower()}runner" in names:
+    known = StandardOptions.KNOWN_RUNNER_NAMES
+    if "." in runner or runner in known:
         return
-    known = names.values()
     way_out = suggestion(runner, known) or f"known: {', '.join(known)}"
     raise UsageError(f"--runner {runner} is unknown; {way_out}")
 

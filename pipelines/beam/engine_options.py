@@ -21,16 +21,21 @@ from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
-    StandardOptions,
 )
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 
 from precis.model.errors import UsageError
+from precis.pipelines.beam.runner_names import runner_name
 
 # The program that an engine starts as a worker: `precis.pipelines.beam.engine_worker`.
 WORKER_PROGRAM = "precis-worker"
 _ANSWER_SECONDS = 10.0
+# The runners that start workers elsewhere.
+_ENGINES = (
+    *("FlinkRunner", "PrismRunner", "PortableRunner"),
+    *("SparkRunner", "DataflowRunner"),
+)
 # The names of the setting by which Flink starts a job again that lost a worker.
 _RESTART_SETTINGS = ("restart-strategy.type", "restart-strategy")
 _NO_RESTARTS = ("none", "off", "disable")
@@ -49,19 +54,19 @@ def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
     """The flags that an engine needs beside those of the command line.
 
     Args:
-      runner: its name.
+      runner: the name of its class.
       known: the values of Beam's flags.
 
     Raises:
       UsageError: the engine cannot be reached, has no task manager or cannot be used.
     """
-    name = runner.lower().removesuffix("runner")
-    if name == "prism":
+    if runner == "PrismRunner":
         return _prism_flags(known)
-    is_flink = name == "flink"
+    is_flink = runner == "FlinkRunner"
     has_cluster = is_flink and known.flink_master not in MAGIC_HOST_NAMES
     flags = _flink_flags(known) if has_cluster else []
-    if (has_cluster or known.job_endpoint) and name in ("flink", "portable"):
+    is_portable = is_flink or runner == "PortableRunner"
+    if is_portable and (has_cluster or known.job_endpoint):
         flags += _worker_flags(known)
     if is_flink and known.job_endpoint and not has_cluster and known.parallelism < 1:
         _note(
@@ -75,13 +80,12 @@ def counts_progress(options: PipelineOptions) -> bool:
     """Whether workers run in this process or its children, where they count what is
     done of a job.
     """
-    engines = ("flink", "prism", "portable", "spark", "dataflow")
-    runner = options.view_as(StandardOptions).runner or ""
-    if runner.rpartition(".")[2].lower().removesuffix("runner") not in engines:
+    runner = runner_name(options)
+    if runner not in _ENGINES:
         return True
     environment = options.view_as(PortableOptions).environment_type
     if not environment:
-        return runner.lower().startswith("prism")
+        return runner == "PrismRunner"
     return environment.upper() == "LOOPBACK"
 
 

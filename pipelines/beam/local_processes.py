@@ -28,11 +28,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.internal import pickler
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
@@ -40,6 +36,7 @@ from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.inference.process_limits import usable_cores
 from precis.model.inference.processes import Processes, leave_with_parent
 from precis.pipelines.beam.beam_runner import works_in_this_process
+from precis.pipelines.beam.runner_names import runner_name
 
 # A corpus of fewer bytes is done before further processes have started.
 _LEAST_BYTES = 8 << 20
@@ -79,7 +76,7 @@ def count_workers(
     direct = beam_options.view_as(DirectOptions)
     if not works_in_this_process(beam_options) or direct.direct_num_workers != 1:
         if asked > 1:
-            runner = beam_options.view_as(StandardOptions).runner
+            runner = runner_name(beam_options)
             raise UsageError(
                 f"--workers counts processes of this machine, and {runner} starts its "
                 "own here; leave the flag out and give the engine's, such as "

@@ -21,11 +21,11 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
-    StandardOptions,
 )
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.pipelines.beam.runner_names import runner_name
 from precis.pipelines.beam.worker_packages import (
     check_packages,
     keep_environment_private,
@@ -109,8 +109,7 @@ def check_remote(
 
 def is_dataflow(options: PipelineOptions) -> bool:
     """Whether a job runs on Dataflow."""
-    runner = options.view_as(StandardOptions).runner or ""
-    return runner.rpartition(".")[2].lower() in ("dataflow", "dataflowrunner")
+    return runner_name(options) == "DataflowRunner"
 
 
 def saves_template(options: PipelineOptions) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.runner_names import LOCAL_RUNNERS, runner_name
 from precis.pipelines.doctor.findings import (
     NOTE,
     OK,
@@ -28,7 +29,7 @@ def check_engine(request: Request) -> Check[None]:
         job, or workers cannot reach what they need.
     """
     import apache_beam as beam
-    from apache_beam.options.pipeline_options import PortableOptions, StandardOptions
+    from apache_beam.options.pipeline_options import PortableOptions
 
     from precis.pipelines.beam.local_processes import count_workers
     from precis.pipelines.beam.remote_checks import check_remote
@@ -38,17 +39,17 @@ def check_engine(request: Request) -> Check[None]:
     flags = recorded_flags(request.concerns)
     check_remote(options, request.command, {**flags, "output": request.output})
     count_workers(int(request.value("workers", 0)), options, tasks=1, size=0)
-    runner = str(options.view_as(StandardOptions).runner)
+    runner = runner_name(options)
     endpoint = options.view_as(PortableOptions).job_endpoint
     if runner == "FlinkRunner" and not endpoint:
         yield from _describe_flink(options)
     elif runner == "PrismRunner" and not endpoint:
         yield from _check_prism(options)
-    elif endpoint and not request.is_local:
+    elif runner in LOCAL_RUNNERS:
+        yield from _check_local(runner, beam.__version__)
+    elif endpoint:
         found = f"{runner}: a job server answers at {endpoint}"
         yield Diagnosis(OK, "engine", found)
-    elif request.is_local:
-        yield from _check_local(runner, beam.__version__)
     elif runner == "DataflowRunner":
         found = "Dataflow: flags, packages, credentials and buckets are there"
         yield Diagnosis(OK, "engine", found)
@@ -69,7 +70,7 @@ def check_engine(request: Request) -> Check[None]:
 
 
 def _check_local(runner: str, version: str) -> Iterator[Diagnosis]:
-    if runner.lower() == "directrunner":
+    if runner == "DirectRunner":
         yield Diagnosis(
             WARNING,
             "engine",

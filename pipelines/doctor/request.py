@@ -150,7 +150,13 @@ class Request(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether Beam runs on this machine, in this process or its children."""
-        return self.runner.lower() in ("", "fnapirunner", "directrunner", "direct")
+        from precis.pipelines.beam.runner_names import (
+            LOCAL_RUNNER,
+            LOCAL_RUNNERS,
+            canonical_runner,
+        )
+
+        return canonical_runner(self.runner or LOCAL_RUNNER) in LOCAL_RUNNERS
 
 
 def parse_words(
