@@ -17,14 +17,12 @@ from fsspec.implementations.local import LocalFileSystem
 
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
-from precis.model.storage.clients import AMAZON, GOOGLE
+from precis.model.storage.clients import extra_of
 from precis.model.storage.store import ObjectStore
 from precis.model.unfinished_files import begin_file, end_file
 
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
-# The extras that bring what reads object stores.
-_EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
 _LOCAL = LocalFileSystem()
 # The names of the types of JSON by those of Python.
 _JSON_TYPES = {
@@ -55,7 +53,7 @@ def filesystem(path: str) -> tuple[FileSystem, str]:
     try:
         store = ObjectStore(protocol)
     except ImportError as error:
-        extra = _EXTRAS.get(protocol)
+        extra = extra_of(path)
         way_out = f"pip install 'precis[{extra}]'" if extra else "install that package"
         raise UsageError(f"{path}: {error}; {way_out}") from error
     except ValueError as error:

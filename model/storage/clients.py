@@ -23,6 +23,8 @@ from precis.model.errors import UsageError
 
 GOOGLE = ("gs", "gcs")
 AMAZON = ("s3", "s3a")
+# The extras that bring what reads the stores.
+_EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
 TIMEOUT_VARIABLE = "PRECIS_STORAGE_TIMEOUT"
 _AMAZON_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _ENDPOINT_VARIABLES = (
@@ -31,6 +33,12 @@ _ENDPOINT_VARIABLES = (
 )
 _TIMEOUT_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
+
+
+def extra_of(path: str) -> str:
+    """The extra of precis that reads a path; "" where none is needed."""
+    scheme, separator, _ = path.partition("://")
+    return _EXTRAS.get(scheme, "") if separator else ""
 
 
 def open_client(protocol: str) -> Any:
