@@ -140,7 +140,7 @@ def test_8_no_credentials(check, monkeypatch, tmp_path_factory):
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     problem = check(output="gs://bucket/out")
     assert problem.subject == "credentials"
-    assert problem.found.startswith("there are none for gs://")
+    assert problem.found == "there are no credentials for gs://"
     assert "gcloud auth application-default login" in problem.advice
 
 

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from support.doctor_runs import closed_port, request_of, the_problem
+from support.doctor_runs import closed_port, request_of, serve_json, the_problem
 
 from precis.pipelines.doctor import object_stores
 from precis.pipelines.doctor.findings import checked
@@ -39,7 +39,7 @@ def test_local_paths_need_no_credentials():
 def test_missing_credentials_are_a_problem():
     problem = the_problem(findings())
     assert problem.subject == "credentials"
-    assert problem.found.startswith("there are none for gs://: ")
+    assert problem.found == "there are no credentials for gs://"
     assert "gcloud auth application-default login" in problem.advice
     assert "GOOGLE_APPLICATION_CREDENTIALS" in problem.advice
 
@@ -53,7 +53,6 @@ def test_a_key_file_that_is_not_there_is_a_problem(monkeypatch, tmp_path):
 def test_a_bucket_that_does_not_answer_is_a_problem(monkeypatch):
     address = f"http://127.0.0.1:{closed_port()}"
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
-    monkeypatch.setattr(object_stores, "_SECONDS", 0.5)
     request = request_of("summarize", **{**FLAGS, "corpus": "sample:20"})
     note, problem = checked("bucket", check_object_stores(request))
     assert note.level == "note" and address in note.found
@@ -62,12 +61,46 @@ def test_a_bucket_that_does_not_answer_is_a_problem(monkeypatch):
 
 
 def test_buckets_that_answer_are_reported(monkeypatch):
-    """The store is that of fsspec in memory; nothing is there, which is an answer."""
-    monkeypatch.setattr(object_stores, "_GCS", ("memory://",))
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "memory")
-    flags = {"corpus": "jsonl:memory://in/*.jsonl", "output": "memory://out/x"}
-    found = [each.found for each in findings(**flags)[1:]]
-    assert found == ["memory://in answers", "memory://out answers"]
+    pages = {f"/storage/v1/b/{name}": {"name": name} for name in ("in", "out")}
+    with serve_json(pages) as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{address}")
+        note, *buckets = findings()
+    assert note.found == f"gs://: none, as STORAGE_EMULATOR_HOST is http://{address}"
+    found = [each.found for each in buckets]
+    assert found == ["gs://in answers", "gs://out answers"]
+
+
+def test_a_bucket_that_is_not_there_is_a_problem(monkeypatch):
+    with serve_json({"/storage/v1/b/in": {"name": "in"}}) as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{address}")
+        problem = the_problem(findings())
+    assert problem.found == "there is no bucket gs://out"
+    assert problem.advice == "make it, or check the name"
+
+
+def test_a_bucket_that_answers_too_late_is_a_problem(monkeypatch):
+    monkeypatch.setattr(object_stores, "_SECONDS", 0.01)
+    monkeypatch.setattr(object_stores, "check_bucket", lambda _: time.sleep(0.2))
+    problem = object_stores._ask("gs://in")
+    assert problem.found == "gs://in does not answer: no answer within 0.01 seconds"
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "found"),
+    [
+        ("gs://in", {"gcs": {"token": "anon"}}, "gs://: fsspec's setting token"),
+        ("s3://in", {"s3": {"anon": "true"}}, "s3://: fsspec's setting anon"),
+    ],
+)
+def test_the_settings_of_public_buckets_stand_for_credentials(
+    path, settings, found, monkeypatch
+):
+    """They come from FSSPEC_GCS_TOKEN=anon and FSSPEC_S3_ANON=true."""
+    monkeypatch.setattr(object_stores, "check_bucket", lambda _: None)
+    monkeypatch.setattr("fsspec.config.conf", settings)
+    first, bucket = findings(corpus=f"jsonl:{path}/*.jsonl", output="out")
+    assert first == ("ok", "credentials", found, "")
+    assert bucket.found == f"{path} answers"
 
 
 def test_a_call_that_hangs_is_left_alone():

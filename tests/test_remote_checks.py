@@ -164,8 +164,8 @@ def check(arguments, command="summarize", **flags) -> PipelineOptions:
         (
             (),
             {"bundle": "gs://bucket/bundle"},
-            "^--bundle gs://bucket/bundle: there are no credentials; run `gcloud auth "
-            "application-default login` or set GOOGLE_APPLICATION_CREDENTIALS; FSSPEC",
+            "^--bundle gs://bucket/bundle: there are no credentials for gs://; run "
+            "`gcloud auth application-default login` or set GOOGLE_APPLICATION_CREDENT",
         ),
     ],
 )
@@ -219,7 +219,7 @@ def test_s3_needs_credentials(monkeypatch, tmp_path):
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    message = "^--output s3://bucket/run: there are no credentials; run `aws configure`"
+    message = "^--output s3://bucket/run: there are no credentials for s3://; run `aws"
     with pytest.raises(UsageError, match=message):
         check((), output="s3://bucket/run")
 

@@ -7,4 +7,5 @@ runner_names     the names of Beam's runners
 quiet_workers    keeps the logs of Beam's workers off the terminal; beam_worker
 engine_options   what Flink and Prism need; engine_worker is the worker there
 remote_checks    what a job elsewhere cannot have; worker_packages is what it installs
+store_checks     credentials and buckets of object stores
 """

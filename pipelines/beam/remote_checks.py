@@ -9,11 +9,9 @@ What a worker may read is decided by its service account, so a bucket that this 
 reads may still be closed to the workers.
 """
 
-import contextlib
 import importlib
-import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import fsspec
@@ -25,7 +23,13 @@ from apache_beam.options.pipeline_options import (
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.model.storage.clients import extra_of
 from precis.pipelines.beam.runner_names import runner_name
+from precis.pipelines.beam.store_checks import (
+    bucket_of,
+    check_bucket,
+    find_credentials,
+)
 from precis.pipelines.beam.worker_packages import (
     check_packages,
     keep_environment_private,
@@ -41,14 +45,6 @@ _PATH_FLAGS = (
     *("tokenizer", "source_tokenizer"),
 )
 _SCHEMES_WITHOUT_FILES = ("tfds", "sample")
-# The extra that reads a kind of path.
-_EXTRAS = {"gs": "gcs", "gcs": "gcs", "s3": "s3", "s3a": "s3"}
-_LOGIN = {
-    "gcs": "run `gcloud auth application-default login` or set "
-    "GOOGLE_APPLICATION_CREDENTIALS; FSSPEC_GCS_TOKEN=anon reads public buckets",
-    "s3": "run `aws configure` or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; "
-    "FSSPEC_S3_ANON=true reads public buckets",
-}
 # Where the SDK's processes are started elsewhere, so that they have another working
 # directory.
 _ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
@@ -68,7 +64,7 @@ class JobPath(NamedTuple):
     @property
     def extra(self) -> str:
         """The extra that reads it; empty where none is needed."""
-        return _EXTRAS.get(self.scheme, "")
+        return extra_of(self.path)
 
     def __str__(self) -> str:
         return f"--{self.flag} {self.path}"
@@ -244,82 +240,12 @@ def _check_stores(paths: Sequence[JobPath]) -> None:
     for path in paths:
         if not path.extra:
             continue
-        if path.extra not in checked:
-            _check_credentials(path)
-        bucket = f"{path.scheme}://{path.path.split('/')[2]}"
-        if bucket not in checked:
-            _check_bucket(path, bucket)
+        bucket = bucket_of(path.path)
+        try:
+            if path.extra not in checked:
+                find_credentials(path.path)
+            if bucket not in checked:
+                check_bucket(bucket)
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
         checked |= {path.extra, bucket}
-
-
-def _check_credentials(path: JobPath) -> None:
-    settings = {
-        name: value
-        for scheme, extra in _EXTRAS.items()
-        if extra == path.extra
-        for name, value in fsspec.config.conf.get(scheme, {}).items()
-    }
-    if {"token", "anon", "key", "endpoint_url"} & set(settings):
-        return
-    if path.extra == "gcs":
-        has_credentials = bool(
-            os.environ.get("STORAGE_EMULATOR_HOST")
-        ) or _has_google_credentials(path)
-    else:
-        import botocore.session
-
-        has_credentials = botocore.session.Session().get_credentials() is not None
-    if not has_credentials:
-        raise UsageError(f"{path}: there are no credentials; {_LOGIN[path.extra]}")
-
-
-def _has_google_credentials(path: JobPath) -> bool:
-    import google.auth
-    import google.auth.exceptions
-
-    try:
-        with _silenced("google.auth"):
-            google.auth.default()
-    except google.auth.exceptions.DefaultCredentialsError as error:
-        named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        if named:
-            raise UsageError(
-                f"{path}: GOOGLE_APPLICATION_CREDENTIALS {named}: {_one_line(error)}; "
-                f"{_LOGIN['gcs']}"
-            ) from error
-        return False
-    return True
-
-
-def _check_bucket(path: JobPath, bucket: str) -> None:
-    fs, name = files.filesystem(bucket)
-    try:
-        with _silenced("gcsfs"):
-            fs.info(name)
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{path}: there is no bucket {bucket}; make it, or check the name"
-        ) from error
-    # The packages of the stores raise exceptions of many kinds, their networks' too.
-    except Exception as error:
-        raise UsageError(
-            f"{path}: {bucket} cannot be read: {_one_line(error)}; check the network "
-            "and what these credentials may do"
-        ) from error
-
-
-def _one_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return " ".join(line.strip() for line in lines) or type(error).__name__
-
-
-@contextlib.contextmanager
-def _silenced(name: str) -> Iterator[None]:
-    """Keeps a library from logging the traceback of an error that is reported."""
-    logger = logging.getLogger(name)
-    was_disabled = logger.disabled
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = was_disabled

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from precis.model.storage.clients import extra_of
 from precis.pipelines.corpus.options import parse_address
 from precis.pipelines.doctor.findings import (
     NOTE,
@@ -36,7 +37,6 @@ _IMPORT_NAMES: Mapping[str, str] = {
 }
 # Extras for developers, and those that hold the others.
 _NOT_FOR_USERS = ("all", "dev", "parity", "spark")
-_OBJECT_STORES = {"gs://": "gcs", "gcs://": "gcs", "s3://": "s3", "s3a://": "s3"}
 # Each level of requirements brings new ones; this many distributions are enough.
 _MOST_DISTRIBUTIONS = 1000
 
@@ -59,10 +59,7 @@ def needed_extras(request: Request) -> list[str]:
     table = str(request.value("table"))
     if table:
         extras.add("delta" if table.startswith("delta:") else "iceberg")
-    for path in request.paths:
-        extras |= {
-            extra for start, extra in _OBJECT_STORES.items() if path.startswith(start)
-        }
+    extras |= {extra_of(path) for path in request.paths} - {""}
     # Beam, which knows the names of its runners, may not be installed.
     if "dataflow" in request.runner.lower():
         extras.add("dataflow")

@@ -108,12 +108,14 @@ def closed_port() -> int:
 
 @contextlib.contextmanager
 def serve_json(pages: Mapping[str, Any]) -> Iterator[str]:
-    """A server that answers a GET of each page with its JSON; yields host:port."""
+    """A server that answers a GET of each page with its JSON, and of any other with
+    404; yields host:port.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = json.dumps(pages[self.path]).encode()
-            self.send_response(200)
+            body = json.dumps(pages.get(self.path)).encode()
+            self.send_response(200 if self.path in pages else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
