@@ -25,21 +25,28 @@ def levels(findings):
     ("command", "beam_args", "flags", "extras"),
     [
         ("summarize", (), SUMMARIZE, ["beam"]),
-        ("summarize", (), {**SUMMARIZE, "bundle": "b"}, ["beam", "network"]),
+        ("summarize", (), {**SUMMARIZE, "bundle": "b"}, ["beam", "inference"]),
+        ("summarize", (), {**SUMMARIZE, "keyphrase_bundle": "b"}, ["beam"]),
         (
             "summarize",
             ("--runner", "apache_beam.runners.DataflowRunner"),
             {**SUMMARIZE, "output": "gs://b/o", "table": "delta://t"},
             ["beam", "dataflow", "delta", "gcs"],
         ),
-        ("prepare", (), {**SUMMARIZE, "corpus": "tfds:x"}, ["beam", "network", "tfds"]),
-        ("prepare", (), {**SUMMARIZE, "output": "s3://b/o"}, ["beam", "network", "s3"]),
+        (
+            "prepare",
+            (),
+            {**SUMMARIZE, "corpus": "tfds:x", "output": "s3://b/o"},
+            ["beam", "inference", "s3", "tfds"],
+        ),
+        ("export", (), {"bundle": "b", "output": "o"}, ["inference"]),
+        ("import", (), {"checkpoint": "c", "output": "o"}, ["inference"]),
         ("train", (), {"records": "r", "output": "b"}, ["network"]),
         (
             "attention",
             (),
             {"bundle": "b", "text": "t", "output": "o"},
-            ["network", "plot"],
+            ["inference", "plot"],
         ),
         (
             "load",

@@ -36,6 +36,7 @@ from precis.pipelines.beam.worker_packages import (
     stage_requirements,
 )
 from precis.pipelines.corpus.options import parse_address
+from precis.pipelines.options.extras import command_extras
 
 # The flags whose values workers read or write; `retry_failures`, `table` and --config
 # are read where the command runs.
@@ -92,7 +93,8 @@ def check_remote(
     if is_dataflow(options):
         paths = [*paths, *_check_dataflow(options, command, flags, paths)]
         check_packages(options)
-        stage_requirements(options, _worker_extras(command, flags, paths))
+        locations = [path.path for path in (*job_paths(flags), *_folders(options))]
+        stage_requirements(options, command_extras(command, flags, locations))
         keep_environment_private(options)
     elif options.view_as(GoogleCloudOptions).template_location:
         raise UsageError(
@@ -188,11 +190,7 @@ def _check_dataflow(
             f"--table {table}: nobody loads the result of a job that is saved; run "
             "`precis load` when it has ended"
         )
-    named = [
-        JobPath(name, path)
-        for name in ("temp_location", "staging_location")
-        if (path := getattr(cloud, name))
-    ]
+    named = _folders(options)
     for path in named:
         if path.scheme != "gs":
             raise UsageError(f"{path}: Dataflow needs a folder gs://BUCKET/...")
@@ -208,6 +206,16 @@ def _check_dataflow(
     return named
 
 
+def _folders(options: PipelineOptions) -> list[JobPath]:
+    """The folders of Google Cloud Storage that Dataflow's flags name."""
+    cloud = options.view_as(GoogleCloudOptions)
+    return [
+        JobPath(name, path)
+        for name in ("temp_location", "staging_location")
+        if (path := getattr(cloud, name))
+    ]
+
+
 def _check_engine(options: PipelineOptions, paths: Sequence[JobPath]) -> None:
     """Refuses relative paths where workers have another working directory."""
     environment = options.view_as(PortableOptions).environment_type or ""
@@ -220,18 +228,6 @@ def _check_engine(options: PipelineOptions, paths: Sequence[JobPath]) -> None:
                 f"working directory; write {os.path.abspath(path.path)}, on a disk "
                 "that all machines share, or a path on gs://"
             )
-
-
-def _worker_extras(
-    command: str, flags: Mapping[str, Any], paths: Sequence[JobPath]
-) -> set[str]:
-    """The extras of precis that the workers of a job need."""
-    extras = {"beam"} | {path.extra for path in paths if path.extra}
-    if command == "prepare" or flags.get("bundle") or flags.get("extractive_bundle"):
-        extras.add("inference")
-    if str(flags.get("corpus", "")).startswith("tfds:"):
-        extras.add("tfds")
-    return extras
 
 
 def _check_stores(paths: Sequence[JobPath]) -> None:

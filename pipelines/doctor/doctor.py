@@ -36,14 +36,13 @@ from precis.pipelines.doctor.place import (
     check_temporary_folder,
 )
 from precis.pipelines.doctor.request import (
-    BEAM_COMMANDS,
-    TRAINING_COMMANDS,
     CommandLine,
     Request,
     check_command,
     read_request,
 )
 from precis.pipelines.options.evaluate import EvaluateOptions
+from precis.pipelines.options.extras import BEAM_COMMANDS, TRAINING_COMMANDS
 
 # Commands that read a corpus, and whose output a job owns.
 _JOBS = ("prepare", "summarize")

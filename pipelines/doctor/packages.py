@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from precis.model.storage.clients import extra_of
-from precis.pipelines.corpus.options import parse_address
 from precis.pipelines.doctor.findings import (
     NOTE,
     OK,
@@ -22,11 +20,7 @@ from precis.pipelines.doctor.findings import (
     Check,
     Diagnosis,
 )
-from precis.pipelines.doctor.request import (
-    BEAM_COMMANDS,
-    TRAINING_COMMANDS,
-    Request,
-)
+from precis.pipelines.doctor.request import Request
 
 # The name to import, where it is not that of the distribution with `_` for `-`.
 _IMPORT_NAMES: Mapping[str, str] = {
@@ -43,23 +37,10 @@ _MOST_DISTRIBUTIONS = 1000
 
 def needed_extras(request: Request) -> list[str]:
     """The extras of setup.py that the packages of a command line come from."""
-    extras = set()
-    command = request.command
-    if command in (*BEAM_COMMANDS, "load", "verify", "digest"):
-        extras.add("beam")
-    if request.is_network_used or command in TRAINING_COMMANDS:
-        extras.add("network")
-    if command == "attention":
-        extras.add("plot")
-    corpus = str(request.value("corpus"))
-    if corpus:
-        scheme = parse_address(corpus).scheme
-        extras |= {"tfds"} if scheme == "tfds" else set()
-        extras |= {"beam"} if scheme == "parquet" else set()
+    extras = request.extras
     table = str(request.value("table"))
     if table:
         extras.add("delta" if table.startswith("delta:") else "iceberg")
-    extras |= {extra_of(path) for path in request.paths} - {""}
     # Beam, which knows the names of its runners, may not be installed.
     if "dataflow" in request.runner.lower():
         extras.add("dataflow")

@@ -8,9 +8,10 @@ from precis.model.errors import PrecisError, UsageError
 from precis.pipelines.corpus.options import parse_address
 from precis.pipelines.flags.command_parser import HelpText, command_parser
 from precis.pipelines.flags.config_file import read_config
-from precis.pipelines.flags.flags import option_names, read_flags
+from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.options.evaluate import EVALUATE
+from precis.pipelines.options.extras import command_extras
 from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.prepare import PREPARE
 from precis.pipelines.options.recipes import RECIPES
@@ -33,8 +34,6 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "train-keyphrases": TRAIN_KEYPHRASES,
     "verify": VERIFY,
 }
-BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
-TRAINING_COMMANDS = ("train", "train-extractor", "train-keyphrases")
 # Flags and arguments that name what a command reads.
 _BUNDLE_FLAGS = (
     *("bundle", "extractive_bundle", "keyphrase_bundle"),
@@ -111,10 +110,13 @@ class Request(NamedTuple):
     @property
     def is_network_used(self) -> bool:
         """Whether TensorFlow is needed."""
-        if self.command == "summarize":
-            return bool(self.bundles)
-        without = ("", "evaluate", "load", "verify", "digest")
-        return self.command not in without
+        return not self.extras.isdisjoint(("inference", "network"))
+
+    @property
+    def extras(self) -> set[str]:
+        """The extras of setup.py with the packages that do the work."""
+        flags = recorded_flags(self.concerns)
+        return command_extras(self.command, flags, self.paths)
 
     @property
     def paths(self) -> list[str]:

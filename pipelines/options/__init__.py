@@ -6,5 +6,6 @@ job takes, in the order of its --help.
 
 table_address  what --table means
 targets        the texts that a network can learn to write
+extras         the packages that a command needs
 recipes        the settings that --recipe names
 """
