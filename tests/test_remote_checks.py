@@ -22,7 +22,11 @@ from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
 from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.beam.remote_checks import check_remote, job_paths
+from precis.pipelines.beam.remote_checks import (
+    check_remote,
+    job_paths,
+    stage_remote,
+)
 from precis.pipelines.beam.worker_packages import worker_requirements
 
 CLIENT = "apache_beam.runners.dataflow.internal.apiclient"
@@ -82,7 +86,7 @@ def open_stores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(arguments, command="summarize", **flags) -> PipelineOptions:
     options = pipeline_options(arguments)
-    check_remote(options, command, flags)
+    stage_remote(options, command, flags)
     return options
 
 
@@ -331,6 +335,14 @@ def test_a_setup_file_in_the_working_directory_gets_a_folder(
     setup = check((*PLACED, "--setup_file=setup.py"), **RUN).view_as(SetupOptions)
     assert setup.setup_file == "./setup.py"
     assert setup.requirements_file == "./build/worker-requirements.txt"
+
+
+def test_a_check_alone_writes_nothing(open_stores, tmp_path):
+    (tmp_path / "setup.py").touch()
+    options = pipeline_options((*PLACED, f"--setup_file={tmp_path}/setup.py"))
+    check_remote(options, "summarize", RUN)
+    assert [path.name for path in tmp_path.iterdir()] == ["setup.py"]
+    assert options.view_as(SetupOptions).requirements_file is None
 
 
 def test_a_wheel_stands_for_the_sources(open_stores, tmp_path):

@@ -71,16 +71,36 @@ class JobPath(NamedTuple):
         return f"--{self.flag} {self.path}"
 
 
+def stage_remote(
+    options: PipelineOptions, command: str, flags: Mapping[str, Any]
+) -> None:
+    """Checks a job as `check_remote` does, and adds what its workers install.
+
+    Args:
+      options: of Beam. With `--setup_file`, the packages that workers need beside
+          Beam's are listed in a file, which is added to them.
+      command: such as `summarize`.
+      flags: of the command, by name.
+
+    Raises:
+      UsageError: the job cannot work.
+    """
+    check_remote(options, command, flags)
+    if is_dataflow(options):
+        paths = [path.path for path in (*job_paths(flags), *_folders(options))]
+        stage_requirements(options, command_extras(command, flags, paths))
+        keep_environment_private(options)
+
+
 def check_remote(
     options: PipelineOptions, command: str, flags: Mapping[str, Any]
 ) -> None:
-    """Refuses a job that cannot work elsewhere, and adds what its workers install.
+    """Refuses a job that cannot work elsewhere; writes nothing.
 
     Nothing is done for a job of this machine over local files.
 
     Args:
-      options: of Beam. With `--setup_file`, the packages that workers need beside
-          Beam's are added to them.
+      options: of Beam.
       command: such as `summarize`.
       flags: of the command, by name.
 
@@ -91,11 +111,9 @@ def check_remote(
     for path in paths:
         _check_package(path)
     if is_dataflow(options):
-        paths = [*paths, *_check_dataflow(options, command, flags, paths)]
+        _check_dataflow(options, command, flags, paths)
         check_packages(options)
-        locations = [path.path for path in (*job_paths(flags), *_folders(options))]
-        stage_requirements(options, command_extras(command, flags, locations))
-        keep_environment_private(options)
+        paths += _folders(options)
     elif options.view_as(GoogleCloudOptions).template_location:
         raise UsageError(
             "--template_location saves a job for Dataflow; give --runner DataflowRunner"
@@ -164,10 +182,8 @@ def _check_dataflow(
     command: str,
     flags: Mapping[str, Any],
     paths: Sequence[JobPath],
-) -> list[JobPath]:
-    """Checks what Dataflow needs; returns the folders of Google Cloud Storage that
-    its flags name.
-    """
+) -> None:
+    """Checks what Dataflow needs."""
     try:
         importlib.import_module("apache_beam.runners.dataflow.internal.apiclient")
     except ImportError as error:
@@ -190,8 +206,7 @@ def _check_dataflow(
             f"--table {table}: nobody loads the result of a job that is saved; run "
             "`precis load` when it has ended"
         )
-    named = _folders(options)
-    for path in named:
+    for path in _folders(options):
         if path.scheme != "gs":
             raise UsageError(f"{path}: Dataflow needs a folder gs://BUCKET/...")
     for path in paths:
@@ -203,7 +218,6 @@ def _check_dataflow(
                 else f"{path}: the workers of Dataflow cannot write to this machine; "
                 "name gs://BUCKET/..."
             )
-    return named
 
 
 def _folders(options: PipelineOptions) -> list[JobPath]:

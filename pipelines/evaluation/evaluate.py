@@ -18,7 +18,7 @@ from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
-from precis.pipelines.beam.remote_checks import check_remote
+from precis.pipelines.beam.remote_checks import stage_remote
 from precis.pipelines.beam.tasks import RunTasks, TaskReport
 from precis.pipelines.evaluation.evaluation_figures import ORACLE
 from precis.pipelines.evaluation.evaluation_table import (
@@ -75,7 +75,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
-    check_remote(beam_options, "evaluate", flags)
+    stage_remote(beam_options, "evaluate", flags)
     folder = output_folder(options)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
     if options.baseline:

@@ -40,7 +40,7 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
-from precis.pipelines.beam.remote_checks import check_remote
+from precis.pipelines.beam.remote_checks import stage_remote
 from precis.pipelines.beam.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.failures import FailureOptions
@@ -102,7 +102,7 @@ def prepare_listed(
     concerns = read_flags(PREPARE, dict(flags))
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
-    check_remote(beam_options, "prepare", flags)
+    stage_remote(beam_options, "prepare", flags)
     with show_step("prepare  listing the corpus"):
         tasks = list_corpus(corpus)
     check_output_apart(options.output, corpus, tasks)

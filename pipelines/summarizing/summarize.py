@@ -28,7 +28,7 @@ from precis.model.inference.process_limits import (
 )
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
-from precis.pipelines.beam.remote_checks import check_remote, saves_template
+from precis.pipelines.beam.remote_checks import saves_template, stage_remote
 from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
@@ -108,7 +108,7 @@ def summarize_listed(
     """`summarize` of the tasks that a function lists; an estimate lists a sample."""
     refuse_within_import()
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
-    check_remote(beam_options, "summarize", flags)
+    stage_remote(beam_options, "summarize", flags)
     concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(dict(flags)))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     recorded = recorded_flags(concerns)
