@@ -19,7 +19,7 @@ from precis.pipelines.doctor.findings import (
     problem_of,
     readable_bytes,
 )
-from precis.pipelines.doctor.request import CONCERNS, parse_words, read_request
+from precis.pipelines.doctor.request import CONCERNS, read_request, read_words
 from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.summarize import SummarizeOptions
 
@@ -130,14 +130,14 @@ def test_the_words_behind_doctor_are_a_command_line(tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("corpus: sample:20\nbeam_width: 2\nrunner: FnApiRunner\n")
     words = ["summarize", "--config", str(config), "--output", "o", "--beam_width", "3"]
-    line = parse_words([*words, "--verbose", "--parallelism", "2"], COMMANDS)
+    line = read_words([*words, "--verbose", "--parallelism", "2"], COMMANDS)
     assert line.beam_args == ["--runner=FnApiRunner", "--parallelism", "2"]
     request = read_request(line)
     assert request.options(SummarizeOptions).output == "o"
     assert request.value("beam_width") == 3
     assert (request.runner, request.beam_flag("parallelism")) == ("FnApiRunner", "2")
     assert request.is_local and not request.is_network_used
-    assert read_request(parse_words([], COMMANDS)).command == ""
+    assert read_request(read_words([], COMMANDS)).command == ""
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,12 @@ def test_the_paths_of_a_command_line_are_all_known():
         (["xyz"], "`precis --help` shows them"),
         (["--jsn"], "precis doctor: there is no flag --jsn; did you mean --json?"),
         (
-            ["train", "--recods", "r"],
-            "precis doctor: precis train has no flag --recods; did you mean --records?",
+            ["train", "--recods=r"],
+            "precis doctor: there is no flag --recods; did you mean --records?",
         ),
-        (["verify", "a", "b"], "has no flag b; `precis verify --help all` shows them"),
+        (["train", "--verbos"], "no flag --verbos; did you mean --verbose?"),
+        (["train", "--xyzzyqq"], "`precis train --help all` shows those that there"),
+        (["verify", "a", "b"], "precis doctor: 'b' is no flag; a flag begins with --"),
         (["summarize"], "precis doctor: --corpus is needed: the corpus"),
         (["prepare", "--vocabulary_size", "x"], "invalid int value: 'x'"),
         (

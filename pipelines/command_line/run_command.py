@@ -8,24 +8,15 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from precis.model.config import suggestion
 from precis.model.credentials import RedactingFormatter, redact
-from precis.model.errors import PrecisError, UsageError
+from precis.model.errors import PrecisError
 from precis.pipelines.command_line.commands import COMMANDS, Command, overview
-from precis.pipelines.flags.command_parser import GENERAL_FLAGS, command_parser
-from precis.pipelines.flags.config_file import read_config
-from precis.pipelines.flags.flags import option_names
+from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.terminal.progress_line import show_step
 
-# Flags of `train` that chose what is now a command of its own.
-_TASK_COMMANDS = {
-    "extractive": "train-extractor",
-    "keyphrases": "train-keyphrases",
-    "abstractive": "train",
-}
 # The extra that brings a package, by the package's import name.
 _EXTRAS = {
     "apache_beam": "beam",
@@ -63,28 +54,17 @@ def run_command(arguments: list[str]) -> int:
 
 def _run(name: str, command: Command, arguments: list[str]) -> int:
     """Reads the flags of a command and runs it."""
-    parser = command_parser(name, command.concerns, command.text)
-    known, rest = parser.parse_known_args(arguments)
-    values = vars(known)
-    is_verbose, config = values.pop("verbose"), values.pop("config")
+    parsed = parse_words(name, command.concerns, command.text, arguments)
+    is_verbose = parsed.is_verbose
     _set_logging(is_verbose)
     try:
-        if rest and not command.text.uses_beam:
-            _refuse(name, command, rest)
-        if config:
-            from_file = read_config(
-                config,
-                command=name,
-                concerns=command.concerns,
-                uses_beam=command.text.uses_beam,
-            )
-            values = {**from_file.flags, **values}
-            # The last value of a flag counts, so those of the command line win.
-            rest = [*from_file.beam_args, *rest]
+        flags, beam_args = read_command_line(
+            name, command.concerns, command.text, parsed
+        )
         if command.text.uses_beam:
             with show_step(f"{name}  loading Beam"):
                 importlib.import_module("apache_beam")
-        return command.run(values, rest)
+        return command.run(flags, beam_args)
     except PrecisError as error:
         if is_verbose and error.__cause__ is not None:
             logging.getLogger("precis").error("cause", exc_info=error.__cause__)
@@ -109,43 +89,6 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
 
 def _complain(program: str, message: Any) -> None:
     print(f"{program}: {redact(str(message))}", file=sys.stderr)
-
-
-def _refuse(name: str, command: Command, rest: Sequence[str]) -> None:
-    """Refuses flags that the command does not have.
-
-    Raises:
-      UsageError: always.
-    """
-    if name == "train":
-        _refuse_task(rest)
-    flag = rest[0].partition("=")[0]
-    if not flag.startswith("-"):
-        raise UsageError(f"{flag!r} is no flag; a flag begins with --")
-    way_out = f"`precis {name} --help all` shows those that there are"
-    flags = [
-        f"--{other}" for other in (*option_names(command.concerns), *GENERAL_FLAGS)
-    ]
-    raise UsageError(f"there is no flag {flag}; {suggestion(flag, flags) or way_out}")
-
-
-def _refuse_task(rest: Sequence[str]) -> None:
-    """Names the command that took the place of `--task`.
-
-    Raises:
-      UsageError: the flag is there.
-    """
-    for index, word in enumerate(rest):
-        flag, _, value = word.partition("=")
-        if flag == "--task":
-            task = value or "".join(rest[index + 1 : index + 2])
-            successors = (
-                [_TASK_COMMANDS[task]]
-                if task in _TASK_COMMANDS
-                else (_TASK_COMMANDS.values())
-            )
-            known = ", ".join(f"`precis {successor}`" for successor in successors)
-            raise UsageError(f"the flag --task is gone; take {known} without it")
 
 
 def _set_logging(is_verbose: bool) -> None:

@@ -17,7 +17,7 @@ def run_doctor(values: dict[str, Any], commands: Mapping[str, Any]) -> int:
 
     Args:
       values: the flags of `DoctorOptions`, with the words of the command line.
-      commands: all commands by name, as `commands.COMMANDS` has them.
+      commands: all commands by name, as `command_line.commands.COMMANDS` has them.
     """
     from precis.pipelines.doctor.doctor import examine
     from precis.pipelines.doctor.findings import (
@@ -27,9 +27,9 @@ def run_doctor(values: dict[str, Any], commands: Mapping[str, Any]) -> int:
         count,
         last_line,
     )
-    from precis.pipelines.doctor.request import parse_words, read_request
+    from precis.pipelines.doctor.request import read_request, read_words
 
-    line = parse_words(values.get("command_line") or [], commands)
+    line = read_words(values.get("command_line") or [], commands)
     request = read_request(line)
     with show_step(f"doctor  examining {line.command or 'the installation'}"):
         findings = list(examine(request))

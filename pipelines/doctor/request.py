@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from precis.model.config import suggestion
 from precis.model.errors import PrecisError, UsageError
 from precis.pipelines.corpus.options import parse_address
-from precis.pipelines.flags.command_parser import HelpText, command_parser
-from precis.pipelines.flags.config_file import read_config
+from precis.pipelines.flags.command_parser import HelpText
+from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.options.evaluate import EVALUATE
@@ -49,7 +49,10 @@ ConcernT = TypeVar("ConcernT")
 
 
 class CheckedCommand(Protocol):
-    """What the doctor needs to know of a command: `commands.Command` has it."""
+    """What the doctor needs to know of a command.
+
+    `command_line.commands.Command` has it.
+    """
 
     @property
     def text(self) -> HelpText: ...
@@ -161,7 +164,7 @@ class Request(NamedTuple):
         return canonical_runner(self.runner or LOCAL_RUNNER) in LOCAL_RUNNERS
 
 
-def parse_words(
+def read_words(
     words: Sequence[str], commands: Mapping[str, CheckedCommand]
 ) -> CommandLine:
     """Reads the words behind `precis doctor`: a command line without `precis`.
@@ -174,24 +177,9 @@ def parse_words(
     name, *arguments = words
     check_command(name)
     command = commands[name]
-    parser = command_parser(name, command.concerns, command.text)
-    known, rest = parser.parse_known_args(arguments)
-    values = vars(known)
-    del values["verbose"]
-    uses_beam = command.text.uses_beam
-    if rest and not uses_beam:
-        flags = [f"--{other}" for other in option_names(command.concerns)]
-        way_out = suggestion(rest[0], flags) or f"`precis {name} --help all` shows them"
-        raise UsageError(f"precis {name} has no flag {rest[0]}; {way_out}")
-    config = values.pop("config")
-    if config:
-        concerns = command.concerns
-        from_file = read_config(
-            config, command=name, concerns=concerns, uses_beam=uses_beam
-        )
-        values = {**from_file.flags, **values}
-        rest = [*from_file.beam_args, *rest]
-    return CommandLine(name, values, rest)
+    parsed = parse_words(name, command.concerns, command.text, arguments)
+    given = read_command_line(name, command.concerns, command.text, parsed)
+    return CommandLine(name, given.flags, given.beam_args)
 
 
 def check_command(name: str) -> None:

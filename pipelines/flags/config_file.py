@@ -20,12 +20,12 @@ from precis.pipelines.flags.command_parser import GENERAL_FLAGS
 from precis.pipelines.flags.flags import option_names, value_type
 
 
-class ConfigValues(NamedTuple):
-    """The content of a configuration file.
+class GivenFlags(NamedTuple):
+    """Flags, as a file or a command line gives them.
 
     Attributes:
       flags: the flags of the command by name.
-      beam_args: flags for Beam, as the command line would give them.
+      beam_args: flags for Beam, as words of a command line.
     """
 
     flags: dict[str, Any]
@@ -34,7 +34,7 @@ class ConfigValues(NamedTuple):
 
 def read_config(
     path: str, *, command: str, concerns: Sequence[type], uses_beam: bool
-) -> ConfigValues:
+) -> GivenFlags:
     """Reads a configuration file of a command.
 
     Args:
@@ -83,7 +83,7 @@ def read_config(
             raise UsageError(
                 f"--config {path}: precis {command} has no flag {name!r}; {way_out}"
             )
-    return ConfigValues(flags, beam_args)
+    return GivenFlags(flags, beam_args)
 
 
 def _read_mapping(path: str) -> Mapping[str, Any]:
