@@ -225,7 +225,9 @@ def test_a_flag_that_the_job_server_does_not_take_is_refused(job_server, flag, m
 
 
 def test_prism_is_looked_for(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):
+    monkeypatch.setattr("apache_beam.version.__version__", "9.8.7")
+    message = "--prism_location nowhere: .* `go install .*/cmd/prism@v9.8.7` and give"
+    with pytest.raises(UsageError, match=message):
         pipeline_options(["--runner=PrismRunner", "--prism_location=nowhere"])
     name = "apache_beam.runners.portability.prism_runner.PrismRunner"
     with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import apache_beam.version
 import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
@@ -204,13 +205,21 @@ def _flink_flags(known: argparse.Namespace) -> list[str]:
     return [*flags, f"--flink_version={version}"]
 
 
+def build_prism_advice() -> str:
+    """How to get the program of Prism, of the version of Beam that is installed."""
+    return (
+        "build it with `go install github.com/apache/beam/sdks/v2/go/cmd/prism@v"
+        f"{apache_beam.version.__version__}` and give --prism_location"
+    )
+
+
 def _prism_flags(known: argparse.Namespace) -> list[str]:
     location = known.prism_location
     if location:
         if "://" not in location and not os.path.isfile(location):
             raise UsageError(
-                f"--prism_location {location}: there is no such file; build it with "
-                "`go install github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0`"
+                f"--prism_location {location}: there is no such file; "
+                f"{build_prism_advice()}"
             )
         return []
     # Without a program Beam downloads one.

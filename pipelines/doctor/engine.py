@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.engine_options import build_prism_advice, read_cluster
 from precis.pipelines.beam.runner_names import LOCAL_RUNNERS, runner_name
 from precis.pipelines.doctor.findings import (
     NOTE,
@@ -86,8 +87,6 @@ def _describe_flink(options: Any) -> Iterator[Diagnosis]:
     from apache_beam.options.pipeline_options import FlinkRunnerOptions
     from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 
-    from precis.pipelines.beam.engine_options import read_cluster
-
     flink = options.view_as(FlinkRunnerOptions)
     master = flink.flink_master
     if master in MAGIC_HOST_NAMES:
@@ -127,28 +126,24 @@ def _check_jar(flink_version: str) -> Iterator[Diagnosis]:
 def _check_prism(options: Any) -> Iterator[Diagnosis]:
     """Looks for the program of Prism."""
     from apache_beam.options.pipeline_options import PrismRunnerOptions
-    from apache_beam.version import __version__
 
     location = options.view_as(PrismRunnerOptions).prism_location
-    advice = (
-        "build it with `go install github.com/apache/beam/sdks/v2/go/cmd/prism@v"
-        f"{__version__}` and give --prism_location"
-    )
     if not location:
         yield Diagnosis(
             WARNING,
             "engine",
             "--prism_location is not given, so Beam downloads Prism from GitHub",
-            advice,
+            build_prism_advice(),
         )
     elif "://" in location:
         yield Diagnosis(NOTE, "engine", f"Prism is loaded from {location}", "nothing")
     else:
-        yield _run_prism(location, advice)
+        yield _run_prism(location)
 
 
-def _run_prism(location: str, advice: str) -> Diagnosis:
+def _run_prism(location: str) -> Diagnosis:
     """Runs the program for its help, as the file may be for another processor."""
+    advice = build_prism_advice()
     try:
         done = subprocess.run(
             [location, "-h"], capture_output=True, timeout=_SECONDS, check=False
