@@ -7,7 +7,7 @@ from support.doctor_runs import request_of, the_problem
 
 from precis.pipelines.doctor import accelerator
 from precis.pipelines.doctor.accelerator import check_accelerator
-from precis.pipelines.doctor.processes import Ended
+from precis.pipelines.doctor.fresh_process import Ended
 
 TRAIN = {"records": "r", "output": "b"}
 SUMMARIZE = {"corpus": "sample:20", "output": "o", "bundle": "b"}

@@ -15,7 +15,7 @@ from support.summarize_runs import story
 
 import precis
 from precis.pipelines.doctor import trial
-from precis.pipelines.doctor.processes import Ended, run_module
+from precis.pipelines.doctor.fresh_process import Ended, run_module
 from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.doctor.trial import try_documents
 from precis.pipelines.doctor.trial_process import peak_bytes

@@ -14,5 +14,5 @@ engine         the runner of Beam: whether it answers, and its version
 models         bundles and records that the command reads
 sample         the corpus is listed, ten of its documents are read
 trial          ten documents through the job's own pipeline; trial_process runs it
-processes      runs a check in a process of its own
+fresh_process  runs a check in a process of its own
 """

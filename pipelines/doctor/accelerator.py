@@ -11,7 +11,7 @@ from precis.pipelines.doctor.findings import (
     Diagnosis,
     problem_of,
 )
-from precis.pipelines.doctor.processes import run_module
+from precis.pipelines.doctor.fresh_process import run_module
 from precis.pipelines.doctor.request import Request
 
 # The device files of GPUs of NVIDIA.

@@ -1,7 +1,6 @@
-"""`precis doctor`: what would stop a job, before anything is spent on it.
+"""Runs the checks of `precis doctor` in order; each lies in the file of its subject.
 
-It uses the job's own checks and writes nothing that stays. What the doctor reports of
-each subject is in `precis.pipelines.doctor`.
+They are the job's own, and write nothing that stays.
 """
 
 import posixpath
@@ -13,6 +12,7 @@ from precis.model.inference.process_limits import usable_cores
 from precis.pipelines.doctor.findings import (
     NOTE,
     PROBLEM,
+    RUN_AGAIN,
     Check,
     Diagnosis,
     checked,
@@ -111,9 +111,7 @@ def examine(request: Request) -> Iterator[Diagnosis]:
 
 def _left_out(subject: str, found: str) -> Diagnosis:
     """The note of checks that have to wait."""
-    return Diagnosis(
-        NOTE, subject, found, "correct that, and run `precis doctor` again"
-    )
+    return Diagnosis(NOTE, subject, found, RUN_AGAIN)
 
 
 def _written_folder(request: Request) -> Check[str]:

@@ -12,8 +12,8 @@ OK = "ok"
 NOTE = "note"
 WARNING = "warning"
 PROBLEM = "problem"
-LEVELS = (OK, NOTE, WARNING, PROBLEM)
-_REPORT = "correct that, and run `precis doctor` again"
+# The advice where there is no better one.
+RUN_AGAIN = "correct that, and run `precis doctor` again"
 # What an error of a library may have as its first line.
 _LONGEST_MESSAGE = 300
 
@@ -65,7 +65,7 @@ def checked(subject: str, check: Check[ResultT]) -> Check[ResultT | None]:
     except Exception as error:
         lines = str(error).split("\n")
         message = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE]
-        yield Diagnosis(PROBLEM, subject, message, _REPORT)
+        yield Diagnosis(PROBLEM, subject, message, RUN_AGAIN)
     return None
 
 
@@ -77,7 +77,7 @@ def problem_of(subject: str, message: str) -> Diagnosis:
     """
     found, _, advice = " ".join(message.split()).rpartition("; ")
     if not found:
-        return Diagnosis(PROBLEM, subject, advice, _REPORT)
+        return Diagnosis(PROBLEM, subject, advice, RUN_AGAIN)
     return Diagnosis(PROBLEM, subject, found, advice)
 
 

@@ -22,20 +22,21 @@ from precis.pipelines.doctor.findings import (
     NOTE,
     OK,
     PROBLEM,
+    RUN_AGAIN,
     WARNING,
     Check,
     Diagnosis,
     problem_of,
     readable_bytes,
 )
-from precis.pipelines.doctor.processes import run_module
+from precis.pipelines.doctor.fresh_process import run_module
 from precis.pipelines.doctor.request import Request
 from precis.pipelines.doctor.sample import DOCUMENTS, Sample
+from precis.pipelines.doctor.trial_process import RESULT_FILE
 from precis.pipelines.jobs.build_time import current_time
 from precis.pipelines.jobs.job import Job
 from precis.pipelines.jobs.output_state import TASKS_FOLDER
 
-RESULT_FILE = "result.json"
 # A large network on one core takes minutes to load and to search ten documents.
 _SECONDS = 3600.0
 _STEPS_WITH_RECORDS = ("infer", "encode")
@@ -119,7 +120,7 @@ def _run(folder: str, pipelines: Sequence[Any]) -> "_Result | Diagnosis":
             PROBLEM,
             "trial",
             f"the fresh process that tried the documents failed: {ended.reason}",
-            "correct that, and run `precis doctor` again",
+            RUN_AGAIN,
         )
     result = json.loads(path.read_bytes())
     if result["error"]:

@@ -16,6 +16,8 @@ from typing import Any
 
 from precis.model.errors import PrecisError
 
+RESULT_FILE = "result.json"
+
 
 def main(folder: str) -> None:
     """Runs the pipelines one after the other and writes the result."""
@@ -29,7 +31,7 @@ def main(folder: str) -> None:
         result["error"] = str(error)
     result["peak_bytes"] = peak_bytes()
     result["seconds"] = time.monotonic() - started
-    Path(folder, "result.json").write_text(json.dumps(result))
+    Path(folder, RESULT_FILE).write_text(json.dumps(result))
 
 
 def _run(serialised: bytes) -> None:

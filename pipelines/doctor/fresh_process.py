@@ -1,4 +1,4 @@
-"""Fresh processes of this Python, so that what ends one of them ends nothing else."""
+"""A fresh process of this Python, so that what ends it ends nothing else."""
 
 import signal
 import subprocess
