@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,11 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
+
+# In the background of a shell SIGINT is ignored, and so it would be by the commands
+# that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Tests of Beam's own flags: the pinned runner, and flags that are refused."""
 
+from types import SimpleNamespace
+
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import (
@@ -9,7 +11,11 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam.beam_runner import pipeline_options, works_in_this_process
+from precis.pipelines.beam.beam_runner import (
+    pipeline_options,
+    run_pipeline,
+    works_in_this_process,
+)
 from precis.pipelines.beam.runner_names import LOCAL_RUNNERS
 
 
@@ -74,3 +80,24 @@ def test_flags_of_a_job_server_are_left_to_it():
 def test_flags_that_nobody_knows_are_refused(arguments, message):
     with pytest.raises(UsageError, match=message):
         pipeline_options(arguments, own_flags=["resamples"])
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_a_job_elsewhere_is_cancelled_when_its_program_is_interrupted(
+    kind, monkeypatch
+):
+    asked = []
+
+    def wait():
+        raise kind
+
+    def cancel():
+        asked.append("cancel")
+        raise OSError("the engine is gone")
+
+    pipeline = beam.Pipeline(options=pipeline_options([]))
+    result = SimpleNamespace(wait_until_finish=wait, cancel=cancel)
+    monkeypatch.setattr(pipeline, "run", lambda: result)
+    with pytest.raises(kind):
+        run_pipeline(pipeline, label="x", size=1)
+    assert asked == ["cancel"]

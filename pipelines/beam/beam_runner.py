@@ -5,6 +5,7 @@ raises comes back as an error of precis.
 """
 
 import argparse
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import NoReturn
@@ -137,7 +138,12 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
             result = pipeline.run()
             # The job of a remote runner would go on without this process.
             with interruption.at_end(lambda: result.cancel(), is_first=True):
-                state = result.wait_until_finish()
+                try:
+                    state = result.wait_until_finish()
+                except (KeyboardInterrupt, SystemExit):  # In a caller's own program.
+                    with contextlib.suppress(Exception):
+                        result.cancel()
+                    raise
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
     except Exception as error:
