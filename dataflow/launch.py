@@ -21,9 +21,9 @@ from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.flags.flags import flag_info, value_type
 from precis.pipelines.options.summarize import SUMMARIZE
 
-# Flags of a process that waits for the end of the job, and of data sets that are
-# prepared on its disk.
-NOT_IN_A_TEMPLATE = ("table", "data_dir", "stories_dir", "urls_dir")
+# Flags of a process that waits for the end of the job or works itself, and of data sets
+# that are prepared on its disk.
+NOT_IN_A_TEMPLATE = ("table", "workers", "data_dir", "stories_dir", "urls_dir")
 READ_FOLDERS = ("bundle", "extractive_bundle", "keyphrase_bundle", "retry_failures")
 _PATTERNS = {
     bool: "^(true|false)$",

@@ -34,7 +34,7 @@ class CorpusOptions:
     corpus: str = required(
         "the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a "
         "file), stories:DIR (raw CNN/DailyMail), tfds:NAME[:SPLIT] or sample:[COUNT]; "
-        "a GLOB may be local or gs://",
+        "a GLOB may be local, gs:// or s3://",
         metavar="SCHEME:WHERE",
         is_common=True,
     )
