@@ -11,6 +11,7 @@ from typing import NamedTuple
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from support.processes import processes_of_session
 from support.waiting import wait_until
 
 from precis.model.errors import DataError, JobError, UsageError
@@ -114,18 +115,6 @@ def test_the_processes_end_with_the_one_that_started_them(tmp_path):
         wait_until(lambda: len(processes_of_session(job.pid)) >= 4)
         job.kill()
     wait_until(lambda: not processes_of_session(job.pid))
-
-
-def processes_of_session(session):
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[3] == str(session) and fields[0] != "Z":
-            found.append(stat.parent.name)
-    return found
 
 
 @pytest.mark.parametrize(

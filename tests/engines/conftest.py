@@ -10,8 +10,9 @@ import pytest
 from flink_cluster import FlinkCluster
 from jobs_here import BEGINNING
 from prism_server import PrismServer
-from processes import descendants, kill
+from processes import kill
 from support.command_line import exit_code, write_jsonl
+from support.processes import descendants
 
 from precis.pipelines.corpus.sample.generator import document, hand_written
 

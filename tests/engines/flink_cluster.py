@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from downloads import flink_jars
-from processes import free_port, is_open, start, stop
+from processes import is_open, start, stop
+from support.processes import free_port
 from support.waiting import wait_until
 
 # As bin/ of the Flink distribution sets them for Java 17.

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 from downloads import prism_program
-from processes import free_port, is_open, start, stop
+from processes import is_open, start, stop
+from support.processes import free_port
 from support.waiting import wait_until
 
 

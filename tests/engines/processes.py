@@ -44,53 +44,10 @@ def stop(process: subprocess.Popen) -> None:
         process.wait()
 
 
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return int(listener.getsockname()[1])
-
-
 def is_open(port: int) -> bool:
     """Whether something listens on a port of this machine."""
     with socket.socket() as client:
         return client.connect_ex(("localhost", port)) == 0
-
-
-def descendants(pid: int, program: str) -> list[int]:
-    """The processes that a process started, also through others, whose command line
-    holds a word.
-    """
-    parents: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                status = (folder / "stat").read_text()
-            except OSError:  # It has ended.
-                continue
-            parents[int(folder.name)] = int(status.rpartition(")")[2].split()[1])
-    below = {pid}
-    while more := {child for child, parent in parents.items() if parent in below} - (
-        below
-    ):
-        below |= more
-    return [each for each in sorted(below - {pid}) if program in _command(each)]
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process exists and is not a zombie."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def kill(pid: int) -> None:

@@ -9,8 +9,9 @@ import sys
 import pytest
 from support.command_line import write_jsonl
 from support.fault_proxy import Faults, fault_proxy
-from support.gcs_emulator import free_port, gcs_emulator
+from support.gcs_emulator import gcs_emulator
 from support.object_stores import files_with
+from support.processes import free_port
 
 from precis.model import files
 

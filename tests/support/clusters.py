@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from support.small_training import free_port, start_command
+from support.processes import free_port
+from support.small_training import start_command
 
 # What the processes take to start where the machine has other work.
 START_SECONDS = 600

@@ -13,12 +13,13 @@ import fcntl
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from support.processes import free_port
 
 VERSION = "v1.56.1"
 _MODULE = "github.com/fsouza/fake-gcs-server"
@@ -58,13 +59,6 @@ def emulator_program() -> Path:
                 check=True,
             )
     return program
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @contextlib.contextmanager

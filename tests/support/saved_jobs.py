@@ -23,7 +23,8 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from pytest import MonkeyPatch
 
 from support.command_line import precis
-from support.gcs_emulator import free_port, gcs_emulator
+from support.gcs_emulator import gcs_emulator
+from support.processes import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 BUCKET = "news-bucket"

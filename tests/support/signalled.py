@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from support.processes import command_line, processes_with
+
 ROOT = Path(__file__).parents[2]
 # The limit is 5 s. The machine of the tests may have other work.
 LIMIT_SECONDS = 15.0
@@ -89,7 +91,7 @@ def is_progress(line: str) -> bool:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """The processes that a command left, half a second after it, and its files."""
+    """The processes that a command left, two seconds after it, and its files."""
     until = time.monotonic() + 2
     while processes_of(folder) and time.monotonic() < until:
         time.sleep(0.05)
@@ -99,22 +101,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def processes_of(folder: Path) -> list[int]:
     """The processes that inherited the variable MARK of a command."""
-    mark = f"MARK={folder}".encode()
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError):
-                variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-                if mark in variables:
-                    found.append(int(name))
-    return found
-
-
-def command_line(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
+    return processes_with(f"MARK={folder}")
 
 
 def after(seconds: float) -> Callable[[int], bool]:
