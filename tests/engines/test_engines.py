@@ -6,14 +6,18 @@ results of the local runner, also where a worker or a machine is killed.
 
 import contextlib
 import json
+import shlex
+import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jobs_here import finish, start_precis
-from processes import descendants, is_running, kill
+from processes import kill
 from support.command_line import contents, exit_code, results
+from support.processes import descendants, is_running
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -70,10 +74,15 @@ def count_tasks(jobs) -> int:
     return int(shards[0]["file"].split("-of-")[1].split(".")[0])
 
 
+def last_job(cluster) -> dict[str, Any]:
+    """What Flink says of the job that began last."""
+    jobs = cluster.ask("jobs/overview")["jobs"]
+    return max(jobs, key=lambda job: job["start-time"])
+
+
 def failures_of_last_job(cluster) -> list[str]:
     """What Flink says of failures that it recovered from."""
-    jobs = cluster.ask("jobs/overview")["jobs"]
-    last = max(jobs, key=lambda job: job["start-time"])
+    last = last_job(cluster)
     assert last["state"] == "FINISHED"
     history = cluster.ask(f"jobs/{last['jid']}/exceptions")["exceptionHistory"]
     return [entry["exceptionName"] for entry in history["entries"]]
@@ -82,15 +91,18 @@ def failures_of_last_job(cluster) -> list[str]:
 def test_three_jobs_have_the_results_of_the_local_runner(
     engine, jobs, tmp_path, capsys
 ):
-    seen = set()
+    parents = set()
     for name in ("prepare", "network", "extractive", "evaluate"):
         process = start_precis(getattr(jobs, name), tmp_path / name, engine.flags)
+        parents_of_job = set()
         while process.poll() is None:
-            seen.update(workers(engine))
+            parents_of_job |= {pid for pid in engine.pids if descendants(pid, WORKER)}
             time.sleep(0.2)
         finish(process)
-    # Nothing ran in the process that submitted.
-    assert len(seen) >= 4
+        assert parents_of_job, f"{name} ran in the process that submitted it"
+        parents |= parents_of_job
+    # Each task manager had workers.
+    assert parents == set(engine.pids)
     assert contents(tmp_path / "prepare") == contents(jobs.folder / "records")
     assert_same_run(tmp_path / "network", jobs.folder / "network", capsys)
     extractive = contents(jobs.folder / "extractive")
@@ -132,17 +144,41 @@ def test_flink_goes_on_without_a_killed_task_manager(
     wait_until(lambda: not any(map(is_running, orphans)), "the orphans to end")
 
 
-def test_flink_prepares_without_a_killed_worker(flink, jobs, tmp_path):
+def test_flink_prepares_without_a_killed_worker(flink, cluster, jobs, tmp_path):
     records = tmp_path / "records"
     flags = [*flink.flags, "--parallelism", "2"]
     process = start_precis(jobs.prepare, records, flags)
     wait_until(
         lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", seconds=1200
     )
-    for pid in workers(flink)[:1]:
-        kill(pid)
+    # The youngest: workers of the job that counted words may not have ended yet.
+    victim = max(workers(flink))
+    kill(victim)
     finish(process)
+    assert failures_of_last_job(cluster)
     assert contents(records) == contents(jobs.folder / "records")
+
+
+def test_ctrl_c_cancels_the_job_on_flink(flink, cluster, jobs, tmp_path):
+    run = tmp_path / "run"
+    process, _ = start_until_middle(jobs.network, run, flink)
+    job = last_job(cluster)
+    assert job["state"] == "RUNNING"
+    process.send_signal(signal.SIGINT)
+    printed = finish(process, exit_code=130)
+    (line,) = [line for line in printed.splitlines() if " stopped by " in line]
+    assert line.startswith("precis summarize: stopped by SIGINT; ")
+    resume = [*jobs.network, "--output", str(run), *flink.flags]
+    assert shlex.split(line.split(" go on with: ")[1]) == ["precis", *resume]
+
+    def is_canceled():
+        last = last_job(cluster)
+        assert last["jid"] == job["jid"]
+        return last["state"] in ("CANCELLING", "CANCELED")
+
+    wait_until(is_canceled, "the job to be canceled", seconds=60)
+    assert not (run / "_SUCCESS").exists()
+    assert not (run / "_tasks" / "lock.json").exists()
 
 
 def test_a_job_that_waits_on_prism_goes_on_with_the_same_command(
@@ -179,8 +215,8 @@ def receipt_times(folder, names) -> set[tuple[str, int]]:
     return times
 
 
-def test_a_cluster_without_task_managers_is_refused_before_anything_is_written(
-    jobs, tmp_path, cluster
+def test_a_job_manager_that_does_not_answer_is_refused_before_anything_is_written(
+    jobs, tmp_path
 ):
     flags = ["--runner", "FlinkRunner", "--flink_master", "http://localhost:1"]
     printed = finish(start_precis(jobs.prepare, tmp_path / "out", flags), exit_code=2)

@@ -168,7 +168,7 @@ def test_the_same_digest_where_lists_are_late(gcs, corpora, local_digest, monkey
         assert proxy.hidden > 0
 
 
-def test_failures_are_retried_and_rows_are_reused(gcs, tmp_path, capsys):
+def test_failures_are_retried_and_rows_are_reused(gcs):
     lines = ['{"id": "a", "article": "One. Two. Three."}', "{broken", '{"id": "b"}']
     files.write_bytes("gs://news/again/news.jsonl", "\n".join(lines).encode())
     flags = {
@@ -232,7 +232,7 @@ def test_of_many_that_create_an_object_one_does(gcs):
     assert content == b"%d" % created.index(True)
 
 
-def test_a_second_command_on_the_same_output_is_refused(gcs, corpora, tmp_path):
+def test_a_second_command_on_the_same_output_is_refused(gcs):
     owner = """
 import sys
 from precis.pipelines.jobs.output_lock import own_output
@@ -261,7 +261,7 @@ with own_output("gs://news/owned"):
     assert not files.exists("gs://news/owned/_tasks/lock.json")
 
 
-def test_an_object_that_changes_after_the_list_is_noticed(gcs, capsys):
+def test_an_object_that_changes_after_the_list_is_noticed(gcs):
     path = "gs://news/changing/a.jsonl"
     files.write_bytes(path, b'{"id": "a", "article": "One. Two."}\n')
     (before,) = list_files("gs://news/changing/*")
