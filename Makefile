@@ -53,7 +53,7 @@ test-slow: $(PARITY) ## The slower proofs, and imported networks against transfo
 test-engines: $(DATAFLOW) ## The jobs on Flink and Prism, object stores, the job for Dataflow; needs Java 17, Maven and Go
 	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
 
-test-all: test test-slow ## All tests; installs PyTorch beside the locked versions
+test-all: test test-slow ## All tests but those of engines; installs PyTorch beside the locked versions
 
 check: $(INSTALLED) ## Formatter, linter and type checker
 	$(BIN)/ruff format --check .
