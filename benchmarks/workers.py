@@ -34,22 +34,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="prepare,extractive,evaluate,network")
     flags = parser.parse_args(argv)
     workers = len(os.sched_getaffinity(0))
+    if workers == 1:
+        raise SystemExit("this machine has one core; the comparison needs two or more")
     print(f"chip {machine.chip()}, {workers} cores")
     names = flags.only.split(",")
     with tempfile.TemporaryDirectory() as folder:
-        commands = job_commands(folder, flags.documents, names)
+        commands = job_commands(folder, flags.documents, names, workers)
         for name in names:
             compare(name, commands[name], folder, (1, workers), flags.rounds)
 
 
 def job_commands(
-    folder: str, documents: int, names: Sequence[str]
+    folder: str, documents: int, names: Sequence[str], workers: int
 ) -> dict[str, list[str]]:
     """The command line of each job, without --output and --workers."""
     whole = _write_corpus(f"{folder}/all.jsonl", documents)
     part = _write_corpus(f"{folder}/part.jsonl", documents // _NETWORK_SHARE)
     # Ten tasks for each core, so that the last one of them is short.
-    tasks = ["--task_bytes", str(os.path.getsize(f"{folder}/all.jsonl") // 20)]
+    task_bytes = os.path.getsize(f"{folder}/all.jsonl") // (10 * workers)
+    tasks = ["--task_bytes", str(task_bytes)]
     prepare = ["prepare", "--corpus", whole, "--vocabulary_size", "4000", *tasks]
     methods = ["--extractive", "lead,frequency,lexrank"]
     extractive = ["summarize", "--corpus", whole, *methods, *tasks]
