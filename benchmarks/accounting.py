@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -24,7 +24,7 @@ from precis.pipelines.summarizing import summarize as summarize_module
 from precis.pipelines.summarizing.publish_parts import PartWorker
 from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
-_STEPS: dict[str, Any] = {
+STEPS: dict[str, Any] = {
     "scan": KeyWorker,
     "join": JoinWorker,
     "infer": SummarizeWorker,
@@ -37,13 +37,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Share of the accounting.")
     parser.add_argument("--documents", type=int, default=5_000)
     documents = parser.parse_args(argv).documents
-    seconds = dict.fromkeys(("list", *_STEPS), 0.0)
-    with tempfile.TemporaryDirectory() as folder, timed_steps(seconds):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        timed_steps(STEPS, time.process_time) as seconds,
+    ):
         corpus = os.path.join(folder, "news.jsonl")
         write_corpus(corpus, documents)
         output = os.path.join(folder, "run")
-        summarize_module.summarize(corpus=f"jsonl:{corpus}", output=output)
-    for name in ("list", *_STEPS):
+        listing = timed(summarize_module.list_tasks, "list", seconds, time.process_time)
+        with mock.patch.object(summarize_module, "list_tasks", listing):
+            summarize_module.summarize(corpus=f"jsonl:{corpus}", output=output)
+    for name in ("list", *STEPS):
         print(f"{name}_{documents}_documents {seconds[name]:.2f} s")
     print(f"share_beside_infer {1 - seconds['infer'] / sum(seconds.values()):.3f} of 1")
 
@@ -58,30 +62,40 @@ def write_corpus(path: str, documents: int) -> None:
 
 
 @contextlib.contextmanager
-def timed_steps(seconds: dict[str, float]) -> Iterator[None]:
-    """Adds the processor time of the listing and of each step's tasks."""
+def timed_steps(
+    workers: Mapping[str, Any], clock: Callable[[], float]
+) -> Iterator[dict[str, float]]:
+    """Times the tasks of each step while the block runs.
+
+    Args:
+      workers: the class that runs the tasks of each step.
+      clock: what the time of a task is read from.
+
+    Yields:
+      The seconds of each step.
+    """
+    seconds = dict.fromkeys(workers, 0.0)
     with contextlib.ExitStack() as patches:
-        listing = timed(summarize_module.list_tasks, "list", seconds)
-        patches.enter_context(
-            mock.patch.object(summarize_module, "list_tasks", listing)
-        )
-        for name, worker in _STEPS.items():
-            run = timed(worker.run, name, seconds)
+        for name, worker in workers.items():
+            run = timed(worker.run, name, seconds, clock)
             patches.enter_context(mock.patch.object(worker, "run", run))
-        yield
+        yield seconds
 
 
 def timed(
-    function: Callable[..., Any], name: str, seconds: dict[str, float]
+    function: Callable[..., Any],
+    name: str,
+    seconds: dict[str, float],
+    clock: Callable[[], float],
 ) -> Callable[..., Any]:
-    """The function, whose processor time is added under a name."""
+    """The function, whose time is added under a name."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        started = time.process_time()
+        started = clock()
         try:
             return function(*arguments, **keywords)
         finally:
-            seconds[name] += time.process_time() - started
+            seconds[name] = seconds.get(name, 0.0) + clock() - started
 
     return call
 

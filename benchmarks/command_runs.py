@@ -1,12 +1,14 @@
 """Commands of precis as processes, with the time and the memory that they take."""
 
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from typing import NamedTuple
 
+from precis.pipelines.processes.descendants import descendants
+
+PRECIS = (sys.executable, "-m", "precis.pipelines.command_line.cli")
 _SECONDS_BETWEEN_LOOKS = 0.2
 
 
@@ -15,8 +17,8 @@ class CommandRun(NamedTuple):
 
     Attributes:
       seconds: from its start to its end.
-      peak_bytes: the most resident memory of the command and all processes that it
-        started; what they share counts once.
+      peak_bytes: the most resident memory of the command and the processes that it
+        started, without the tracker of multiprocessing; what they share counts once.
       processes: the most there were at once.
     """
 
@@ -25,8 +27,25 @@ class CommandRun(NamedTuple):
     processes: int
 
 
-def run_measured(*arguments: str) -> CommandRun:
+def run_command(*arguments: str) -> tuple[str, float]:
     """Runs a command of precis.
+
+    Returns:
+      What it printed, and its seconds.
+
+    Raises:
+      SystemExit: it failed; its last lines are the message.
+    """
+    started = time.monotonic()
+    done = subprocess.run([*PRECIS, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        end = done.stderr[-2000:]
+        raise SystemExit(f"precis {' '.join(arguments)} failed:\n{end}")
+    return done.stdout, time.monotonic() - started
+
+
+def run_measured(*arguments: str) -> CommandRun:
+    """Runs a command of precis and looks at its processes meanwhile.
 
     Raises:
       SystemExit: it failed; its last lines are the message.
@@ -34,13 +53,11 @@ def run_measured(*arguments: str) -> CommandRun:
     started = time.monotonic()
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
-            [sys.executable, "-m", "precis.pipelines.command_line.cli", *arguments],
-            stdout=printed,
-            stderr=subprocess.STDOUT,
+            [*PRECIS, *arguments], stdout=printed, stderr=subprocess.STDOUT
         )
         peak = processes = 0
         while process.poll() is None:
-            tree = _tree(process.pid)
+            tree = [process.pid, *descendants(process.pid)]
             processes = max(processes, len(tree))
             peak = max(peak, sum(map(_resident_bytes, tree)))
             time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -50,22 +67,6 @@ def run_measured(*arguments: str) -> CommandRun:
             end = printed.read().decode(errors="replace")[-2000:]
             raise SystemExit(f"precis {' '.join(arguments)} failed:\n{end}")
     return CommandRun(seconds, peak, processes)
-
-
-def _tree(root: int) -> list[int]:
-    """A process and all that it has started, by their ids."""
-    children: dict[int, list[int]] = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except OSError:  # It has ended.
-            continue
-        children.setdefault(parent, []).append(int(name))
-    tree = [root]
-    for process in tree:
-        tree += children.get(process, [])
-    return tree
 
 
 def _resident_bytes(process: int) -> int:

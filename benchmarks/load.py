@@ -11,12 +11,12 @@ import argparse
 import hashlib
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from command_runs import PRECIS
 
 from precis.model import files
 from precis.pipelines.tables.schema import write_parquet
@@ -82,7 +82,7 @@ def renumbered(table: pa.Table, offset: int, rows: int) -> Iterator[pa.Table]:
 def precis(*arguments: str) -> tuple[float, int]:
     """Runs a command; returns its processor seconds and its peak memory in bytes."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.command_line.cli", *arguments],
+        [*PRECIS, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

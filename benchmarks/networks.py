@@ -14,15 +14,12 @@ stopped continues.
 import argparse
 import importlib.util
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from command_runs import run_command
 from safetensors.numpy import load_file
 
 from precis.pipelines.corpus.options import CorpusOptions
@@ -159,24 +156,14 @@ def summarize(name: str, root: Path, corpus: str) -> Path:
 
 def precis(command: str, *arguments: object, **flags: object) -> float:
     """Runs a subcommand and returns its seconds."""
-    argv = [
-        sys.executable,
-        "-m",
-        "precis.pipelines.command_line.cli",
-        command,
-        *map(str, arguments),
-    ]
+    words = [command, *map(str, arguments)]
     for name, value in flags.items():
         if isinstance(value, bool):
-            argv.append(f"--{name}" if value else f"--no-{name}")
+            words.append(f"--{name}" if value else f"--no-{name}")
         else:
-            argv += [f"--{name}", str(value)]
-    started = time.monotonic()
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(argv, capture_output=True, text=True, env=environment)
-    if done.returncode:
-        sys.exit(f"{' '.join(argv)}\n{done.stderr[-3000:]}")
-    return time.monotonic() - started
+            words += [f"--{name}", str(value)]
+    _, seconds = run_command(*words)
+    return seconds
 
 
 def import_minilm(root: Path) -> Path | None:

@@ -5,49 +5,38 @@ process, over a corpus of generated documents. What a task costs beside its docu
 the difference of two runs over the same documents, in few tasks and in many.
 """
 
-import contextlib
 import dataclasses
-import importlib
 import json
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-from unittest import mock
 
+import accounting
 import numpy as np
+from command_runs import run_command
 from memory import write_corpus
 
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.flags.flags import option_names
 from precis.pipelines.jobs.accounts import check_sources, sum_sources
 from precis.pipelines.keys.document_keys import ID_KEY
 from precis.pipelines.keys.keyed_arrays import read_group, write_groups
-from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.preparation import prepare
+from precis.pipelines.preparation.encoding_pass import EncodeWorker
+from precis.pipelines.preparation.vocabulary_buckets import MergeWorker
+from precis.pipelines.preparation.vocabulary_pass import ScanWorker
 from precis.pipelines.summarizing import summarize
 
 JOBS = {
     "summarize": ("--extractive", "lead,frequency"),
     "prepare": ("--vocabulary_size", "2000"),
 }
-_STEPS: dict[str, dict[str, str]] = {
-    "summarize": {
-        "scan": "keys.document_keys.KeyWorker",
-        "join": "keys.join_keys.JoinWorker",
-        "infer": "summarizing.summarize_task.SummarizeWorker",
-        "publish": "summarizing.publish_parts.PartWorker",
-    },
-    "prepare": {
-        "scan": "preparation.vocabulary_pass.ScanWorker",
-        "merge": "preparation.vocabulary_buckets.MergeWorker",
-        "encode": "preparation.encoding_pass.EncodeWorker",
-    },
+_STEPS: dict[str, dict[str, Any]] = {
+    "summarize": accounting.STEPS,
+    "prepare": {"scan": ScanWorker, "merge": MergeWorker, "encode": EncodeWorker},
 }
 
 
@@ -59,13 +48,11 @@ class JobRates:
       steps: seconds of a document by step, of one worker.
       task_seconds: of a task beside its documents.
       start_seconds: of a run with a handful of documents, by the number of workers.
-      result_bytes: of a document in the result.
     """
 
     steps: dict[str, float]
     task_seconds: float
     start_seconds: dict[int, float]
-    result_bytes: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,29 +80,11 @@ class CommonRates:
     document_bytes: float
 
 
-def worker_flags(workers: int) -> list[str]:
-    """The flags for so many processes: those of precis, or else those of Beam."""
-    if "workers" in option_names(SUMMARIZE):
-        return ["--workers", str(workers)]
-    if workers == 1:
-        return []
-    mode = ("--direct_running_mode", "multi_processing")
-    return ["--direct_num_workers", str(workers), *mode]
-
-
 def job_seconds(job: str, corpus: str, output: str, workers: int) -> float:
     """The seconds of a command from its start to its end."""
     command = [job, "--corpus", f"jsonl:{corpus}", "--output", output, *JOBS[job]]
-    started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "precis.pipelines.command_line.cli", *command]
-        + worker_flags(workers),
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(f"precis {' '.join(command)} failed: {done.stderr[-2000:]}")
-    return time.monotonic() - started
+    _, seconds = run_command(*command, "--workers", str(workers))
+    return seconds
 
 
 def measure_job(job: str, documents: int, workers: Sequence[int]) -> JobRates:
@@ -139,63 +108,29 @@ def measure_job(job: str, documents: int, workers: Sequence[int]) -> JobRates:
             steps={name: value / documents for name, value in seconds[4].items()},
             task_seconds=max(0.0, whole[64] - whole[4]) / 60,
             start_seconds=starts,
-            result_bytes=folder_bytes(os.path.join(folder, "out4")) / documents,
         )
 
 
 def run_timed(job: str, corpus: str, output: str, task_bytes: int) -> dict[str, float]:
     """Runs a job in this process; returns the seconds of the workers of each step."""
-    seconds = dict.fromkeys(_STEPS[job], 0.0)
     flags: dict[str, Any] = dict(
         zip((flag[2:] for flag in JOBS[job][::2]), JOBS[job][1::2], strict=True)
     )
     if "vocabulary_size" in flags:
         flags["vocabulary_size"] = int(flags["vocabulary_size"])
-    if "workers" in option_names(SUMMARIZE):
-        flags["workers"] = 1
     run: Callable[..., Any] = {
         "summarize": summarize.summarize,
         "prepare": prepare.prepare,
     }[job]
-    with timed_steps(job, seconds):
-        run(corpus=f"jsonl:{corpus}", output=output, task_bytes=task_bytes, **flags)
+    with accounting.timed_steps(_STEPS[job], time.monotonic) as seconds:
+        run(
+            corpus=f"jsonl:{corpus}",
+            output=output,
+            task_bytes=task_bytes,
+            workers=1,
+            **flags,
+        )
     return seconds
-
-
-@contextlib.contextmanager
-def timed_steps(job: str, seconds: dict[str, float]) -> Iterator[None]:
-    """Adds the time of the workers of each step."""
-    with contextlib.ExitStack() as patches:
-        for name, place in _STEPS[job].items():
-            module, _, worker = place.rpartition(".")
-            owner = getattr(
-                importlib.import_module(f"precis.pipelines.{module}"), worker
-            )
-            run = _timed(owner.run, name, seconds)
-            patches.enter_context(mock.patch.object(owner, "run", run))
-        yield
-
-
-def _timed(
-    function: Callable[..., Any], name: str, seconds: dict[str, float]
-) -> Callable[..., Any]:
-    def run(*args: Any, **values: Any) -> Any:
-        started = time.monotonic()
-        try:
-            return function(*args, **values)
-        finally:
-            seconds[name] += time.monotonic() - started
-
-    return run
-
-
-def folder_bytes(folder: str) -> int:
-    """The bytes of all files below a folder."""
-    return sum(
-        os.path.getsize(os.path.join(place, name))
-        for place, _, names in os.walk(folder)
-        for name in names
-    )
 
 
 def measure_common(small_files: int) -> CommonRates:

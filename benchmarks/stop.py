@@ -13,14 +13,16 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-_PRECIS = [sys.executable, "-m", "precis.pipelines.command_line.cli"]
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from command_runs import PRECIS, run_command
+
+# Ctrl-C reaches every process of a command, SIGTERM only the one that was started.
+_SIGNALS = ((os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM))
+_LIMIT_SECONDS = 60
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -51,10 +53,11 @@ def prepare_commands(
     corpus = ["--corpus", f"sample:{documents}"]
     few = ["--corpus", "sample:2000"]
     oracle = ["--oracle_sentences", "5", "--vocabulary_size", "4000"]
-    precis("prepare", *few, *oracle, "--output", records)
+    run_command("prepare", *few, *oracle, "--output", records)
     tiny = ["--records", records, "--network", "tiny", "--validation_steps", "0"]
-    precis("train", *tiny, "--steps", "2", "--warmup_steps", "1", "--output", bundle)
-    precis("summarize", *corpus, "--output", run)
+    steps = ["--steps", "2", "--warmup_steps", "1"]
+    run_command("train", *tiny, *steps, "--output", bundle)
+    run_command("summarize", *corpus, "--output", run)
     article = root / "article.txt"
     article.write_text("Rain fell on Monday. The town has a river. " * 10)
     table = f"iceberg+sqlite://{out}/news.summaries"
@@ -86,13 +89,6 @@ def prepare_commands(
     return commands
 
 
-def precis(*words: str) -> None:
-    """Runs a command to its end."""
-    done = subprocess.run([*_PRECIS, *words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stderr[-3000:]}")
-
-
 def measure(
     name: str, words: Sequence[str], moments: Sequence[float], root: Path
 ) -> None:
@@ -101,10 +97,10 @@ def measure(
     left = 0
     for number, moment in enumerate(moments):
         shutil.rmtree(root / "out", ignore_errors=True)
-        kind = _SIGNALS[number % 2]
+        send, kind = _SIGNALS[number % 2]
         with open(root / "stderr", "wb") as stderr:
             process = subprocess.Popen(
-                [*_PRECIS, *words],
+                [*PRECIS, *words],
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
@@ -116,8 +112,12 @@ def measure(
         except subprocess.TimeoutExpired:
             pass
         started = time.monotonic()
-        os.killpg(process.pid, kind)
-        code = process.wait()
+        send(process.pid, kind)
+        try:
+            code = process.wait(_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
         ends[moment] = time.monotonic() - started
         lines = [
             line

@@ -42,14 +42,18 @@ def open_asides(pid: int) -> list[str]:
     return [path for path in paths if path.endswith(_ASIDE)]
 
 
-def descendants() -> list[int]:
-    """The processes below this one, parents first; none where there is no /proc."""
+def descendants(root: int = 0) -> list[int]:
+    """The processes below one, parents first; none where there is no /proc.
+
+    Args:
+      root: the process; 0 is this one.
+    """
     children: dict[int, list[int]] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
             if name.isdigit() and (parent := _parent(name)):
                 children.setdefault(parent, []).append(int(name))
-    found = [os.getpid()]
+    found = [root or os.getpid()]
     for pid in found:
         found += children.get(pid, [])
     return found[1:]
