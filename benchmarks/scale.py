@@ -11,9 +11,10 @@ First the rates of every step, listing, key lookups and accounts are measured
 
 The machine must be otherwise idle. `--quick` measures with fewer documents and checks
 at most 20,000; the full run takes about an hour, most of it the largest check.
+A check whose seconds are not within 30 % of the prediction makes the exit code 1.
 
     seconds(N) = start + listing + accounts
-               + (documents * steps + tasks * (task + buckets * lookup)) / N
+               + (documents * steps + tasks * task + 2 * tasks * buckets * lookup) / N
 
 The last line is spread by whole tasks, so few tasks keep few workers busy.
 """
@@ -26,6 +27,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import scale_rates
+from command_runs import check_ratios
 from machine import chip
 from memory import write_corpus
 from scale_rates import CommonRates, JobRates
@@ -129,13 +131,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"chip {chip()}")
     common = scale_rates.measure_common(2_000 if flags.quick else 20_000)
     print_rates("common", vars(common))
+    ratios: dict[str, float] = {}
     for name in flags.jobs.split(","):
         documents = 4_000 if flags.quick else 40_000
         job = scale_rates.measure_job(name, documents, (1, 2))
         print_rates(name, {**job.steps, "task": job.task_seconds})
         print_rates(f"{name}_start", {str(n): s for n, s in job.start_seconds.items()})
-        check(name, job, common, sizes)
+        ratios |= check(name, job, common, sizes)
         print_table(name, job, common, flags.price_per_hour)
+    check_ratios(ratios)
 
 
 def print_rates(name: str, rates: dict[str, float]) -> None:
@@ -144,8 +148,15 @@ def print_rates(name: str, rates: dict[str, float]) -> None:
         print(f"rate {name}_{rate} {value:.3g}", flush=True)
 
 
-def check(name: str, job: JobRates, common: CommonRates, sizes: Sequence[int]) -> None:
-    """Runs a job over corpora of several sizes and compares with the prediction."""
+def check(
+    name: str, job: JobRates, common: CommonRates, sizes: Sequence[int]
+) -> dict[str, float]:
+    """Runs a job over corpora of several sizes and compares with the prediction.
+
+    Returns:
+      The seconds that were predicted, divided by those that were taken.
+    """
+    ratios = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "all.jsonl")
@@ -155,11 +166,14 @@ def check(name: str, job: JobRates, common: CommonRates, sizes: Sequence[int]) -
                 output = os.path.join(folder, f"out{workers}")
                 predicted = predict(corpus, job, common, workers).seconds
                 taken = scale_rates.job_seconds(name, path, output, workers)
+                case = f"{name}_{size}_documents_{workers}_workers"
+                ratios[case] = predicted / taken
                 print(
-                    f"check {name}_{size}_documents_{workers}_workers predicted "
-                    f"{predicted:.1f} taken {taken:.1f} ratio {predicted / taken:.2f}",
+                    f"check {case} predicted {predicted:.1f} taken {taken:.1f} "
+                    f"ratio {ratios[case]:.2f}",
                     flush=True,
                 )
+    return ratios
 
 
 def print_table(name: str, job: JobRates, common: CommonRates, price: float) -> None:
