@@ -4,6 +4,7 @@ command line does not say. Small servers stand for a job manager and a job serve
 
 import http.server
 import json
+import re
 import socket
 import sys
 import threading
@@ -14,6 +15,7 @@ import grpc
 import pytest
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
+    GoogleCloudOptions,
     PortableOptions,
     PrismRunnerOptions,
 )
@@ -26,6 +28,7 @@ from apache_beam.portability.api import (
 from precis.model.errors import UsageError
 from precis.pipelines.beam import engine_options
 from precis.pipelines.beam.beam_runner import pipeline_options
+from precis.pipelines.beam.engine_options import cancel_on_flink
 from precis.pipelines.beam.engine_worker import worker_environment
 
 
@@ -42,16 +45,36 @@ def settings():
 
 
 @pytest.fixture
-def master(overview, settings):
+def jobs():
+    """The jobs of the cluster: names and states."""
+    return {"precis-1": "FINISHED", "other": "RUNNING"}
+
+
+@pytest.fixture
+def master(overview, settings, jobs):
     """The address of a job manager."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             entries = [{"key": key, "value": settings[key]} for key in settings]
-            pages = {"/overview": overview, "/jobmanager/config": entries}
+            described = [
+                {"jid": f"id-{name}", "name": name, "state": state}
+                for name, state in jobs.items()
+            ]
+            pages = {
+                "/overview": overview,
+                "/jobmanager/config": entries,
+                "/jobs/overview": {"jobs": described},
+            }
             self.send_response(200 if self.path in pages else 404)
             self.end_headers()
             self.wfile.write(json.dumps(pages.get(self.path)).encode())
+
+        def do_PATCH(self):
+            jobs[self.path.removeprefix("/jobs/id-")] = "CANCELLING"
+            self.send_response(202)
+            self.end_headers()
+            self.wfile.write(b"{}")
 
         def log_message(self, *_): ...
 
@@ -108,6 +131,22 @@ def test_a_flink_cluster_decides_what_the_command_line_does_not_say(master, job_
     assert portable.environment_type == "PROCESS"
     worker = Path(sys.executable).with_name("precis-worker")
     assert json.loads(portable.environment_config) == {"command": str(worker)}
+
+
+def test_a_job_is_cancelled_by_its_name(master, job_server, jobs):
+    options = flink_options("--flink_master", master, "--job_endpoint", job_server)
+    name = options.view_as(GoogleCloudOptions).job_name
+    assert re.fullmatch("precis-[0-9a-f]{8}", name)
+    cancel_on_flink(options)
+    assert jobs == {"precis-1": "FINISHED", "other": "RUNNING"}
+    jobs[name] = "RUNNING"
+    cancel_on_flink(options)
+    assert jobs == {"precis-1": "FINISHED", "other": "RUNNING", name: "CANCELLING"}
+
+
+def test_a_job_of_no_known_cluster_is_left_to_beam():
+    cancel_on_flink(pipeline_options([]))
+    cancel_on_flink(pipeline_options(["--runner=FlinkRunner"]))
 
 
 def test_what_the_command_line_says_of_flink_is_kept(master, job_server):

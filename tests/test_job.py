@@ -93,6 +93,8 @@ def test_a_job_killed_before_it_had_said_its_name_is_begun_anew(tmp_path):
 def test_a_finished_job_has_nothing_to_do(tmp_path):
     job = begin(tmp_path)
     files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
+    # What a worker was writing when it died, while the job went on without it.
+    files.write_bytes(str(tmp_path / "train-00003.tfrecord.0badcafe.aside"), b"")
     finish_job(job)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "_SUCCESS",

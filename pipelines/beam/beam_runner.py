@@ -6,6 +6,7 @@ raises comes back as an error of precis.
 
 import argparse
 import contextlib
+import functools
 import re
 from collections.abc import Sequence
 from typing import NoReturn
@@ -17,11 +18,12 @@ from apache_beam.options.pipeline_options import (
     SetupOptions,
     StandardOptions,
 )
-from apache_beam.runners.runner import PipelineState
+from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
 from precis.pipelines.beam.engine_options import (
+    cancel_on_flink,
     counts_progress,
     engine_flags,
     flags_unknown_to,
@@ -137,12 +139,12 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
         with show_progress(label, shown_size), interruption.at_once():
             result = pipeline.run()
             # The job of a remote runner would go on without this process.
-            with interruption.at_end(lambda: result.cancel(), is_first=True):
+            cancel = functools.partial(_cancel, pipeline.options, result)
+            with interruption.at_end(cancel, is_first=True):
                 try:
                     state = result.wait_until_finish()
                 except (KeyboardInterrupt, SystemExit):  # In a caller's own program.
-                    with contextlib.suppress(Exception):
-                        result.cancel()
+                    cancel()
                     raise
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
@@ -153,6 +155,14 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
             f"the pipeline ended {state} and not {PipelineState.DONE}; "
             "the runner's own log says why"
         )
+
+
+def _cancel(options: PipelineOptions, result: PipelineResult) -> None:
+    """Cancels a job as far as its engine can be reached."""
+    with contextlib.suppress(Exception):
+        cancel_on_flink(options)
+    with contextlib.suppress(Exception):
+        result.cancel()
 
 
 def _as_precis_error(error: Exception) -> PrecisError:

@@ -9,6 +9,7 @@ the command line does not say.
 import argparse
 import json
 import os
+import secrets
 import shutil
 import sys
 import sysconfig
@@ -20,6 +21,7 @@ import apache_beam.version
 import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
+    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
 )
@@ -40,6 +42,7 @@ _ENGINES = (
 # The names of the setting by which Flink starts a job again that lost a worker.
 _RESTART_SETTINGS = ("restart-strategy.type", "restart-strategy")
 _NO_RESTARTS = ("none", "off", "disable")
+_ENDED = ("CANCELED", "CANCELLING", "FAILED", "FINISHED", "SUSPENDED")
 
 
 class FlinkCluster(NamedTuple):
@@ -159,12 +162,29 @@ def read_cluster(address: str) -> FlinkCluster:
         ) from error
 
 
-def _ask(address: str, page: str) -> Any:
+def cancel_on_flink(options: PipelineOptions) -> None:
+    """Cancels a job on a Flink cluster whose address is known.
+
+    Beam's job server does not: it ends its own wait for the job, which goes on.
+
+    Raises:
+      OSError: the job manager does not answer.
+    """
+    # Beam has forgotten the runner by now.
+    address = options.view_as(FlinkRunnerOptions).flink_master
+    if address in MAGIC_HOST_NAMES:
+        return
+    name = options.view_as(GoogleCloudOptions).job_name
+    for job in _ask(address, "jobs/overview")["jobs"]:
+        if job["name"] == name and job["state"] not in _ENDED:
+            _ask(address, f"jobs/{job['jid']}", method="PATCH")
+
+
+def _ask(address: str, page: str, *, method: str = "GET") -> Any:
     """A page of the REST service of a job manager."""
     url = address if "://" in address else f"http://{address}"
-    with urllib.request.urlopen(
-        f"{url.rstrip('/')}/{page}", timeout=_ANSWER_SECONDS
-    ) as answer:
+    request = urllib.request.Request(f"{url.rstrip('/')}/{page}", method=method)
+    with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -184,6 +204,8 @@ def _flink_flags(known: argparse.Namespace) -> list[str]:
             "command again then"
         )
     flags = []
+    if not known.job_name:  # By which it is cancelled; several may run at once.
+        flags.append(f"--job_name=precis-{secrets.token_hex(4)}")
     if known.parallelism < 1:
         flags.append(f"--parallelism={cluster.slots}")
     if known.job_endpoint or known.flink_job_server_jar:

@@ -182,6 +182,8 @@ def finish_job(job: Job) -> None:
 
     The description of the result, dataset.json or manifest.json, must be there already.
     """
+    # Of workers that died while the engine went on without them.
+    files.remove_leftovers(job.output)
     description = files.join(job.output, DESCRIPTION_FILES[job.kind])
     content = f"{job.fingerprint}\n{files.sha256_file(description)}\n"
     files.write_bytes(files.join(job.output, SUCCESS_FILE), content.encode())
