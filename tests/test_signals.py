@@ -55,6 +55,7 @@ def stop(
     folder = tmp_path / "temporary files"
     ended = end_by_signal(flags, number, when, folder=folder)
     assert ended.code == 128 + number, ended
+    assert len(ended.lines) == 1, ended.lines
     (line,) = ended.lines
     assert line.startswith(f"precis {flags[0]}: stopped by {number.name}; ")
     assert shlex.split(line.split(" with: ")[1]) == ["precis", *flags]

@@ -11,7 +11,7 @@ import multiprocessing.connection
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
@@ -120,7 +120,9 @@ class Processes:
           BrokenProcessPool: it died at once.
         """
         executor = ProcessPoolExecutor(1, self._context, self._initializer)
-        process = _Process(executor, executor.submit(os.getpid).result())
+        with _without_interrupts():
+            pid = executor.submit(os.getpid)
+        process = _Process(executor, pid.result())
         self._all.add(process)
         if self._is_killed:  # In this moment; nobody would end this one.
             self.kill()
@@ -129,6 +131,18 @@ class Processes:
     def _end(self, process: _Process) -> None:
         process.executor.shutdown()
         self._all.discard(process)
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C does not reach the processes that this thread starts in the block: Python
+    would print a traceback before it comes to `leave_with_parent`.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def leave_with_parent() -> None:
