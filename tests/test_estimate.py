@@ -158,21 +158,23 @@ def test_records_that_are_tried_again_are_not_estimated():
 
 
 @pytest.mark.parametrize(
-    ("values", "size", "workers"),
+    ("command", "values", "size", "workers"),
     [
-        ({}, 10**8, 3),
-        ({}, 10**5, 1),  # a small job
-        ({"workers": 2}, 10**5, 2),
-        ({"workers": 7}, 10**8, 5),  # of five tasks
-        ({"bundle": "b"}, 10**5, 3),  # the searches
-        ({"bundle": "b", "search_processes": 2}, 10**8, 2),
+        ("summarize", {}, 10**8, 3),
+        ("prepare", {}, 10**8, 1),  # which is faster
+        ("prepare", {}, 10**9, 3),
+        ("summarize", {}, 10**5, 1),  # a small job
+        ("prepare", {"workers": 2}, 10**5, 2),
+        ("prepare", {"workers": 7}, 10**8, 5),  # of five tasks
+        ("summarize", {"bundle": "b"}, 10**5, 3),  # the searches
+        ("summarize", {"bundle": "b", "search_processes": 2}, 10**8, 2),
     ],
 )
-def test_the_workers_are_those_of_the_job(monkeypatch, values, size, workers):
+def test_the_workers_are_those_of_the_job(monkeypatch, command, values, size, workers):
     for module in (estimate_module, local_processes):
         monkeypatch.setattr(module, "usable_cores", lambda: 3)
     tasks = [Task(number, "jsonl", (), size_bytes=size // 5) for number in range(5)]
-    assert worker_count(values, pipeline_options([]), tasks) == workers
+    assert worker_count(command, values, pipeline_options([]), tasks) == workers
 
 
 def test_samples_are_run_by_the_workers_of_the_job(monkeypatch):

@@ -27,7 +27,11 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import has_accelerator, usable_cores
 from precis.pipelines.beam.beam_runner import pipeline_options, works_in_this_process
-from precis.pipelines.beam.local_processes import count_workers
+from precis.pipelines.beam.local_processes import (
+    LEAST_BYTES,
+    LEAST_BYTES_OF_PREPARE,
+    count_workers,
+)
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sampling import CorpusSample, sample_corpus
 from precis.pipelines.corpus.task import Task
@@ -157,7 +161,7 @@ def estimate_job(
     # What the process of the job has imported when it begins.
     importlib.import_module(_MODULES[command])
     corpus = sample_corpus(options)
-    workers = worker_count(values, beam_options, corpus.tasks)
+    workers = worker_count(command, values, beam_options, corpus.tasks)
     if not values.get("bundle") and workers > 1:
         # A job as small as a sample would take one.
         values = {**values, "workers": workers}
@@ -182,11 +186,15 @@ def estimate_job(
 
 
 def worker_count(
-    values: Mapping[str, Any], beam_options: PipelineOptions, tasks: Sequence[Task]
+    command: str,
+    values: Mapping[str, Any],
+    beam_options: PipelineOptions,
+    tasks: Sequence[Task],
 ) -> int:
     """The processes that share the work of a command: its workers, or its searches.
 
     Args:
+      command: `prepare` or `summarize`.
       values: its flags.
       beam_options: of the command.
       tasks: of its corpus.
@@ -196,7 +204,10 @@ def worker_count(
     """
     asked = values.get("workers", 0)
     size = sum(task.size_bytes for task in tasks)
-    workers = count_workers(asked, beam_options, tasks=len(tasks), size=size)
+    least = LEAST_BYTES_OF_PREPARE if command == "prepare" else LEAST_BYTES
+    workers = count_workers(
+        asked, beam_options, tasks=len(tasks), size=size, least=least
+    )
     if not values.get("bundle"):
         return workers
     by_default = 1 if has_accelerator() else usable_cores()

@@ -39,7 +39,7 @@ from precis.model.tokenization.folder import (
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.beam.local_processes import count_workers
+from precis.pipelines.beam.local_processes import LEAST_BYTES_OF_PREPARE, count_workers
 from precis.pipelines.beam.remote_checks import stage_remote
 from precis.pipelines.beam.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.corpus.dead_letters import check_failures
@@ -115,7 +115,11 @@ def prepare_listed(
             warn_of_damage("prepare", job)
             size = sum(task.size_bytes for task in tasks)
             processes = count_workers(
-                workers.workers, beam_options, tasks=len(tasks), size=size
+                workers.workers,
+                beam_options,
+                tasks=len(tasks),
+                size=size,
+                least=LEAST_BYTES_OF_PREPARE,
             )
             if not files.exists(scan_path(job)):
                 pipeline = beam.Pipeline(options=beam_options)
