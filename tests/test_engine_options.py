@@ -144,9 +144,12 @@ def test_a_job_is_cancelled_by_its_name(master, job_server, jobs):
     assert jobs == {"precis-1": "FINISHED", "other": "RUNNING", name: "CANCELLING"}
 
 
-def test_a_job_of_no_known_cluster_is_left_to_beam():
+def test_a_job_of_no_known_cluster_is_left_to_beam(monkeypatch):
+    asked = []
+    monkeypatch.setattr(engine_options, "_ask", lambda *args, **_: asked.append(args))
     cancel_on_flink(pipeline_options([]))
     cancel_on_flink(pipeline_options(["--runner=FlinkRunner"]))
+    assert asked == []
 
 
 def test_what_the_command_line_says_of_flink_is_kept(master, job_server):

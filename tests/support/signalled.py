@@ -55,11 +55,15 @@ def end_by_signal(
       program: what Python runs.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(folder), "MARK": str(folder)}
+    # JAX sets it where a test imports a library that imports JAX; the command is
+    # started as from a shell.
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
     with open(folder / "stderr", "wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, *program, *map(str, flags)],
             cwd=ROOT,
-            env={**os.environ, "TMPDIR": str(folder), "MARK": str(folder)},
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
