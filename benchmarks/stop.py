@@ -136,9 +136,13 @@ def measure(
 def count_leftovers(session: int, out: Path) -> int:
     """Processes of a session, locks, and files that are not finished."""
     time.sleep(0.5)
-    alive = subprocess.run(["pgrep", "-s", str(session)], capture_output=True)
+    states = subprocess.run(
+        ["ps", "-o", "stat=", "-s", str(session)], capture_output=True, text=True
+    )
+    # A process that has ended is listed until its new parent has noticed.
+    alive = [state for state in states.stdout.split() if not state.startswith("Z")]
     files = [*out.rglob("*.aside"), *out.rglob("lock.json")]
-    return len(alive.stdout.split()) + len(files)
+    return len(alive) + len(files)
 
 
 if __name__ == "__main__":

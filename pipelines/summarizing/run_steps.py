@@ -82,11 +82,6 @@ def build_run(
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
     )
-    parts = PartSettings(
-        layout=layout,
-        fallback=settings.fallback,
-        footer=run_footer(job, description),
-    )
     joined = _find_repeats(
         pipeline, tasks, job, description, earlier, processes=processes
     )
@@ -102,7 +97,31 @@ def build_run(
         )
         | "GatherSummaries" >> beam.combiners.ToList()
     )
-    published = (
+    published = _publish_parts(inferred, job, description, processes=processes)
+    return published | "WriteManifest" >> beam.Map(
+        write_manifest,
+        beam.pvalue.AsSingleton(joined),
+        beam.pvalue.AsSingleton(inferred),
+        job,
+        description,
+    )
+
+
+def _publish_parts(
+    inferred: beam.PCollection,
+    job: Job,
+    description: RunDescription,
+    *,
+    processes: int,
+) -> beam.PCollection:
+    """The step `publish`: the list of the reports of its tasks."""
+    layout = description.layout
+    parts = PartSettings(
+        layout=layout,
+        fallback=description.settings.fallback,
+        footer=run_footer(job, description),
+    )
+    return (
         inferred
         | "ListParts"
         >> beam.FlatMap(
@@ -119,13 +138,6 @@ def build_run(
             processes=processes,
         )
         | "GatherParts" >> beam.combiners.ToList()
-    )
-    return published | "WriteManifest" >> beam.Map(
-        write_manifest,
-        beam.pvalue.AsSingleton(joined),
-        beam.pvalue.AsSingleton(inferred),
-        job,
-        description,
     )
 
 
