@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from precis.model.errors import DataError, UsageError
+from precis.model.tensorflow_import import import_tensorflow
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,
@@ -176,7 +177,8 @@ def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]
 
     They are ordered from frequent to rare.
     """
-    # This imports TensorFlow, which counting does not need.
+    # Counting does not need TensorFlow.
+    import_tensorflow()
     from tensorflow_text.tools.wordpiece_vocab import (
         wordpiece_tokenizer_learner_lib as learner,
     )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from support.processes import command_line, processes_with
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = "precis.pipelines.command_line.cli"
 # The limit is 5 s. The machine of the tests may have other work.
 LIMIT_SECONDS = 15.0
 
@@ -42,7 +43,7 @@ def end_by_signal(
     *,
     folder: Path,
     to_group: bool = True,
-    program: Iterable[str] = ("-m", "precis.pipelines.command_line.cli"),
+    program: Iterable[str] = ("-m", PROGRAM),
 ) -> Ended:
     """Starts a command and sends it a signal.
 
@@ -55,10 +56,7 @@ def end_by_signal(
       program: what Python runs.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "TMPDIR": str(folder), "MARK": str(folder)}
-    # JAX sets it where a test imports a library that imports JAX; the command is
-    # started as from a shell.
-    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    environment = shell_environment(TMPDIR=str(folder), MARK=str(folder))
     with open(folder / "stderr", "wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, *program, *map(str, flags)],
@@ -87,6 +85,15 @@ def end_by_signal(
     lines = (folder / "stderr").read_text().splitlines()
     lines = [line for line in lines if line and not is_progress(line)]
     return Ended(code, lines, seconds, left)
+
+
+def shell_environment(**variables: str) -> dict[str, str]:
+    """The environment of a command, without what a library has set in this process:
+    JAX sets TF_CPP_MIN_LOG_LEVEL, and keras-hub imports JAX.
+    """
+    environment = {**os.environ, **variables}
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    return environment
 
 
 def is_progress(line: str) -> bool:
