@@ -1,7 +1,8 @@
 """What a job takes from 10^5 to 10^9 documents, predicted from measured rates, and the
 prediction against runs.
 
-    python benchmarks/scale.py [--quick] [--largest 2000000] [--price_per_hour 0.05]
+    python benchmarks/scale.py [--quick] [--largest 2000000] [--workers 1,2]
+        [--price_per_hour 0.05]
 
 First the rates of every step, listing, key lookups and accounts are measured
 (`scale_rates.py`). Then prints, of `prepare` and of extractive `summarize`,
@@ -122,10 +123,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--largest", type=int, default=2_000_000, help="documents of the largest check"
     )
     parser.add_argument("--jobs", default="summarize,prepare")
+    parser.add_argument("--workers", default="1,2", help="of the checks")
     parser.add_argument(
         "--price_per_hour", type=float, default=0.05, help="of one worker"
     )
     flags = parser.parse_args(argv)
+    workers = [int(count) for count in flags.workers.split(",")]
     largest = min(flags.largest, 20_000) if flags.quick else flags.largest
     sizes = [size for size in (10_000, 200_000) if size < largest] + [largest]
     print(f"chip {chip()}")
@@ -134,10 +137,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     ratios: dict[str, float] = {}
     for name in flags.jobs.split(","):
         documents = 4_000 if flags.quick else 40_000
-        job = scale_rates.measure_job(name, documents, (1, 2))
+        job = scale_rates.measure_job(name, documents, workers)
         print_rates(name, {**job.steps, "task": job.task_seconds})
         print_rates(f"{name}_start", {str(n): s for n, s in job.start_seconds.items()})
-        ratios |= check(name, job, common, sizes)
+        ratios |= check(name, job, common, sizes, workers)
         print_table(name, job, common, flags.price_per_hour)
     check_ratios(ratios)
 
@@ -149,7 +152,11 @@ def print_rates(name: str, rates: dict[str, float]) -> None:
 
 
 def check(
-    name: str, job: JobRates, common: CommonRates, sizes: Sequence[int]
+    name: str,
+    job: JobRates,
+    common: CommonRates,
+    sizes: Sequence[int],
+    workers: Sequence[int],
 ) -> dict[str, float]:
     """Runs a job over corpora of several sizes and compares with the prediction.
 
@@ -162,11 +169,11 @@ def check(
             path = os.path.join(folder, "all.jsonl")
             write_corpus(path, size)
             corpus = Corpus(size, os.path.getsize(path) / size, 1)
-            for workers in (1, 2):
-                output = os.path.join(folder, f"out{workers}")
-                predicted = predict(corpus, job, common, workers).seconds
-                taken = scale_rates.job_seconds(name, path, output, workers)
-                case = f"{name}_{size}_documents_{workers}_workers"
+            for count in workers:
+                output = os.path.join(folder, f"out{count}")
+                predicted = predict(corpus, job, common, count).seconds
+                taken = scale_rates.job_seconds(name, path, output, count)
+                case = f"{name}_{size}_documents_{count}_workers"
                 ratios[case] = predicted / taken
                 print(
                     f"check {case} predicted {predicted:.1f} taken {taken:.1f} "
