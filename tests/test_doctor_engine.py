@@ -4,11 +4,11 @@ over a real connection of this machine.
 
 import pytest
 from support.doctor_runs import (
-    closed_port,
     request_of,
     serve_json,
     the_problem,
 )
+from support.processes import closed_port
 
 from precis.model.errors import UsageError
 from precis.pipelines.doctor.engine import check_engine
@@ -67,8 +67,9 @@ def test_a_flink_that_answers_is_described():
 
 
 def test_an_engine_that_does_not_answer_is_a_problem():
-    address = f"127.0.0.1:{closed_port()}"
-    problem = the_problem(checked("engine", ask(*FLINK, address)))
+    with closed_port() as port:
+        address = f"127.0.0.1:{port}"
+        problem = the_problem(checked("engine", ask(*FLINK, address)))
     assert problem.found.startswith(
         f"--flink_master {address}: no Flink job manager answers there ("
     )
@@ -113,9 +114,10 @@ def test_a_job_service_that_answers_is_found():
 
 
 def test_a_job_service_that_does_not_answer_is_a_problem():
-    address = f"127.0.0.1:{closed_port()}"
-    argv = ("--runner=PortableRunner", f"--job_endpoint={address}")
-    problem = the_problem(checked("engine", ask(*argv)))
+    with closed_port() as port:
+        address = f"127.0.0.1:{port}"
+        argv = ("--runner=PortableRunner", f"--job_endpoint={address}")
+        problem = the_problem(checked("engine", ask(*argv)))
     assert problem.found == (
         f"--job_endpoint {address}: no Beam job server answers there"
     )

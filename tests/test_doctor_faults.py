@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from support.command_line import contents, write_jsonl
 from support.doctor_runs import (
-    closed_port,
     diagnose,
     fill_disk,
     hide_module,
@@ -17,6 +16,7 @@ from support.doctor_runs import (
     the_problem,
     write_machine,
 )
+from support.processes import closed_port
 from support.summarize_runs import story
 
 from precis.model.errors import PrecisError
@@ -124,8 +124,9 @@ def test_6_an_edited_bundle(check, bundle, workplace):
 
 
 def test_7_an_unreachable_engine(check):
-    address = f"127.0.0.1:{closed_port()}"
-    problem = check("--runner", "FlinkRunner", "--flink_master", address)
+    with closed_port() as port:
+        address = f"127.0.0.1:{port}"
+        problem = check("--runner", "FlinkRunner", "--flink_master", address)
     assert problem.subject == "engine"
     assert f"--flink_master {address}: no Flink job manager" in problem.found
     assert problem.advice.startswith("start the cluster, or give the address")

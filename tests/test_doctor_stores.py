@@ -5,7 +5,8 @@ import threading
 import time
 
 import pytest
-from support.doctor_runs import closed_port, request_of, serve_json, the_problem
+from support.doctor_runs import request_of, serve_json, the_problem
+from support.processes import closed_port
 
 from precis.pipelines.doctor import object_stores
 from precis.pipelines.doctor.findings import checked
@@ -51,10 +52,11 @@ def test_a_key_file_that_is_not_there_is_a_problem(monkeypatch, tmp_path):
 
 
 def test_a_bucket_that_does_not_answer_is_a_problem(monkeypatch):
-    address = f"http://127.0.0.1:{closed_port()}"
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
     request = request_of("summarize", **{**FLAGS, "corpus": "sample:20"})
-    note, problem = checked("bucket", check_object_stores(request))
+    with closed_port() as port:
+        address = f"http://127.0.0.1:{port}"
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        note, problem = checked("bucket", check_object_stores(request))
     assert note.level == "note" and address in note.found
     assert "cannot be reached (Connection refused)" in problem.found
     assert problem.advice.startswith("check the network, or the variables STORAGE_")

@@ -11,7 +11,7 @@ from support.command_line import write_jsonl
 from support.fault_proxy import Faults, fault_proxy
 from support.gcs_emulator import gcs_emulator
 from support.object_stores import files_with
-from support.processes import free_port
+from support.processes import closed_port
 
 from precis.model import files
 
@@ -61,8 +61,7 @@ def run_commands(*commands, **variables):
 def test_what_is_wrong_with_a_store_is_said_in_one_line(gcs, tmp_path):
     summary = ["summarize", "--corpus", "sample:9", "--output"]
     of_corpus = ["summarize", "--output", str(tmp_path / "out"), "--corpus"]
-    port = free_port()
-    with fault_proxy(gcs, Faults(forbidden=True)) as proxy:
+    with fault_proxy(gcs, Faults(forbidden=True)) as proxy, closed_port() as port:
         refused = {"STORAGE_EMULATOR_HOST": proxy.endpoint}
         dead = {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"}
         results, beside = run_commands(

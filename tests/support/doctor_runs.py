@@ -4,7 +4,6 @@ import contextlib
 import importlib.abc
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -97,13 +96,6 @@ def fill_disk(folder: Path) -> None:
     with contextlib.suppress(OSError), open(folder / "other.bin", "wb", 0) as file:
         while True:
             file.write(bytes(4096))
-
-
-def closed_port() -> int:
-    """A port of this machine on which nobody answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -14,6 +14,18 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+@contextlib.contextmanager
+def closed_port() -> Iterator[int]:
+    """A port that refuses every connection.
+
+    It is held for the block: another process that got it would answer, or keep a
+    client waiting.
+    """
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
+
+
 def command_line(pid: int) -> str:
     """The words of a process; empty if it has ended."""
     try:
