@@ -218,7 +218,7 @@ def test_a_killed_job_ends_as_an_undisturbed_one(whole, tmp_path, moment):
     flags = {**KILLED, "output": tmp_path}
     argv = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.command_line.cli", "prepare", *argv],
+        [sys.executable, "-m", PROGRAM, "prepare", *argv],
         cwd=Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -17,6 +17,7 @@ from support.command_line import precis, write_jsonl
 from support.processes import command_line
 from support.signalled import (
     LIMIT_SECONDS,
+    PROGRAM,
     Ended,
     asides,
     end_by_signal,
@@ -203,7 +204,7 @@ def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     variables.pop("GRPC_VERBOSITY", None)  # A command in this process sets it.
     done = subprocess.run(
-        [sys.executable, "-m", "precis.pipelines.command_line.cli", *flags, *PROCESSES],
+        [sys.executable, "-m", PROGRAM, *flags, *PROCESSES],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
         env=variables,
         timeout=300,
