@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PARITY := $(VENV)/.installed-parity
 DATAFLOW := $(VENV)/.installed-dataflow
+SERVICES := $(VENV)/.installed-services
+DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
-DOCUMENTS := 20000
+DOCUMENTS := 16000
 
-.PHONY: help run test test-slow test-engines test-all check format lock bench clean
+.PHONY: help run test test-slow test-services test-engines test-all check format docs lock bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -36,36 +38,55 @@ $(DATAFLOW): $(INSTALLED)
 	@$(UV) --editable '.[dataflow]' || $(PIP) --editable '.[dataflow]'
 	@touch $@
 
-run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate (5 minutes on two cores)
+$(SERVICES): $(INSTALLED)
+	@echo "installing what drives a browser and databases"
+	@$(UV) --editable '.[services]' || $(PIP) --editable '.[services]'
+	@touch $@
+
+$(DOCS): $(INSTALLED)
+	@echo "installing what builds the documentation site"
+	@$(UV) --editable '.[docs]' || $(PIP) --editable '.[docs]'
+	@touch $@
+
+run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate, report (5 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 400 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 100 --validation_steps 400
-	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 2
+	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 1 --importance_articles 500
 	$(BIN)/precis train-keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
-	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --output $(RUN)/summaries
+	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --supported numbers,names --output $(RUN)/summaries
 	$(BIN)/precis evaluate --input $(RUN)/summaries --show 3
+	$(BIN)/precis report $(RUN)/summaries
 
 test: $(INSTALLED) ## The tests to run at every change: every module, five minutes on two cores
-	$(BIN)/python -m pytest -m "not slow and not parity and not engines" -n 2 --dist loadfile --timeout 300
+	$(BIN)/python -m pytest -m "not slow and not parity and not engines and not services" -n 2 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
-	$(BIN)/python -m pytest -m "(slow or parity) and not engines" -n 2 --timeout 1200 --durations 20
+	$(BIN)/python -m pytest -m "(slow or parity) and not engines and not services" -n 2 --timeout 1200 --durations 20
+
+test-services: $(SERVICES) $(DOCS) ## The report in a browser, loaders in databases; needs Debian's chromium and postgresql
+	$(BIN)/python -m pytest tests/services -m services --timeout 600 --durations 10
 
 test-engines: $(DATAFLOW) ## The jobs on Flink and Prism, object stores, the job for Dataflow; needs Java 17, Maven and Go
 	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
 
-test-all: test test-slow ## All tests but those of engines; installs PyTorch beside the locked versions
+test-all: test test-slow ## All tests but those of engines and services; installs PyTorch beside the locked versions
 
-check: $(INSTALLED) ## Formatter, linter and type checker
+check: $(INSTALLED) ## Formatter, linter, type checker, and the links between pages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	mkdir -p build/layout/precis
 	ln -sfn $(CURDIR)/precis/*.py* $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py
+	$(BIN)/mypy website/*.py
+	$(BIN)/python -m website.page_links
 
 format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/ruff format .
+
+docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
+	$(BIN)/python -m website.build
 
 bench: $(INSTALLED) ## The benchmarks behind the figures of docs/
 	for script in encode memory decode train overhead extractive oracle quality evaluate; do $(BIN)/python benchmarks/$$script.py || exit 1; done

@@ -21,6 +21,8 @@ INFERENCE = [
     "safetensors>=0.8",
     "tokenizers>=0.23,<1",
 ]
+# The versions that Beam's extra `interactive` takes.
+NOTEBOOK_PANDAS = "pandas>=2.2,<2.4"
 EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
     "beam": ["apache-beam>=2.77,<3", "pyarrow>=25", "regex>=2024.5"],
@@ -47,6 +49,8 @@ EXTRAS = {
     # The scheme tfds:; importlib_resources is needed by TFDS 4.9.10, which does not say
     # so.
     "tfds": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources>=6"],
+    # The page about a run.
+    "report": ["jinja2>=3.1.6,<4", "markupsafe>=3", "matplotlib>=3.10"],
     # Tables of Apache Iceberg. Parts of pyiceberg that may change with each minor
     # version are used to write a table in batches.
     "iceberg": ["pyiceberg[pyarrow,sql-sqlite]>=0.12,<0.13", "pyarrow>=25"],
@@ -55,6 +59,14 @@ EXTRAS = {
     # Reads the tables in a test, with Java 17 and a jar that Maven finds; `make
     # test-slow` installs it. Not in `all`.
     "spark": ["pyspark>=4.1,<4.2"],
+    # Jobs in a notebook, whose pipelines Beam follows by means of pandas. Not in `all`.
+    "notebook": [NOTEBOOK_PANDAS],
+    # Drives a browser, database servers and a notebook in tests; `make test-services`
+    # installs it. Not in `all`.
+    "services": [
+        *("playwright>=1.55", "psycopg[binary]>=3.3", "chdb>=4.4,<5", "polars>=1.30"),
+        *("ipykernel>=7", "nbclient>=0.10.2", "nbformat>=5.10", NOTEBOOK_PANDAS),
+    ],
     # Runs Beam jobs on Dataflow; `build` and setuptools make the package that
     # --setup_file stages. Not in `all`.
     "dataflow": ["apache-beam[gcp]>=2.77,<3", "build>=1.2", "setuptools>=77"],
@@ -62,7 +74,12 @@ EXTRAS = {
     "gcs": ["gcsfs>=2026.9"],
     # Paths on s3://. Each version of s3fs needs the version of fsspec of that month.
     "s3": ["s3fs>=2026.9"],
+    # Builds the documentation site; `make docs` installs it. Below 0.1 any version may
+    # change the pages. Not in `all`.
+    "docs": ["zensical==0.0.73"],
 }
+# Extras that `all` leaves out.
+SEPARATE = {"dataflow", "docs", "minilm", "notebook", "parity", "services", "spark"}
 DEVELOPMENT = [
     *("build", "mypy>=2.4", "ruff>=0.16"),
     *("hypothesis>=6.140", "pytest>=9.1", "pytest-timeout>=2.4", "pytest-xdist>=3.8"),
@@ -72,6 +89,8 @@ DEVELOPMENT = [
     *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
     # The schemas of Kubernetes, for the examples in deploy/.
     "kubernetes-validate>=1.33",
+    # Parses the SQL of `precis loaders` in the dialects of warehouses.
+    "sqlglot>=30",
 ]
 
 FOLDERS = {"precis.model": "model", "precis.pipelines": "pipelines"}
@@ -100,6 +119,7 @@ setup(
     package_data={
         "precis": ["py.typed", "*.pyi"],
         "precis.pipelines.corpus.sample": ["*.jsonl"],
+        "precis.pipelines.report": ["*.css", "*.js", "templates/*.html"],
     },
     install_requires=[
         "fsspec>=2026.9",
@@ -108,10 +128,10 @@ setup(
         "orjson>=3.12",
         "packaging>=25",
         "pyyaml>=6",
+        "rich>=15,<16",
         "scipy>=1.16",
         "sentencex>=1.0.32",
         "threadpoolctl>=3.6",
-        "tqdm>=4.67",
     ],
     extras_require={
         **EXTRAS,
@@ -119,7 +139,7 @@ setup(
             {
                 requirement
                 for name, extra in EXTRAS.items()
-                if name not in ("dataflow", "minilm", "parity", "spark")
+                if name not in SEPARATE
                 for requirement in extra
             }
         ),

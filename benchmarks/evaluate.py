@@ -5,8 +5,9 @@ ROUGE beside that of rouge-score.
 
 prints `name value unit` lines. The rows are documents of the built-in corpus; a system
 is three random sentences. All systems of a row share its reference and some of its
-sentences, as the extractive methods of `precis summarize` do. Where rouge-score is
-installed, it scores the first pairs of the same texts.
+sentences, as the extractive methods of `precis summarize` do. Every system and the
+reference have measures. Where rouge-score is installed, it scores the first pairs of
+the same texts.
 """
 
 import argparse
@@ -87,12 +88,27 @@ def made_up_row(index: int, *, systems: int) -> dict[str, Any]:
         "extractive": extractive,
         "abstractive_summary": None,
         "truncated": None,
+        "other_quality": [
+            {"system": name, **made_up_measures(rng)} for name in choices
+        ],
+        "reference_quality": made_up_measures(rng),
+    }
+
+
+def made_up_measures(rng: random.Random) -> dict[str, Any]:
+    """The measures of a summary; every fifth has a flag."""
+    return {
+        "words": rng.randrange(20, 60),
+        "novel_2grams_percent": 100 * rng.random(),
+        "repetition_rate": rng.random(),
+        "flags": ["unsupported_name"] if rng.random() < 0.2 else [],
     }
 
 
 def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Writes the columns that an evaluation needs, in groups of ROWS_A_GROUP rows."""
-    schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in NEEDED_COLUMNS])
+    """Writes the columns that an evaluation reads, in groups of ROWS_A_GROUP rows."""
+    names = (*NEEDED_COLUMNS, "other_quality", "reference_quality")
+    schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in names])
     starts = range(0, len(rows), ROWS_A_GROUP)
     groups = (rows[start : start + ROWS_A_GROUP] for start in starts)
     tables = (pa.Table.from_pylist(list(group), schema=schema) for group in groups)

@@ -29,6 +29,8 @@ class FlagInfo(NamedTuple):
           given once for each part.
       is_positional: it is an argument without a flag.
       takes_rest: it takes all words from its own on, flags included, as a list.
+      beside: where the flag is empty, the path is that of another field with a suffix,
+          as in ("run", "-report.html").
     """
 
     help: str
@@ -40,6 +42,7 @@ class FlagInfo(NamedTuple):
     separator: str = ","
     is_positional: bool = False
     takes_rest: bool = False
+    beside: tuple[str, str] | None = None
 
 
 def flag(default: Any, text: str, **info: Any) -> Any:
@@ -62,6 +65,14 @@ def required(text: str, **info: Any) -> Any:
       info: the other fields of `FlagInfo`.
     """
     return dataclasses.field(metadata={"flag": FlagInfo(text, **info)})
+
+
+def flag_name(field: str) -> str:
+    """The name of a field's flag: `for` for the field `for_`.
+
+    Python keeps some words for itself, and no field can have them.
+    """
+    return field.removesuffix("_")
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
@@ -88,8 +99,8 @@ def check_choices(config: Any) -> None:
         if choices and value not in (*choices, field.default):
             question = suggestion(str(value), choices)
             raise UsageError(
-                f"--{field.name} is one of {', '.join(choices)}, not {value!r}"
-                + (f"; {question}" if question else "")
+                f"--{flag_name(field.name)} is one of {', '.join(choices)}, not "
+                f"{value!r}" + (f"; {question}" if question else "")
             )
 
 

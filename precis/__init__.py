@@ -19,18 +19,23 @@ from typing import Any
 
 _FUNCTIONS = (
     "attention",
+    "card",
     "digest",
     "doctor",
     "evaluate",
     "export",
     "import_checkpoint",
     "load",
+    "loaders",
     "prepare",
+    "report",
+    "run",
     "summarize",
     "summarize_text",
     "train",
     "train_extractor",
     "train_keyphrases",
+    "train_summarizer",
     "verify",
 )
 __all__ = ["__version__", *_FUNCTIONS]

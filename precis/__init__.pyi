@@ -7,6 +7,8 @@ from typing import Any
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.export import TrainResult
 from precis.pipelines.doctor.findings import Diagnosis
+from precis.pipelines.loaders.loaders import LoaderFiles
+from precis.pipelines.report.report import ReportResult
 from precis.pipelines.verification.verify import Verification
 from precis.pipelines.warehouse.table_result import TableResult
 
@@ -20,7 +22,8 @@ def attention(
     summary: str | os.PathLike[str] = "",
     block: str = "cross",
     layer: int = 0,
-    head: int = 0,
+    heads: str | Sequence[Any] = "mean",
+    pieces: bool = False,
     columns: int = 60,
     clean: str = "standard",
     strip_boilerplate: bool = True,
@@ -37,10 +40,22 @@ def attention(
     repetition_penalty_form: str = "log_probs",
     early_stopping: str = "never",
     unfinished: str = "last",
+    supported: str | Sequence[Any] = "",
+    common_pieces: int = 0,
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
 ) -> str:
     """Draws the attention weights of one document."""
+
+def card(
+    *,
+    bundle: str | os.PathLike[str],
+    evaluation: str | os.PathLike[str] = "",
+    license: str = "unknown",
+    language: str = "",
+    output: str | os.PathLike[str] = "",
+) -> str:
+    """The model card of a bundle; with `output` also writes it there."""
 
 def digest(
     *,
@@ -65,6 +80,7 @@ def evaluate(
     baseline: str = "",
     split_sentences: bool = False,
     show: int = 0,
+    show_seed: int = 17,
     resamples: int = 1000,
     confidence: float = 0.95,
     workers: int = 0,
@@ -76,6 +92,7 @@ def export(
     *,
     bundle: str | os.PathLike[str],
     output: str | os.PathLike[str],
+    format: str = "saved_model",
     clean: str = "standard",
     strip_boilerplate: bool = True,
     task_prefix: str = "",
@@ -92,10 +109,13 @@ def export(
     repetition_penalty_form: str = "log_probs",
     early_stopping: str = "never",
     unfinished: str = "last",
+    supported: str | Sequence[Any] = "",
+    common_pieces: int = 0,
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
 ) -> dict[str, Any]:
-    """Writes a bundle as a SavedModel that runs without precis."""
+    """Writes a bundle as a SavedModel that runs without precis, or as a checkpoint that
+    transformers loads."""
 
 def import_checkpoint(
     *,
@@ -113,6 +133,18 @@ def load(
 ) -> TableResult:
     """Loads a finished run into a table, once; docs/WAREHOUSE.md says how."""
 
+def loaders(
+    *,
+    run: str | os.PathLike[str],
+    for_: str,
+    table: str = "summaries",
+    output: str | os.PathLike[str] = "",
+    location: str | os.PathLike[str] = "",
+    copy_rows: str | os.PathLike[str] = "",
+    table_key: str | Sequence[Any] = ...,
+) -> LoaderFiles:
+    """Writes the SQL that loads a finished run; docs/LOADERS.md says how to use it."""
+
 def prepare(
     *,
     beam_args: Sequence[str] = (),
@@ -123,6 +155,9 @@ def prepare(
     split_field: str = "",
     keep_fields: str | Sequence[Any] = "",
     split: str = "",
+    limit: int = 0,
+    sample: int = 0,
+    sample_seed: int = 17,
     data_dir: str | os.PathLike[str] = "",
     stories_dir: str | os.PathLike[str] = "",
     urls_dir: str | os.PathLike[str] = "",
@@ -136,6 +171,7 @@ def prepare(
     test_share: float = 0.05,
     output: str | os.PathLike[str],
     target: str = "highlights",
+    min_support: float = 0.6,
     task_prefix: str = "",
     tokenizer: str | os.PathLike[str] = "",
     source_tokenizer: str | os.PathLike[str] = "",
@@ -144,12 +180,36 @@ def prepare(
     reserved_tokens: str | Sequence[Any] = "",
     max_source_tokens: int = 512,
     max_target_tokens: int = 128,
+    extractive: str = "",
+    extractive_bundle: str | os.PathLike[str] = "",
     oracle_sentences: int = 0,
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
     workers: int = 0,
 ) -> DatasetInfo:
     """Turns a corpus into a vocabulary and TFRecord shards."""
+
+def report(
+    *,
+    run: str | os.PathLike[str],
+    output: str | os.PathLike[str] = "",
+    evaluation: str | os.PathLike[str] = "",
+    compare: str | os.PathLike[str] = "",
+    documents: int = 10000,
+    max_page_mb: int = 19,
+    attention_documents: int = 3,
+) -> ReportResult:
+    """Writes a page about a run."""
+
+def run(
+    *,
+    job: str | os.PathLike[str],
+    vars: str | Sequence[Any] = "",
+    from_step: str = "",
+    only_step: str = "",
+    dry_run: bool = False,
+) -> dict[str, str]:
+    """Runs the steps of a job file, each as a process; leaves out what is finished."""
 
 def summarize(
     *,
@@ -161,6 +221,9 @@ def summarize(
     split_field: str = "",
     keep_fields: str | Sequence[Any] = "",
     split: str = "",
+    limit: int = 0,
+    sample: int = 0,
+    sample_seed: int = 17,
     data_dir: str | os.PathLike[str] = "",
     stories_dir: str | os.PathLike[str] = "",
     urls_dir: str | os.PathLike[str] = "",
@@ -183,9 +246,11 @@ def summarize(
     search_processes: int = 0,
     long_documents: str = "chunk_merge",
     merged_length: float = 0.0,
+    write: str = "article",
+    written_sentences: int = 6,
     precision: str = "float32",
     batch_invariant: bool = False,
-    sentences: int = 3,
+    sentences: int = 0,
     max_words: int = 0,
     redundancy: str = "trigrams",
     mmr_lambda: float = 0.7,
@@ -207,6 +272,8 @@ def summarize(
     repetition_penalty_form: str = "log_probs",
     early_stopping: str = "never",
     unfinished: str = "last",
+    supported: str | Sequence[Any] = "",
+    common_pieces: int = 0,
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
     reuse: str | Sequence[Any] = "",
@@ -236,9 +303,11 @@ def summarize_text(
     keyphrases: int = 10,
     long_documents: str = "chunk_merge",
     merged_length: float = 0.0,
+    write: str = "article",
+    written_sentences: int = 6,
     precision: str = "float32",
     batch_invariant: bool = False,
-    sentences: int = 3,
+    sentences: int = 0,
     max_words: int = 0,
     redundancy: str = "trigrams",
     mmr_lambda: float = 0.7,
@@ -260,6 +329,8 @@ def summarize_text(
     repetition_penalty_form: str = "log_probs",
     early_stopping: str = "never",
     unfinished: str = "last",
+    supported: str | Sequence[Any] = "",
+    common_pieces: int = 0,
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
     reuse: str | Sequence[Any] = "",
@@ -285,6 +356,7 @@ def train(
     word_vectors: str | os.PathLike[str] = "",
     architecture: str = "transformer",
     network: str = "small",
+    layout: str = "vaswani",
     width: int = 0,
     heads: int = 0,
     feed_forward: int = 0,
@@ -306,6 +378,7 @@ def train(
     accumulate: int = 1,
     learning_rate: float = 0.0,
     warmup_steps: int = 4000,
+    schedule: str = "inverse_sqrt",
     epochs: int = 0,
     encoder_learning_rate: float = 0.0,
     encoder_warmup_steps: int = 0,
@@ -340,6 +413,7 @@ def train_extractor(
     batch_documents: int = 64,
     learning_rate: float = 0.002,
     dropout: float = 0.1,
+    importance_articles: int = 16000,
     seed: int = 17,
 ) -> TrainResult:
     """Trains a network that picks sentences and saves it as a bundle, for the method
@@ -352,6 +426,39 @@ def train_keyphrases(
 ) -> TrainResult:
     """Trains the classifier behind the column `keyphrases` and saves it as a bundle."""
 
+def train_summarizer(
+    *,
+    corpus: str,
+    article_field: str = "article",
+    highlights_field: str | None = None,
+    id_field: str | None = None,
+    split_field: str = "",
+    keep_fields: str | Sequence[Any] = "",
+    split: str = "",
+    limit: int = 0,
+    sample: int = 0,
+    sample_seed: int = 17,
+    data_dir: str | os.PathLike[str] = "",
+    stories_dir: str | os.PathLike[str] = "",
+    urls_dir: str | os.PathLike[str] = "",
+    task_bytes: int = 16777216,
+    max_record_mb: int = 8,
+    clean: str = "standard",
+    strip_boilerplate: bool = True,
+    redact: str | Sequence[Any] = "",
+    seed: int = 17,
+    validation_share: float = 0.02,
+    test_share: float = 0.05,
+    output: str | os.PathLike[str],
+    recipe: str = "news-cpu",
+    writer_steps: int = 0,
+    max_failed_share: float = 0.01,
+    max_empty_share: float = 0.5,
+    workers: int = 0,
+) -> TrainResult:
+    """Trains an extractor and a writer on a corpus with references and saves them as
+    one bundle; goes on where an interrupted run of the same flags stopped."""
+
 def verify(
     *,
     folder: str | os.PathLike[str],
@@ -362,6 +469,9 @@ def verify(
     split_field: str = "",
     keep_fields: str | Sequence[Any] = "",
     split: str = "",
+    limit: int = 0,
+    sample: int = 0,
+    sample_seed: int = 17,
     data_dir: str | os.PathLike[str] = "",
     stories_dir: str | os.PathLike[str] = "",
     urls_dir: str | os.PathLike[str] = "",

@@ -28,6 +28,7 @@ HEAVY = (
 MODEL_LAYERS = (
     "errors",
     "isolation",
+    "progress",
     "tensorflow_import",
     "config",
     "credentials",
@@ -61,16 +62,20 @@ PIPELINE_LAYERS = (
     "terminal",
     "verification",
     "warehouse",
+    "loaders",
     "beam",
     "keys",
     "training",
     "bundles",
     "evaluation",
+    "report",
     "summarizing",
     "preparation",
     "transforms",
     "estimation",
+    "recipes",
     "doctor",
+    "plan",
     "command_line",
 )
 LAYERS = {"precis.model": MODEL_LAYERS, "precis.pipelines": PIPELINE_LAYERS}

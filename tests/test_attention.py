@@ -12,10 +12,10 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.attention import HeadWeights, read_attention
 from precis.model.inference.heat_map import draw, most_read
 from precis.model.inference.searcher import Searcher
-from precis.model.inference.summarizer import special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
+from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.bundles.attention import attention as attention_command
 
@@ -126,7 +126,8 @@ def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
     assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
     with pytest.raises(
         UsageError,
-        match="--block cross: this network has none; it has encoder, self, copy",
+        match="--block cross: this network has none; it has encoder, self, copy; self "
+        "reads the source and the summary as one",
     ):
         read_attention(bundle, TEXT, block="cross", **given)
 
@@ -156,7 +157,7 @@ def test_the_columns_with_the_largest_weights_are_drawn_in_their_order():
     assert most_read(weights, 4).tolist() == [0, 1, 2, 3]
 
 
-def draw_to(path, **flags):
+def draw_to(path, block="copy", **flags):
     """Draws three heads, each row of which reads a single token, and reads the picture
     back, float32 [height, width, 4].
     """
@@ -168,7 +169,7 @@ def draw_to(path, **flags):
     rows = ["▁a", "$5", "▁␤", "[END]"]
     columns = [f"▁{number}" for number in range(5)]
     with open(path, "wb") as file:
-        draw(HeadWeights("cross", 2, weights, rows, columns), file, **flags)
+        draw(HeadWeights(block, 2, weights, rows, columns), file, **flags)
     return image.imread(path)
 
 
@@ -221,14 +222,24 @@ def flags(bundle, tmp_path_factory) -> dict:
     }
 
 
-def test_the_command_writes_the_picture_of_a_head(flags, tmp_path):
-    all_heads, one_head = (tmp_path / f"{head}.png" for head in (0, 2))
-    assert precis("attention", output=all_heads, **flags) == 0
-    written = attention_command(output=str(one_head), head=2, **flags)
+def size_of(path) -> tuple[int, int]:
+    """The width and height of a PNG in pixels."""
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def test_the_command_draws_the_mean_of_all_heads_one_head_or_the_copies(
+    flags, tmp_path
+):
+    mean, one_head, copied = (tmp_path / f"{name}.png" for name in ("mean", "1", "c"))
+    assert precis("attention", output=mean, **flags) == 0
+    written = attention_command(output=str(one_head), heads=[2], **flags)
     assert written == str(one_head)
-    for path in (all_heads, one_head):
-        assert path.read_bytes().startswith(b"\x89PNG")
-    assert one_head.stat().st_size < all_heads.stat().st_size
+    attention_command(output=str(copied), block="copy", **flags)
+    assert size_of(mean)[0] == 1600
+    # The copy distribution is drawn in tokens, of which there are more than words.
+    assert size_of(one_head) < size_of(copied)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +248,13 @@ def test_the_command_writes_the_picture_of_a_head(flags, tmp_path):
         (None, {}, "--text .*other.txt: there is no such file; name one with plain"),
         (b"  \n", {}, "--text .*other.txt holds no text; name a file with an article"),
         (b"Caf\xe9", {}, "other.txt: byte 3 is no UTF-8; convert the file"),
-        (b"Rain.", {"head": 3}, "--head 3: the block cross has the heads 1 to 2"),
+        (b"Rain.", {"heads": "1,3"}, "--heads 1,3: the block cross has the heads 1 to"),
+        (b"Rain.", {"heads": "0"}, "--heads is mean, all, or numbers from 1 on .*'0'"),
+        (
+            b"Rain.",
+            {"heads": "1,"},
+            "--heads is mean, all, or numbers from 1 on .*'1,'",
+        ),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
         (
             b"Rain.",

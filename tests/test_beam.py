@@ -92,7 +92,7 @@ def test_ties_in_many_configurations():
 def test_the_random_configurations_hold_every_option():
     configs = [random_options(case) for case in FAST]
     for field in dataclasses.fields(SearchConfig):
-        if field.name != "n_best":
+        if field.name not in ("n_best", "supported", "common_pieces"):
             assert len({getattr(config, field.name) for config, *_ in configs}) >= 2, (
                 field.name
             )

@@ -184,6 +184,7 @@ def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
                 np.testing.assert_allclose(part[place], single[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_sixty_tokens():
     """More than two segments of the real size; an unlikely end token makes summaries
     long.

@@ -61,7 +61,13 @@ class CompiledSearch(NamedTuple):
     run: Any
 
 
-@pytest.fixture(scope="module", params=SEARCHES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        "decoder_only_relative",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gelu_tanh", "gru")),
+    ],
+)
 def compiled(request):
     """A search in one graph, in several segments, so that documents that are done are
     dropped.

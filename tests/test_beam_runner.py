@@ -1,5 +1,7 @@
 """Tests of Beam's own flags: the pinned runner, and flags that are refused."""
 
+import importlib.util
+import sys
 from types import SimpleNamespace
 
 import apache_beam as beam
@@ -11,12 +13,15 @@ from apache_beam.options.pipeline_options import (
 )
 
 from precis.model.errors import UsageError
+from precis.model.progress.stages import Stage
+from precis.pipelines.beam import beam_runner
 from precis.pipelines.beam.beam_runner import (
     pipeline_options,
     run_pipeline,
     works_in_this_process,
 )
 from precis.pipelines.beam.runner_names import LOCAL_RUNNERS
+from precis.pipelines.terminal.job_progress import shown
 
 
 def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
@@ -99,5 +104,43 @@ def test_a_job_elsewhere_is_cancelled_when_its_program_is_interrupted(
     result = SimpleNamespace(wait_until_finish=wait, cancel=cancel)
     monkeypatch.setattr(pipeline, "run", lambda: result)
     with pytest.raises(kind):
-        run_pipeline(pipeline, label="x", size=1)
+        run_pipeline(pipeline, [Stage(name="x")])
     assert asked == ["cancel"]
+
+
+def test_a_notebook_without_pandas_is_refused(monkeypatch):
+    notebook = SimpleNamespace(get_ipython=lambda: object())
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    message = r"Beam needs pandas in a notebook; pip install 'precis\[notebook\]'"
+    with pytest.raises(UsageError, match=message):
+        pipeline_options([])
+    # A Python that has imported IPython and is no notebook needs none.
+    notebook.get_ipython = lambda: None
+    pipeline_options([])
+
+
+def test_the_counts_of_an_engine_are_shown_at_the_end(monkeypatch, capsys):
+    def counter(step, name, committed):
+        key = SimpleNamespace(step=step, metric=SimpleNamespace(name=name))
+        return SimpleNamespace(key=key, committed=committed)
+
+    counters = [
+        *(counter("scan", "documents", 40), counter("infer", "documents", 38)),
+        *(counter("infer", "dead_letters", 2), counter("publish", "dead_letters", 1)),
+        counter("infer", "tokens", None),
+    ]
+    result = SimpleNamespace(
+        wait_until_finish=lambda: None,
+        metrics=lambda: SimpleNamespace(query=lambda _: {"counters": counters}),
+    )
+    pipeline = beam.Pipeline(options=pipeline_options([]))
+    monkeypatch.setattr(pipeline, "run", lambda: result)
+    monkeypatch.setattr(beam_runner, "counts_progress", lambda _: False)
+    with shown("summarize"):
+        run_pipeline(
+            pipeline, [Stage(name="scan", size=1), Stage(name="write", size=9)]
+        )
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "write  running on the engine  0:00"
+    assert last == "write  40 documents  0:00  3 dead letters"

@@ -74,6 +74,7 @@ def test_a_bundle_comes_back_and_has_no_pickle(bundle, network, tokenizer):
         str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()
     }
     assert names == {
+        "README.md",
         "config.json",
         "manifest.json",
         "weights.safetensors",

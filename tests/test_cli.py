@@ -201,12 +201,24 @@ def test_a_wrong_command_exits_with_2_and_one_line_and_writes_nothing(
     assert contents(workplace) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("prepare", "'stray' is a flag neither of precis nor of Beam"),
+        ("evaluate", "'stray' is a flag neither of precis nor of Beam"),
+        ("summarize", "stray is one document and --corpus sample:20 many; leave one"),
+    ],
+)
+def test_a_word_without_a_flag_is_refused(name, message, capsys):
+    assert exit_code(name, *NEEDED[name], "stray") == 2
+    assert capsys.readouterr().err.startswith(f"precis {name}: {message}")
+
+
 @pytest.mark.parametrize("name", BEAM_COMMANDS)
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
         (["--nonsuch", "3"], "'--nonsuch' is a flag neither of precis nor of Beam"),
-        (["stray"], "'stray' is a flag neither of precis nor of Beam"),
         (["--runner", "SlowRunner"], "--runner SlowRunner is unknown; "),
         (
             ["--direct_num_workers", "many"],

@@ -175,6 +175,7 @@ def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
     from apache_beam.options.pipeline_options import PipelineOptions
 
     from precis.model.errors import JobError
+    from precis.model.progress.stages import Stage
     from precis.pipelines.beam.beam_runner import run_pipeline
 
     pipeline = SimpleNamespace(
@@ -183,4 +184,4 @@ def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
         run=lambda: SimpleNamespace(wait_until_finish=lambda: state),
     )
     with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
-        run_pipeline(pipeline, label="job", size=1)
+        run_pipeline(pipeline, [Stage(name="job")])

@@ -33,6 +33,7 @@ def summarized(folder, documents, **flags):
     return run
 
 
+@pytest.mark.slow
 def test_equal_results_have_one_digest_wherever_they_were_computed(
     tmp_path, capsys, monkeypatch
 ):

@@ -172,7 +172,7 @@ def test_10_a_stale_partial_run(check, workplace, monkeypatch):
     problem = check()
     assert problem.subject == "output"
     assert "holds an unfinished job with other settings" in problem.found
-    assert "sentences is 5 there and 3 here" in problem.found
+    assert "sentences is 5 there and 0 here" in problem.found
     assert problem.advice == (
         "finish that one, name another --output, or remove that folder"
     )

@@ -48,6 +48,7 @@ def levels(findings):
             {"bundle": "b", "text": "t", "output": "o"},
             ["inference", "plot"],
         ),
+        ("loaders", (), {"run": "r", "for_": "duckdb"}, ["beam"]),
         (
             "load",
             (),

@@ -78,6 +78,7 @@ def test_the_peak_of_a_process_is_its_own(tmp_path, monkeypatch):
     assert int(run_module("tried", seconds=60).stdout) < 200 << 20
 
 
+@pytest.mark.slow
 def test_what_cannot_be_serialised_for_a_worker_is_found(news, monkeypatch):
     """Beam serialises what a pipeline holds before it starts anything."""
     from precis.pipelines.doctor.findings import checked

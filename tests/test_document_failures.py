@@ -16,6 +16,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import read_letters
 from precis.pipelines.summarizing import summary_rows, window_summarizer
+from precis.pipelines.summarizing.extractive_summaries import neural_scores
 from precis.pipelines.summarizing.summarize import summarize
 from precis.pipelines.summarizing.summarize_text import summarize_text
 from precis.pipelines.summarizing.summary_rows import (
@@ -224,6 +225,8 @@ def test_a_summary_that_cannot_be_decoded_is_a_failure(summarizer, monkeypatch):
 class Scorer:
     """Fails for one document, and gives another one NaN."""
 
+    importance = None
+
     def score(self, documents):
         assert documents[0][0] != documents[-1][0] or len(documents) == 1
         if any("three" in document[0] for document in documents):
@@ -250,7 +253,10 @@ def test_a_network_that_scores_sentences_loses_one_document_at_a_time():
         {"id": name, "article": f"Rain {name}."} for name in ("one", "two", "three")
     ]
     (window,) = window_of([*lines, {"id": "four", "article": "Rain four."}], settings)
-    drafts = draft_rows(window.documents, settings, ScoringModels(Scorer()))
+    models = ScoringModels(Scorer())
+    articles = [document.article for document in window.documents]
+    scores = neural_scores(articles, models.neural)
+    drafts = draft_rows(window.documents, scores, settings, models)
     assert drafts[0].columns["extractive_summary"] == "Rain one."
     assert (drafts[1].stage, drafts[1].reason) == ("extract", "nan")
     assert (drafts[2].stage, drafts[2].reason) == ("extract", "error")

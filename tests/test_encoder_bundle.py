@@ -77,6 +77,7 @@ def test_an_encoder_comes_back(bundle):
         str(path.relative_to(bundle)) for path in bundle.rglob("*") if path.is_file()
     }
     assert names == {
+        "README.md",
         "config.json",
         "manifest.json",
         "weights.safetensors",

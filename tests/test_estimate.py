@@ -21,8 +21,9 @@ from precis.pipelines.estimation.estimate import (
     next_size,
     worker_count,
 )
-from precis.pipelines.estimation.estimate_report import duration, report
+from precis.pipelines.estimation.estimate_report import report
 from precis.pipelines.options.estimate import EstimateOptions, split_values
+from precis.pipelines.terminal.last_lines import duration
 
 
 def sampled_run(records: int, seconds: float, search_seconds: float = 0.0):

@@ -204,8 +204,9 @@ def test_what_a_task_counts(tmp_path):
     run = write_run(tmp_path / "run", [[[{"summary": None, **row} for row in rows]]])
     (row_range,) = list_ranges(parquet_files(run), needed=[])
     columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
+    stored = read_rows(row_range, columns)
     scores = score_rows(
-        read_rows(row_range, columns), number=0, split_sentences=False
+        stored, [{}] * len(stored), number=0, split_sentences=False
     ).scores
     assert (scores.rows, scores.scored, scores.judged, scores.truncated) == (5, 4, 3, 1)
     assert scores.most_sentences == {"lead": 3, "frequency": 2}
@@ -235,8 +236,9 @@ def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
     run = write_run(tmp_path / "run", [[rows]])
     (row_range,) = list_ranges(parquet_files(run), needed=[])
     columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
+    stored = read_rows(row_range, columns)
     scores = score_rows(
-        read_rows(row_range, columns), number=0, split_sentences=False
+        stored, [{}] * len(stored), number=0, split_sentences=False
     ).scores.scores
     assert (
         scores["frequency"][1].tolist() == [0.0] * 4

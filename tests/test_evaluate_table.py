@@ -24,6 +24,8 @@ def part(number=0, *, scores, **settings):
         "unsplit": {"reference": 0, "abstractive": 0, "summary": 0},
         "unsplit_rows": 0,
         "keyphrases": {},
+        "measures": {},
+        "drawn": [],
     }
     settings = defaults | settings
     return RangeScores(number=number, scored=scored, scores=scores, **settings)

@@ -132,6 +132,7 @@ def test_no_gradient_flows_from_later_targets_or_padding(variant):
     assert (first[PAD] == 0).all() and (first[7] != 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
     ["decoder_only_relative", pytest.param("gelu_tanh", marks=pytest.mark.slow)],

@@ -68,6 +68,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     )
     assert SearchConfig(**read_decoding(str(bundle))) == imported.decoding
     assert set(contents(bundle)) == {
+        "README.md",
         "config.json",
         "manifest.json",
         "weights.safetensors",
@@ -215,7 +216,10 @@ def test_a_t5_reads_its_prefix_and_the_given_length(t5_checkpoint, tmp_path):
         settings = settings_of(bundle=folder, long_documents=long_documents)
         worker = WindowSummarizer(settings)
         worker.load()
-        ((_, (source,), _),) = worker._start(window_of([LINES[1]], settings))
+        ((source,),) = [
+            started.sources
+            for started in worker._start(window_of([LINES[1]], settings))
+        ]
         assert POSITIONS < len(expected) == source.source_tokens
         if long_documents == "head":
             assert source.passages[0].tolist() == tokenizer.cut(expected, 60).tolist()

@@ -142,6 +142,7 @@ def test_a_changed_corpus_infers_its_new_texts_alone(first, changed):
     assert (counts["empty"], counts["failed"], counts["repeated_ids"]) == (1, 1, 2)
 
 
+@pytest.mark.slow
 def test_a_folder_of_runs_and_several_runs_are_reused(
     first, changed, runs, tmp_path, capsys
 ):

@@ -25,9 +25,10 @@ def wait_for_a_signal():
     time.sleep(600)
 
 def wait():
-    write("ready")
     while True:
         try:
+            # The signal may come as soon as the file is there.
+            write("ready")
             time.sleep(60)
         except BaseException as error:
             print(type(error).__name__, file=sys.stderr)

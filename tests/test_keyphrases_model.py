@@ -181,6 +181,7 @@ def test_a_loaded_bundle_is_the_saved_model_and_has_no_pickle(bundle, model, doc
     for sentences, _ in documents[:20]:
         assert loaded.keyphrases(sentences, 10) == model.keyphrases(sentences, 10)
     assert sorted(path.name for path in bundle.iterdir()) == [
+        "README.md",
         "config.json",
         "manifest.json",
         "weights.json",

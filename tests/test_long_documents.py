@@ -13,9 +13,9 @@ from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import JobError, UsageError
 from precis.model.inference import bulk_summarizer
 from precis.model.inference.searcher import Searcher
-from precis.model.inference.summarizer import special_tokens
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
+from precis.model.search.special import special_tokens
 from precis.model.text.words import words
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
@@ -271,7 +271,7 @@ def test_a_document_just_too_long_is_read_in_halves(flags, tokenizer):
     settings = settings_of(**flags)
     (window,) = window_of([{"article": TWO}], settings)
     (encoded,) = encode_documents(
-        window.documents,
+        [(document, None) for document in window.documents],
         tokenizer,
         max_source_tokens=MAX_SOURCE_TOKENS,
         options=settings.options,
@@ -291,7 +291,7 @@ def test_a_prefix_that_fills_the_source_leaves_the_document_unread(flags, tokeni
     )
     (window,) = window_of([{"article": LONG}], settings)
     (encoded,) = encode_documents(
-        window.documents,
+        [(document, None) for document in window.documents],
         tokenizer,
         max_source_tokens=MAX_SOURCE_TOKENS,
         options=options,

@@ -212,6 +212,7 @@ def test_a_bundle_comes_back(
         if path.is_file()
     }
     assert names == {
+        "README.md",
         "config.json",
         "manifest.json",
         "weights.safetensors",

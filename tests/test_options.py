@@ -18,6 +18,7 @@ from precis.pipelines.flags.command_parser import command_parser
 from precis.pipelines.flags.flags import flag_info, read_flags, value_type
 from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EvaluateOptions
+from precis.pipelines.options.one_document import OneDocumentOptions
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.results import EarlierRunOptions, ResultOptions
 from precis.pipelines.options.summarize import SummarizeOptions
@@ -29,7 +30,7 @@ from precis.pipelines.options.train import (
 from precis.pipelines.options.workers import WorkerOptions
 
 JOBS = {name: command.concerns for name, command in COMMANDS.items()}
-MOST_COMMON_FLAGS = 17
+MOST_COMMON_FLAGS = 18
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -81,6 +82,8 @@ def test_every_field_of_a_job_is_a_keyword(name):
         "folder": "f",
         "run": "r",
         "table": "delta://t",
+        "for_": "duckdb",
+        "job": "j",
     }
     defaults = {
         field.name: needed.get(field.name, field.default)
@@ -147,9 +150,23 @@ RECORDS = {"output": "o"}
             {**RECORDS, "tokenizer": "t", "reserved_tokens": "[A]"},
             "and --reserved_tokens; leave them out",
         ),
+        (
+            ExtractiveTraining,
+            {"importance_articles": -1},
+            "--importance_articles must not be negative, but is -1",
+        ),
+        (
+            SearchConfig,
+            {"common_pieces": -1},
+            "--common_pieces must not be negative, but is -1; 0 turns it off",
+        ),
         (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
         (SummarizeOptions, {"output": ""}, "--output is empty"),
-        (SelectionConfig, {"sentences": 0}, "--sentences must be at least 1, not 0"),
+        (
+            SelectionConfig,
+            {"sentences": -1},
+            "--sentences must not be negative, but is -1",
+        ),
         (
             SummarizeOptions,
             {"output": "o", "keyphrases": 0},
@@ -159,6 +176,11 @@ RECORDS = {"output": "o"}
             SummarizeOptions,
             {"output": "o", "window_documents": 0},
             "--window_documents must be at least 1, not 0",
+        ),
+        (
+            SummarizeOptions,
+            {"output": "o", "written_sentences": 0},
+            "--written_sentences must be at least 1, not 0",
         ),
         (
             SummarizeOptions,
@@ -238,5 +260,5 @@ def test_the_commands_take_the_options_of_their_jobs():
             FallbackConfig,
         ),
         *(SearchConfig, EarlierRunOptions, ResultOptions),
-        *(FailureOptions, WorkerOptions, EstimateOptions),
+        *(FailureOptions, WorkerOptions, EstimateOptions, OneDocumentOptions),
     )

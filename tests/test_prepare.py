@@ -48,6 +48,7 @@ def test_every_record_is_accounted_for(prepared_records):
         "empty": 2,
         "reused": 0,
         "other_split": 0,
+        "not_selected": 0,
         "duplicates": 3,
         "skipped": 2,
         "without_highlights": 2,

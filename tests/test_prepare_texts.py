@@ -25,7 +25,11 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.training_pairs import Skipped, TrainingPair, read_pair
+from precis.pipelines.preparation.training_pairs import (
+    Skipped,
+    TrainingPair,
+    read_pairs,
+)
 
 JAIL = (
     "(CNN) -- Judge Steven Leifman visits the jails.\nLeifman met a judge. "
@@ -38,7 +42,11 @@ JAIL = (
 def pair_of(article, highlights, **options):
     document = Document("d", article=article, highlights=highlights)
     article = Article(document, strip_boilerplate=True)
-    return read_pair(article, PrepareOptions(output="o", **options))
+    pairs = read_pairs(article, PrepareOptions(output="o", **options))
+    if isinstance(pairs, Skipped) or len(pairs) > 1:
+        return pairs
+    (pair,) = pairs
+    return pair
 
 
 # --- The texts of a training example.
@@ -52,6 +60,27 @@ def test_a_target_is_the_highlights_their_first_line_or_the_phrases_they_name():
     assert pair_of(article, highlights, target="headline") == (body, first)
     named = "jail; lawyers; met; Steven Leifman; Judge; Leifman"
     assert pair_of(article, highlights, target="keyphrases") == (body, named)
+
+
+def test_every_supported_line_of_the_highlights_has_its_sentence_as_source():
+    article = "Rain fell on Monday in the old town. Nobody came to the market."
+    highlights = "Rain fell in the town.\nA king died.\nNobody came."
+    assert pair_of(article, highlights, target="sentences", task_prefix="write: ") == [
+        ("write: Rain fell on Monday in the old town.", "Rain fell in the town."),
+        ("write: Nobody came to the market.", "Nobody came."),
+    ]
+    # With less support; a line is never longer than its sentence.
+    lines = [
+        pair.target
+        for pair in pair_of(article, highlights, target="sentences", min_support=0.0)
+    ]
+    assert lines == ["Rain fell in the town.", "A king died.", "Nobody came."]
+    assert pair_of(
+        "Rain fell in Kent.", "NEW: Rain fell .", target="sentences"
+    ) == TrainingPair("Rain fell in Kent.", "Rain fell .")
+    assert pair_of("Rain fell.", "Rain fell on us.", target="sentences") == Skipped(
+        "without_supported_sentences"
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,12 +108,18 @@ def test_a_prefix_stands_before_the_article():
     [
         (
             {"target": "title"},
-            "--target is one of highlights, headline, keyphrases, not 'title'",
+            "--target is one of highlights, headline, keyphrases, sentences, not "
+            "'title'",
         ),
         (
             {"task_prefix": "one\ntwo: "},
             r"--task_prefix 'one\\ntwo: ' is not normalised, as articles are; "
             r"write 'one two: '",
+        ),
+        ({"min_support": 1.5}, "--min_support is a share from 0 to 1, not 1.5"),
+        (
+            {"target": "sentences", "oracle_sentences": 3},
+            "--oracle_sentences labels the sentences of whole articles",
         ),
         ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
         (

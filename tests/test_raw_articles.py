@@ -82,6 +82,7 @@ def test_a_run_without_cleaning_writes_the_same(bundle, expected, tmp_path):
     assert one["abstractive_summary"] == expected[5]
 
 
+@pytest.mark.slow
 def test_a_literal_padding_token_is_read(bundle):
     loaded = load_bundle(bundle)
     encoded = loaded.source_tokenizer.encode(["Rain <pad> fell.", "Rain fell."])

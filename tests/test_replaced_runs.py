@@ -25,6 +25,9 @@ from precis.pipelines.summarizing import summarize
 from precis.pipelines.summarizing.publish_parts import PartWorker
 from precis.pipelines.summarizing.summarize_task import SummarizeWorker
 
+# Each test takes several whole runs.
+pytestmark = pytest.mark.slow
+
 OLD = {
     "a.jsonl": [line(number) for number in range(30)],
     "b.jsonl": ["{broken", line(4, id="copy"), line(90), {"id": "e", "article": ""}],

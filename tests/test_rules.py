@@ -10,6 +10,7 @@ import pytest
 from keras import ops
 from support import plain_search
 
+from precis.model.cache import Cache
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import completes_ngram, score_next
 from precis.model.search.scores import is_possible, length_penalty
@@ -34,6 +35,7 @@ def next_of(written, config=NONE, special=SPECIAL, logits=None):
         ops.convert_to_tensor(np.broadcast_to(logits, (2, 3, len(logits))), "float32"),
         ops.convert_to_tensor(rows),
         ops.convert_to_tensor(len(written), "int32"),
+        Cache({}, {}, {}),
         config=config,
         special=special,
     )

@@ -57,6 +57,7 @@ def test_counts_by_source_are_joined_and_summed():
         "empty": 1,
         "failed": 2,
         "other_split": 0,
+        "not_selected": 0,
         "skipped": 0,
     }
     check_sources(summed, what="the run")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from precis.model.errors import DataError
+from precis.pipelines.summarizing.abstractive_columns import ABSTRACTIVE_COLUMNS
 from precis.pipelines.tables import schema
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)
@@ -44,67 +45,81 @@ def sentence(**changes):
     return values | changes
 
 
+ROW = {
+    "document_id": "d1",
+    "split": "test",
+    "content_sha256": "0" * 64,
+    "source_tokens": 12,
+    "seen_tokens": 10,
+    "seen_ratio": 10 / 12,
+    "chunks": 1,
+    "abstractive_method": "head",
+    "truncated": True,
+    "article_words": 9,
+    "summary": "One.\nTwo.",
+    "summary_method": "lead",
+    "quality_flags": ["too_short"],
+    "extractive_summary": "One.\nTwo.",
+    "extractive_method": "lead",
+    "extractive": [
+        sentence(),
+        sentence(rank=2, score=0.5, start=5, end=9, text="Two."),
+    ],
+    "abstractive_summary": "Both.",
+    "abstractive": [
+        {
+            "rank": 1,
+            "score": -0.5,
+            "text": "Both.",
+            "support": [{"start": 0, "end": 9}],
+        }
+    ],
+    "extractive_quality": MEASURES,
+    "abstractive_quality": {**MEASURES, "mean_log_prob": -0.5, "beam_margin": None},
+    "other_quality": [
+        {
+            "system": "frequency",
+            "words": 1,
+            "novel_2grams_percent": None,
+            "repetition_rate": 0.0,
+            "flags": ["too_short"],
+        }
+    ],
+    "reference_quality": {
+        name: MEASURES[name]
+        for name in ("words", "novel_2grams_percent", "repetition_rate", "flags")
+    },
+    "keyphrases": [{"method": "classifier", "phrase": "one", "score": 0.5}],
+    "reference_keyphrases": ["one"],
+    "reference_summary": "One and two.",
+    "model_id": "m",
+    "extractive_model_id": "e",
+    "keyphrase_model_id": "p",
+    "decode_id": "k",
+    "run_id": "r",
+    "schema_version": 2,
+    "document_id_repeat": 0,
+    "source_file": "news.jsonl",
+    "source_position": "byte 12",
+    "duplicate_of": None,
+    "settings_id": "5" * 16,
+    "reused_from": None,
+}
+
+
 def summary_row(**changes):
-    row = {
-        "document_id": "d1",
-        "split": "test",
-        "content_sha256": "0" * 64,
-        "source_tokens": 12,
-        "seen_tokens": 10,
-        "seen_ratio": 10 / 12,
-        "chunks": 1,
-        "truncated": True,
-        "article_words": 9,
-        "summary": "One.\nTwo.",
-        "summary_method": "lead",
-        "quality_flags": ["too_short"],
-        "extractive_summary": "One.\nTwo.",
-        "extractive_method": "lead",
-        "extractive": [
-            sentence(),
-            sentence(rank=2, score=0.5, start=5, end=9, text="Two."),
-        ],
-        "abstractive_summary": "Both.",
-        "abstractive": [{"rank": 1, "score": -0.5, "text": "Both."}],
-        "extractive_quality": MEASURES,
-        "abstractive_quality": {**MEASURES, "mean_log_prob": -0.5, "beam_margin": None},
-        "keyphrases": [{"method": "classifier", "phrase": "one", "score": 0.5}],
-        "reference_keyphrases": ["one"],
-        "reference_summary": "One and two.",
-        "model_id": "m",
-        "extractive_model_id": "e",
-        "keyphrase_model_id": "p",
-        "decode_id": "k",
-        "run_id": "r",
-        "schema_version": 2,
-        "document_id_repeat": 0,
-        "source_file": "news.jsonl",
-        "source_position": "byte 12",
-        "duplicate_of": None,
-        "settings_id": "5" * 16,
-        "reused_from": None,
-    }
-    return row | changes
+    return ROW | changes
 
 
 def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
-    network_columns = (
-        "source_tokens",
-        "seen_tokens",
-        "seen_ratio",
-        "chunks",
-        "truncated",
-        "abstractive_summary",
-        "abstractive",
-        "abstractive_quality",
-    )
     ids = ("model_id", "extractive_model_id", "keyphrase_model_id", "decode_id")
     without_network = dict.fromkeys(
         [
-            *network_columns,
+            *ABSTRACTIVE_COLUMNS,
             *ids,
             "reference_summary",
+            "reference_quality",
             "keyphrases",
             "reference_keyphrases",
         ]
@@ -126,9 +141,9 @@ def test_every_column_is_described_in_the_file(tmp_path):
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
     assert stored.names[:2] == ["document_id", "document_id_repeat"]
-    assert len(stored) == 34
+    assert len(stored) == 37
     assert all(field.metadata[b"description"] for field in stored)
-    assert stored.metadata[b"precis.schema_version"] == b"3"
+    assert stored.metadata[b"precis.schema_version"] == b"4"
 
 
 def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
@@ -211,7 +226,7 @@ del NO_START["start"]
             "known: method, rank",
         ),
         (
-            {"abstractive": [{"rank": 1, "score": 0.0, "text": None}]},
+            {"abstractive": [{"rank": 1, "score": 0.0, "text": None, "support": None}]},
             "column 'abstractive.text' is null",
         ),
         (

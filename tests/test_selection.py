@@ -250,14 +250,14 @@ def test_baselines_have_no_redundancy():
 
 def test_the_defaults():
     assert SelectionConfig() == SelectionConfig(
-        sentences=3, max_words=0, redundancy="trigrams", mmr_lambda=0.7
+        sentences=0, max_words=0, redundancy="trigrams", mmr_lambda=0.7
     )
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sentences": 0}, "--sentences must be at least 1, not 0"),
+        ({"sentences": -1}, "--sentences must not be negative, but is -1"),
         (
             {"max_words": -1},
             "--max_words must not be negative, but is -1; 0 sets no limit",

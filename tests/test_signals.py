@@ -28,6 +28,7 @@ from support.signalled import (
 
 from precis.model import files
 from precis.model.errors import DataError, PrecisError
+from precis.model.progress.stages import Stage
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.verification.digest import digest
 
@@ -167,6 +168,10 @@ def test_evaluate_stopped_leaves_no_process_and_starts_again(run, tmp_path):
         (("train", "--records", "r", "--output", "{}"), "libtensorflow"),
         (("train-extractor", "--records", "r", "--output", "{}"), "libtensorflow"),
         (("train-keyphrases", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (
+            ("train-summarizer", "--corpus", "sample:60", "--output", "{}"),
+            "libtensorflow",
+        ),
         (("import", "checkpoint", "--output", "{}"), "libtensorflow"),
         (("export", "bundle", "--output", "{}"), "libtensorflow"),
         (("attention", "--bundle", "b", "--output", "{}.png"), "libtensorflow"),
@@ -192,7 +197,7 @@ def test_an_error_in_a_process_of_beam_keeps_its_kind(kind):
     pipeline = beam.Pipeline(options=pipeline_options(PROCESSES))
     _ = pipeline | beam.Create([1, 2, 3]) | beam.Map(fail)
     with pytest.raises(PrecisError, match="(: |^)it cannot be$") as raised:
-        run_pipeline(pipeline, label="try", size=3)
+        run_pipeline(pipeline, [Stage(name="try")])
     assert isinstance(raised.value, DataError) == (kind is DataError)
 
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from support.small_network import ALL, make_network, network_of
+from support.small_network import EACH, make_network, network_of
 from support.walks import (
     SOURCE,
     STEPS,
@@ -39,7 +39,7 @@ def test_a_walk_by_hand():
     assert (0, 1, 2) in orders and len(orders) > 3
 
 
-@pytest.mark.parametrize("variant", ALL)
+@pytest.mark.parametrize("variant", EACH)
 def test_steps_equal_teacher_forcing_however_a_search_moves_the_cache(variant):
     """Hypotheses are reordered after each step, room is made after two and five, and
     after three steps the last document and the first are kept.

@@ -28,8 +28,8 @@ from precis.pipelines.beam.beam_runner import pipeline_options
 from precis.pipelines.corpus.dead_letters import read_letters
 from precis.pipelines.jobs.accounts import OUTCOMES
 from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.summarizing.search_processes import limit_search_processes
 from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.summary_settings import limit_search_processes
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 READ_COLUMNS = (
@@ -37,6 +37,7 @@ READ_COLUMNS = (
     "seen_tokens",
     "seen_ratio",
     "chunks",
+    "abstractive_method",
     "truncated",
     "abstractive_summary",
     "abstractive",
@@ -69,7 +70,7 @@ def test_parts_have_the_schema_and_are_compressed(undisturbed, extractive):
         schema = pq.read_schema(part)
         assert list(schema) == list(SUMMARY_SCHEMA)
         assert schema.metadata[b"precis.run_id"].decode() == run_id
-        assert schema.metadata[b"precis.schema_version"] == b"3"
+        assert schema.metadata[b"precis.schema_version"] == b"4"
         group = pq.ParquetFile(part).metadata.row_group(0)
         columns = [group.column(column) for column in range(group.num_columns)]
         assert {column.compression for column in columns} == {"ZSTD"}
@@ -91,7 +92,7 @@ def test_rows_are_the_documents_in_the_order_of_the_corpus(undisturbed, extracti
             assert row["content_sha256"] == hashlib.sha256(content).hexdigest()
             assert row["reference_summary"] == line.get("highlights")
             assert row["split"] in ("train", "validation", "test")
-            assert row["schema_version"] == 3
+            assert row["schema_version"] == 4
     short = next(row for row in rows if row["document_id"] == "short")
     assert short["article_words"] == 12 and short["reference_summary"] is None
 
@@ -108,6 +109,7 @@ def test_rows_in_are_rows_out_and_dead_letters(undisturbed):
         "empty": 2,
         "failed": 2,
         "other_split": 0,
+        "not_selected": 0,
         "skipped": 0,
         "truncated": truncated,
         "repeated_ids": 1,

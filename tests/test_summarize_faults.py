@@ -84,6 +84,7 @@ def test_no_state_can_be_mistaken_for_another_result(job):
     assert job.before.keys() & job.result.keys() <= {"_SUCCESS", "manifest.json"}
 
 
+@pytest.mark.slow
 def test_a_kill_at_some_steps_changes_nothing(replacing):
     replacing.check_kills(len(replacing.states) // 4)
 
@@ -94,6 +95,7 @@ def test_a_kill_at_any_step_changes_nothing(job):
     job.check_kills(1)
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_some_steps_changes_nothing(new):
     new.check_full_disks(new.calls // 2)
 

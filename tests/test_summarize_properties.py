@@ -119,7 +119,7 @@ def _check_in_new_folder(draft: Any, flags: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scheme", ["jsonl"])
 @pytest.mark.usefixtures("one_time")
 def test_every_record_of_a_random_corpus_is_accounted_for(scheme):
-    @settings(_COMMON, max_examples=3)
+    @settings(_COMMON, max_examples=1)
     @given(corpora(scheme), flag_sets())
     def check(draft, flags):
         _check_in_new_folder(draft, flags)

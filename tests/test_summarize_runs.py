@@ -130,6 +130,7 @@ def test_the_folder_of_another_command_is_refused(extractive, bundle, corpus):
         summarize(corpus=corpus, output=bundle)
 
 
+@pytest.mark.slow
 def test_too_many_failures_stop_the_run_and_more_patience_finishes_it(
     extractive, extractive_flags, tmp_path, monkeypatch
 ):
@@ -159,6 +160,7 @@ def test_a_damaged_bundle_fails_the_run(bundle, corpus, tmp_path):
     assert not (tmp_path / "out" / "_SUCCESS").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_half_part(
     extractive, extractive_flags, tmp_path, monkeypatch
 ):

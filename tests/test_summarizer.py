@@ -126,7 +126,11 @@ def test_a_summary_that_differs_in_white_space_only_is_left_out(network, monkeyp
     ]
     monkeypatch.setattr(summarizer.searcher, "search", lambda sources: [first, second])
     # The mean is over the tokens with the end token.
-    assert summarizer.summarize(SOURCES[:2]) == [
+    found = [
+        [(text, score, mean, margin) for text, score, mean, margin, *_ in summaries]
+        for summaries in summarizer.summarize(SOURCES[:2])
+    ]
+    assert found == [
         [("a b", -0.1, -2.0, 0.1), ("b", -0.3, -1.5, 0.1)],
         [("", -0.5, -0.25, 0.1), ("a", -0.7, -0.5, None)],
     ]

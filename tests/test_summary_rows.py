@@ -33,6 +33,7 @@ from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.summarizing.document_windows import read_windows
 from precis.pipelines.summarizing.long_documents import encode_documents
+from precis.pipelines.summarizing.summarized_windows import one_ahead
 from precis.pipelines.summarizing.summary_rows import (
     ScoringModels,
     SourceDocument,
@@ -42,10 +43,7 @@ from precis.pipelines.summarizing.summary_rows import (
     source_document,
 )
 from precis.pipelines.summarizing.summary_settings import read_model_ids
-from precis.pipelines.summarizing.window_summarizer import (
-    WindowSummarizer,
-    one_ahead,
-)
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 
 TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
 
@@ -213,9 +211,9 @@ def finished(line, summaries, tokenizer, **flags):
     """The row of a line that a network has written summaries of."""
     settings = settings_of(**flags)
     (window,) = window_of([line], settings)
-    (draft,) = draft_rows(window.documents, settings, ScoringModels())
+    (draft,) = draft_rows(window.documents, [None], settings, ScoringModels())
     (source,) = encode_documents(
-        window.documents,
+        [(document, None) for document in window.documents],
         tokenizer,
         max_source_tokens=MAX_SOURCE_TOKENS,
         options=settings.options,
@@ -235,8 +233,8 @@ def test_the_columns_of_a_network(tokenizer):
     assert row["abstractive_summary"] == row["summary"] == "Rain fell."
     assert row["summary_method"] == "abstractive"
     assert row["abstractive"] == [
-        {"rank": 1, "score": -0.5, "text": "Rain fell."},
-        {"rank": 2, "score": -0.75, "text": "It was cold."},
+        {"rank": 1, "score": -0.5, "text": "Rain fell.", "support": None},
+        {"rank": 2, "score": -0.75, "text": "It was cold.", "support": None},
     ]
     quality = row["abstractive_quality"]
     assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.0, 0.25)
@@ -285,7 +283,9 @@ def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself():
         for start, end in [(0, cut), (cut, len(text))]
     )
     settings = settings_of(extractive="lead")
-    (draft,) = draft_rows([SourceDocument(article, False)], settings, ScoringModels())
+    (draft,) = draft_rows(
+        [SourceDocument(article, False)], [None], settings, ScoringModels()
+    )
     assert draft.extractive.flags == []
     count = len(words(draft.extractive.text))
     assert draft.columns["article_words"] == count == 8

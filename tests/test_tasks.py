@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pytest
+from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
 from precis.model import files
 from precis.model.errors import JobError
+from precis.model.progress import counters
 from precis.pipelines.beam.tasks import (
     RunTasks,
     Step,
@@ -128,9 +130,9 @@ def test_every_task_is_run_once_reported_and_moves_the_progress(
 ):
     counts = tmp_path / "counts"
     counts.mkdir()
-    monkeypatch.setenv(progress.FOLDER_VARIABLE, str(counts))
+    monkeypatch.setenv(counters.FOLDER_VARIABLE, str(counts))
     run(tmp_path, step, of_both_tasks)
-    assert progress.total(str(counts))[:4] == (7, 70, 0, 0)
+    assert counters.total(str(counts))[:2] == (7, 70)
     assert runs(tmp_path) == ["0", "1"]
     receipt = json.loads((tmp_path / "_tasks" / "infer" / "00001.json").read_bytes())
     assert receipt["longest"] == 8 and receipt["sources"]["a"]["failed"] == 1
@@ -147,7 +149,9 @@ def test_every_task_is_run_once_reported_and_moves_the_progress(
     }
     run(tmp_path, step, of_both_tasks)
     assert runs(tmp_path) == ["0", "1"]
-    assert progress.total(str(counts))[:4] == (7, 70, 7, 70)
+    total = counters.total(str(counts))
+    assert total[:2] == (7, 70)
+    assert (total.earlier_documents, total.earlier_size) == (7, 70)
 
 
 def test_a_task_whose_file_is_gone_or_changed_is_run_again(tmp_path, step):
@@ -280,3 +284,14 @@ def test_counts_are_summed_by_name():
         "c": 3,
     }
     assert list(sum_counts([{"b": 1, "a": 0}])) == ["a", "b"] and sum_counts([]) == {}
+
+
+def test_an_engine_gets_the_same_counts_as_metrics(tmp_path, step):
+    pipeline = beam.Pipeline("FnApiRunner")
+    _ = pipeline | beam.Create(TASKS) | RunTasks(PartWorker(str(tmp_path)), step)
+    result = pipeline.run()
+    result.wait_until_finish()
+    counted = result.metrics().query(MetricsFilter().with_namespace("precis"))
+    assert {
+        counter.key.metric.name: counter.committed for counter in counted["counters"]
+    } == {"documents": 7, "dead_letters": 2}

@@ -65,6 +65,7 @@ def scaled(records_folder, tmp_path_factory) -> Path:
 # Exact resume
 
 
+@pytest.mark.slow
 def test_a_stopped_training_ends_as_an_undisturbed_one(
     records_folder, undisturbed, tmp_path
 ):
@@ -158,6 +159,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     )
 
 
+@pytest.mark.slow
 def test_more_steps_continue_and_other_settings_are_refused(
     records_folder, undisturbed, tmp_path
 ):

@@ -54,6 +54,7 @@ def test_the_bundle_is_the_mean_of_the_last_checkpoints(records_folder, tmp_path
     assert not (weights["embedding/table"] == second["embedding/table"]).all()
 
 
+@pytest.mark.slow
 def test_a_mean_is_validated(records_folder, tmp_path, capsys, monkeypatch):
     figures = iter([0.2, 0.1, 0.4])
     monkeypatch.setattr(
@@ -82,6 +83,7 @@ def test_a_mean_is_validated(records_folder, tmp_path, capsys, monkeypatch):
         run_to_end(records_folder, tmp_path, **settings)
 
 
+@pytest.mark.slow
 def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_path):
     settings = {"epochs": 2, "checkpoint_steps": 10_000}
     training = prepare_training(records_folder, tmp_path, **settings)

@@ -99,7 +99,13 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
 
 
 def test_the_command_prints_the_model_and_its_figures(records, tmp_path, capsys):
-    flags = {"records": records, "output": tmp_path, "epochs": 1, "batch_documents": 50}
+    flags = {
+        "records": records,
+        "output": tmp_path,
+        "epochs": 1,
+        "batch_documents": 50,
+        "importance_articles": 0,
+    }
     assert precis("train-extractor", **flags) == 0
     printed = capsys.readouterr()
     (row,) = reports(tmp_path)
@@ -181,6 +187,7 @@ def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(
     assert vectors.shape != other.shape or not np.array_equal(vectors, other)
 
 
+@pytest.mark.slow
 def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
     settings = extractor_settings("", dropout=0.0, epochs=20)
     training = prepare_extractor(records, tmp_path, settings)
@@ -202,7 +209,7 @@ def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_p
 def test_only_the_first_articles_of_a_large_validation_split_are_read(
     records, encoder, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(extractor_module, "_VALIDATION_ARTICLES", 1)
+    monkeypatch.setattr(extractor_module, "VALIDATION_ARTICLES", 1)
     training = prepare_extractor(records, tmp_path, extractor_settings(encoder))
     assert len(training.articles.validation) == 1
     names = [name for name in vector_files(tmp_path) if name.startswith("validation")]

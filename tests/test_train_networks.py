@@ -32,6 +32,7 @@ SHAPE = {
     "max_source_tokens": 192,
     "max_target_tokens": 48,
 }
+FAST = ("coverage_and_gate", "gru")  # the other networks are slow tests
 NETWORKS = {
     "coverage_and_gate": network_config(coverage=True, convolutional_gate=True),
     "like_t5": network_config(
@@ -93,7 +94,13 @@ def make_step(network, *, accumulate=1, rows=None):
     return step, [*network.variables, *optimizer.variables]
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
+        for name in NETWORKS
+    ],
+)
 def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
     """The variables of one network set another, made with another seed, to the same
     state: a checkpoint holds all of it, the seeds of dropout included.
@@ -111,7 +118,9 @@ def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
         np.testing.assert_array_equal(variable.numpy(), other.numpy())
 
 
-@pytest.mark.parametrize("name", ["coverage_and_gate", "gru"])
+@pytest.mark.parametrize(
+    "name", ["coverage_and_gate", pytest.param("gru", marks=pytest.mark.slow)]
+)
 def test_pieces_change_no_step(name):
     """Without dropout, whose masks differ; half of the last piece is padding."""
     reports = []

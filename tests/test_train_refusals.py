@@ -132,6 +132,7 @@ def test_a_precision_that_does_not_exist_is_refused():
         extractor_settings("", vector_precision="int8")
 
 
+@pytest.mark.slow
 def test_a_bundle_of_another_kind_is_not_overwritten(
     records, tmp_path, tmp_path_factory
 ):

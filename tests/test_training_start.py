@@ -118,6 +118,7 @@ def test_coverage_needs_a_pointer(tokenizers, tmp_path):
         weights_of_bundle(str(tmp_path), tokenizers, coverage=True)
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_from_a_bundle(
     records_folder, tokenizers, trained, tmp_path
 ):

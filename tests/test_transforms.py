@@ -105,6 +105,7 @@ def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_p
     assert {group.column(0).compression for group in groups} == {"ZSTD"}
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_network_are_those_of_the_command_and_one_model_searches(
     undisturbed, flags, tmp_path, monkeypatch
 ):

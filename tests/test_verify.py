@@ -372,7 +372,7 @@ def test_another_schema_or_footer_is_named(run, change, problem):
         ("reused_from", "x", "reused_from is no run_id of an earlier run"),
         ("run_id", "0" * 16, "run_id is not that of the manifest, "),
         ("settings_id", "0" * 16, "settings_id is not that of the manifest, "),
-        ("schema_version", 2, "schema_version is not that of the manifest, 3"),
+        ("schema_version", 2, "schema_version is not that of the manifest, 4"),
         ("model_id", "x", "model_id is not that of the manifest, None"),
         ("duplicate_of", "none", "duplicate_of names no document of the run"),
     ],

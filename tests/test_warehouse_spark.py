@@ -41,16 +41,10 @@ def warehouse(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def spark(warehouse):
     """A session with a catalogue of its own, `folder`."""
-    from pyspark.sql import SparkSession
+    from support.spark_sessions import spark_session
 
-    builder = SparkSession.builder.master("local[1]")
     settings = {
         "spark.jars": str(jar()),
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": str(warehouse / "spark"),
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
@@ -58,11 +52,8 @@ def spark(warehouse):
         "spark.sql.catalog.folder.type": "hadoop",
         "spark.sql.catalog.folder.warehouse": f"file://{warehouse}/hadoop",
     }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with spark_session(warehouse / "spark", settings) as session:
+        yield session
 
 
 def as_plain(row):

@@ -7,21 +7,24 @@ A bundle loads without a network connection and holds no pickle:
                           or tokenizers.json where it was imported
     source_tokenizer/     the tokenizer of sources, where it is a different one
     weights.safetensors   one tensor per weight, named by its path in the network
+    README.md             the model card, which no checksum or model_id covers
     manifest.json         checksums of the files, model_id, provenance; written last
 
-The kind of a bundle says what kind of model it holds and which command takes it.
+The kind of a bundle says what kind of model it holds and which command takes it. A
+summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
 `save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer`
 and `open_weights` check each file against the manifest before they return its content.
 `network_bundle` and `encoder_bundle` build on these functions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from precis.model import files
+from precis.model.bundle.card import write_card
 from precis.model.bundle.finite import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
@@ -45,12 +48,16 @@ ABSTRACTIVE = "abstractive"
 ENCODER = "encoder"
 EXTRACTIVE = "extractive"
 KEYPHRASES = "keyphrases"
+SUMMARIZER = "summarizer"
+# The folders of a summarizer, by the kind of the bundle in them.
+SUMMARIZER_PARTS: Mapping[str, str] = {EXTRACTIVE: "extractor", ABSTRACTIVE: "writer"}
 # The command that takes a bundle, by the kind of the bundle.
 TAKEN_BY: Mapping[str, str] = {
     ABSTRACTIVE: "`precis summarize --bundle`",
     ENCODER: "`precis train --encoder` or `precis train-extractor --encoder`",
     EXTRACTIVE: "`precis summarize --extractive_bundle`",
     KEYPHRASES: "`precis summarize --keyphrase_bundle`",
+    SUMMARIZER: "`precis summarize --bundle`",
 }
 
 
@@ -105,10 +112,8 @@ def save_bundle_files(
     )
     # Without a manifest the folder is no bundle while its files are replaced.
     files.remove(files.join(folder, MANIFEST_FILE))
-    files.write_json(
-        files.join(folder, CONFIG_FILE),
-        {"format_version": FORMAT_VERSION, "kind": kind, **config},
-    )
+    content = {"format_version": FORMAT_VERSION, "kind": kind, **config}
+    files.write_json(files.join(folder, CONFIG_FILE), content)
     files.write_bytes(
         files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(dict(weights))
     )
@@ -120,11 +125,13 @@ def save_bundle_files(
     manifest = {
         "format_version": FORMAT_VERSION,
         "kind": kind,
+        "parameters": sum(values.size for values in weights.values()),
         "sha256": checksums,
         **{f"{name}_fingerprint": value for name, value in fingerprints.items()},
         "provenance": provenance,
     }
     manifest["model_id"] = content_model_id(manifest)
+    write_card(folder, manifest, content)
     files.write_json(files.join(folder, MANIFEST_FILE), manifest)
     return str(manifest["model_id"])
 
@@ -248,16 +255,21 @@ def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
             f"{manifest.get('kind')!r}; {BUNDLE_WAY_OUT}"
         )
     if kind not in kinds:
-        way_out = (
-            f"{TAKEN_BY[kind]} takes it"
-            if kind in TAKEN_BY
-            else "only a newer precis knows it"
-        )
         raise UsageError(
-            f"{folder}: this bundle is of the kind {kind}, "
-            f"and {' or '.join(kinds)} is asked for here; {way_out}"
+            f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
+            f"asked for here; {_way_out_of_kind(folder, kind, kinds)}"
         )
     return BundleConfig(kind, config, manifest["model_id"])
+
+
+def _way_out_of_kind(folder: str, kind: str, asked: Sequence[str]) -> str:
+    """What to do about a bundle of another kind than those that are asked for."""
+    if kind not in TAKEN_BY:
+        return "only a newer precis knows it"
+    parts = [SUMMARIZER_PARTS[name] for name in asked if name in SUMMARIZER_PARTS]
+    if kind == SUMMARIZER and parts:
+        return f"name {files.join(folder, parts[0])}"
+    return f"{TAKEN_BY[kind]} takes it"
 
 
 def naming_config(folder: str) -> AbstractContextManager[None]:

@@ -9,6 +9,10 @@ from precis.model.errors import UsageError
 # sentences and does not look for repetitions.
 BASELINES = ("lead", "random", "oracle")
 REDUNDANCY = ("none", "trigrams", "mmr")
+# Without --sentences: those of most methods, and the most of a network that decides how
+# many there are.
+_USUAL_SENTENCES = 3
+_MOST_SENTENCES = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,10 +20,12 @@ class SelectionConfig:
     """Selection"""
 
     sentences: int = flag(
-        3,
-        "sentences of an extractive summary, at most",
+        0,
+        "sentences of an extractive summary, at most; 0 is 3, and for the method "
+        "neural as many, up to 5, as it expects the highest ROUGE of",
         metavar="SENTENCES",
         is_common=True,
+        default_text="3; neural decides",
     )
     max_words: int = flag(
         0,
@@ -45,8 +51,11 @@ class SelectionConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        if self.sentences < 1:
-            raise UsageError(f"--sentences must be at least 1, not {self.sentences}")
+        if self.sentences < 0:
+            raise UsageError(
+                f"--sentences must not be negative, but is {self.sentences}; 0 leaves "
+                "the number to the method"
+            )
         if self.max_words < 0:
             raise UsageError(
                 f"--max_words must not be negative, but is {self.max_words}; "
@@ -56,6 +65,16 @@ class SelectionConfig:
             raise UsageError(
                 f"--mmr_lambda must lie between 0 and 1, not be {self.mmr_lambda}"
             )
+
+    @property
+    def count(self) -> int:
+        """The sentences that a method takes which does not decide itself."""
+        return self.sentences or _USUAL_SENTENCES
+
+    @property
+    def most(self) -> int:
+        """The sentences that a method takes at most which decides how many."""
+        return self.sentences or _MOST_SENTENCES
 
     def for_method(self, method: str) -> "SelectionConfig":
         """The selection for one extractive method.

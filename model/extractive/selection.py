@@ -7,6 +7,8 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.expected_selection import select_expected
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import single_thread
 from precis.model.isolation import NotFiniteError
@@ -32,6 +34,7 @@ def extract(
     *,
     selection: SelectionConfig,
     skip_boilerplate: bool = True,
+    expected: ExpectedReference | None = None,
 ) -> list[Extract]:
     """The extractive summary of a document, in document order.
 
@@ -42,6 +45,8 @@ def extract(
       selection: how many sentences are selected, and how repetitions are avoided.
       skip_boilerplate: leave out sentences about the web page, unless the document has
           no others.
+      expected: of the reference of the document; the sentences are then chosen
+          together, by the expected ROUGE of the summary. None takes the best ones.
 
     Raises:
       ValueError: the scores are not one number per sentence.
@@ -51,6 +56,9 @@ def extract(
     selected = select(
         texts, scores, selection=selection, skip_boilerplate=skip_boilerplate
     )
+    if expected is not None:
+        together = select_expected(texts, scores, expected, selection=selection)
+        selected = together or selected
     ranks = {index: rank for rank, index in enumerate(selected, start=1)}
     return [
         Extract(ranks[index], float(scores[index]), sentences[index])
@@ -121,7 +129,7 @@ def _select_best(
     used_trigrams: set[tuple[str, ...]] = set()
     words_left = selection.max_words
     for index in np.argsort(-scores, kind="stable").tolist():
-        if len(selected) == selection.sentences:
+        if len(selected) == selection.count:
             break
         if skips(sentences[index]):
             continue
@@ -163,7 +171,7 @@ def _select_diverse(
     is_open = np.ones(len(scores), bool)
     selected: list[int] = []
     words_left = selection.max_words
-    while len(selected) < selection.sentences and is_open.any():
+    while len(selected) < selection.count and is_open.any():
         marginal = np.round(weight * relevance - (1 - weight) * similarity, _DIGITS)
         index = int(np.argmax(np.where(is_open, marginal, -np.inf)))
         is_open[index] = False

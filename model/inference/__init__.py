@@ -2,7 +2,10 @@
 
 batches            groups documents of similar length
 searcher           searches a batch with a network
+shortlist          a network with the common pieces and those of the sources alone
+fact_pieces        which pieces of a vocabulary spell numbers and names
 summarizer         turns hypotheses into ranked texts
+composition        puts a summary together from rewritten sentences
 passages           cuts long documents into several sources
 merging            merges the summaries of passages
 isolated_search    searches a batch in halves where a document fails
@@ -15,5 +18,8 @@ sentence_scorer    scores sentences with an extractor
 text_operations    cleans text with TensorFlow operations
 export             makes one graph of text cleaning, tokenizer and search
 attention          reads attention weights
-heat_map           draws them
+attention_words    makes them weights of whole words, and the mean of all heads
+heat_map           draws a map for each head
+word_map           draws one map with the summary below it
+quantile_colours   the colours of weights by how many are smaller
 """

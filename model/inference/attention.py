@@ -9,10 +9,10 @@ import numpy as np
 
 from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
-from precis.model.inference.searcher import Searcher
-from precis.model.inference.summarizer import special_tokens
+from precis.model.inference.summarizer import make_searcher
 from precis.model.network.generator import AttentionMap
 from precis.model.search.config import SearchConfig
+from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
@@ -27,6 +27,8 @@ class HeadWeights(NamedTuple):
       weights: float32 [H, T, S]; each row sums to one.
       rows: the T tokens that read.
       columns: the S tokens that are read.
+      summary: the text that is written.
+      unit: what the rows and columns are, tokens or words.
     """
 
     block: str
@@ -34,6 +36,8 @@ class HeadWeights(NamedTuple):
     weights: np.ndarray
     rows: list[str]
     columns: list[str]
+    summary: str = ""
+    unit: str = "tokens"
 
 
 def read_attention(
@@ -75,12 +79,13 @@ def read_attention(
     )
     special = special_tokens(bundle.tokenizer, bundle.special)
     if summary is None:
-        searcher = Searcher(bundle.network, config=decoding, special=special)
-        written = _search_tokens(searcher, source.ids)
+        written = _search_tokens(bundle, source.ids, decoding)
     else:
         (ids,) = encode_targets(bundle.tokenizer, [summary])
         written = [*ids.tolist(), special.end_id]
     written = written[: bundle.network.config.max_target_tokens + 1]
+    of_text = [token for token in written if token != special.end_id]
+    (text_written,) = bundle.tokenizer.decode([of_text])
     inputs = [special.start_id, *written[:-1]]
     maps = bundle.network.attention(
         np.asarray([source.ids], "int32"), np.asarray([inputs], "int32")
@@ -92,12 +97,26 @@ def read_attention(
     columns["both"] = columns["source"] + columns["target"]
     weights = np.asarray(chosen.weights[0], "float32")
     return HeadWeights(
-        block, chosen.layer + 1, weights, rows[chosen.rows], columns[chosen.columns]
+        block,
+        chosen.layer + 1,
+        weights,
+        rows[chosen.rows],
+        columns[chosen.columns],
+        text_written,
     )
 
 
-def _search_tokens(searcher: Searcher, source: np.ndarray) -> list[int]:
+def _search_tokens(
+    bundle: Bundle, source: np.ndarray, decoding: SearchConfig
+) -> list[int]:
     """The tokens of the network's best summary, the end token included."""
+    searcher = make_searcher(
+        bundle.network,
+        bundle.tokenizer,
+        decoding,
+        bundle.special,
+        bundle.source_tokenizer,
+    )
     (hypotheses,) = searcher.search([source])
     if not hypotheses:
         raise UsageError(
@@ -112,7 +131,11 @@ def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> Attentio
     block_maps = [weights for weights in maps if weights.block == block]
     if not block_maps:
         known = ", ".join(dict.fromkeys(weights.block for weights in maps))
-        raise UsageError(f"--block {block}: this network has none; it has {known}")
+        reads_both = any(weights.columns == "both" for weights in maps)
+        way_out = "; self reads the source and the summary as one" if reads_both else ""
+        raise UsageError(
+            f"--block {block}: this network has none; it has {known}{way_out}"
+        )
     if not 0 <= layer <= len(block_maps):
         raise UsageError(
             f"--layer {layer}: the block {block} has the layers 1 to {len(block_maps)}"

@@ -33,12 +33,15 @@ class Hypothesis(NamedTuple):
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one. It is negative if the next one has the higher score and is ranked
         lower because it has no end token.
+      is_finished: whether it has an end token; False where it was cut at the maximum
+        length.
     """
 
     tokens: list[int]
     score: float
     log_prob: float
     margin: float | None
+    is_finished: bool = True
 
 
 class SearchedBatch(NamedTuple):

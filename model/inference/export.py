@@ -17,8 +17,7 @@ import tensorflow as tf
 
 from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
-from precis.model.inference.searcher import Searcher
-from precis.model.inference.summarizer import special_tokens
+from precis.model.inference.summarizer import make_searcher
 from precis.model.inference.text_operations import (
     body_tensor,
     normalise_tensor,
@@ -67,10 +66,12 @@ class SummarizingModule(tf.Module):
         self._task_prefix = task_prefix
         self._is_raw = clean == "none"
         self._strip_boilerplate = strip_boilerplate
-        self._searcher = Searcher(
+        self._searcher = make_searcher(
             bundle.network,
-            config=config,
-            special=special_tokens(self._tokenizer, bundle.special),
+            self._tokenizer,
+            config,
+            bundle.special,
+            self._source_tokenizer,
         )
         self.weights = [weight.value for weight in bundle.network.weights]
         articles = tf.TensorSpec([None], tf.string, name="articles")

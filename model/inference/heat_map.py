@@ -1,13 +1,19 @@
-"""Attention weights as a picture: one heat map for each head, in which the written
-tokens are the rows and the tokens that are read the columns.
+"""Attention weights as a grid: one heat map for each head, in which the written tokens
+are the rows and the tokens that are read the columns.
 """
 
 import math
+from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
 
 from precis.model.inference.attention import HeadWeights
+from precis.model.inference.quantile_colours import (
+    COLOUR_MAP,
+    colour_positions,
+    label_bar,
+)
 from precis.model.tokenization.wordpiece import LINE_BREAK
 
 _CELL_INCHES = 0.19
@@ -52,18 +58,23 @@ def draw(
         layout="constrained",
         dpi=_DOTS_PER_INCH,
     )
-    largest = max(float(drawn.max()), 1e-6)
-    for axes, head, head_weights in zip(grid.flat, heads, drawn, strict=False):
+    is_linear = attention.block == "copy"
+    values = drawn if is_linear else colour_positions(drawn)
+    largest = max(float(values.max()), 1e-6) if is_linear else 1.0
+    colour_map = "viridis" if is_linear else COLOUR_MAP
+    for axes, head, head_values in zip(grid.flat, heads, values, strict=False):
         image = axes.imshow(
-            head_weights, aspect="auto", cmap="viridis", vmin=0.0, vmax=largest
+            head_values, aspect="auto", cmap=colour_map, vmin=0.0, vmax=largest
         )
         _label_axes(axes, attention, head, columns)
     for axes in grid.flat[len(heads) :]:
         axes.axis("off")
     bar = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30)
+    if not is_linear:
+        label_bar(bar, drawn)
     bar.set_label("attention weight", fontsize=9)
     share = float(drawn.sum() / weights.sum())
-    figure.suptitle(_title(attention, len(columns), share), fontsize=11)
+    figure.suptitle(title_of(attention, len(columns), share), fontsize=11)
     figure.savefig(file, format="png")
     pyplot.close(figure)
 
@@ -102,33 +113,58 @@ def _label_axes(
     """Writes the title of one heat map and the tokens of its rows and columns."""
     title = "copy distribution" if attention.block == "copy" else f"head {head}"
     axes.set_title(title, fontsize=10)
-    axes.set_xticks(
-        range(len(columns)),
-        [_label(attention.columns[column]) for column in columns],
-        rotation=90,
-        fontsize=7,
-    )
-    axes.set_yticks(
-        range(len(attention.rows)), [_label(row) for row in attention.rows], fontsize=7
-    )
+    tokens = [attention.columns[column] for column in columns]
+    label_rows_and_columns(axes, attention, tokens, attention.rows, size=7)
     axes.set_xlabel("read", fontsize=8)
-    axes.set_ylabel("reads" if attention.block == "encoder" else "written", fontsize=8)
 
 
-def _title(attention: HeadWeights, columns: int, share: float) -> str:
-    """The title of the picture; `share` of the weights is in the drawn `columns`."""
-    name = f"{attention.block} attention, layer {attention.layer}"
+def title_of(
+    attention: HeadWeights, columns: int, share: float, *, heads: int = 1
+) -> str:
+    """The title of a picture.
+
+    Args:
+      attention: the weights.
+      columns: how many are drawn.
+      share: of the weights, which is in these columns.
+      heads: how many heads the weights are the mean of.
+    """
+    of_heads = f", mean of {heads} heads" if heads > 1 else ""
+    name = f"{attention.block} attention, layer {attention.layer}{of_heads}"
     if attention.block == "copy":
         name = "copy distribution"
     if columns == len(attention.columns):
         return name
     return (
-        f"{name}: the {columns} of {len(attention.columns)} tokens that are read most, "
-        f"which hold {share:.0%} of the weight"
+        f"{name}: the {columns} of {len(attention.columns)} {attention.unit} that are "
+        f"read most ({share:.0%} of the weight)"
     )
 
 
-def _label(piece: str) -> str:
+def label_rows_and_columns(
+    axes: Any,
+    attention: HeadWeights,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    *,
+    size: int,
+) -> None:
+    """Writes the words or tokens of one heat map beside it.
+
+    Args:
+      axes: of the heat map.
+      attention: the weights, whose block says what the rows do.
+      columns, rows: the words or tokens.
+      size: of their letters, in points.
+    """
+    labels = [label_of(column) for column in columns]
+    axes.set_xticks(range(len(columns)), labels, rotation=90, fontsize=size)
+    axes.set_yticks(range(len(rows)), [label_of(row) for row in rows], fontsize=size)
+    reads = "reads" if attention.block == "encoder" else "written"
+    axes.set_ylabel(reads, fontsize=size + 1)
+
+
+def label_of(piece: str) -> str:
     """A token as a label: `$` is escaped because it begins a formula, and a line break
     is a character that the font has.
     """

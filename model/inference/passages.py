@@ -33,6 +33,11 @@ _WORD = re.compile(" ?[^ ]+")
 Ranking = Callable[[Sequence[str]], Sequence[int]]
 
 
+# What a network writes of.
+WHOLE = "whole"  # all of a document
+BEST_SENTENCES = "sentences"  # single sentences, which an extractor chose of all
+
+
 class EncodedDocument(NamedTuple):
     """The sources of one document.
 
@@ -40,16 +45,21 @@ class EncodedDocument(NamedTuple):
       passages: int32 [S] each, at most as long as the network reads.
       source_tokens: the number of tokens of the whole document.
       seen_tokens: how many of them stand in the passages, each counted once.
+      method: what the network writes of: WHOLE, BEST_SENTENCES, or how it reads a
+          document that is too long for it.
+      places: of BEST_SENTENCES, the sentence of the document in each passage.
     """
 
     passages: list[np.ndarray]
     source_tokens: int
     seen_tokens: int
+    method: str = WHOLE
+    places: tuple[int, ...] = ()
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a part of the text stands in no passage."""
-        return self.seen_tokens < self.source_tokens
+        """Whether a part of the text was not read, by an extractor neither."""
+        return self.method != BEST_SENTENCES and self.seen_tokens < self.source_tokens
 
     @property
     def seen_ratio(self) -> float:

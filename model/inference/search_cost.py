@@ -14,6 +14,11 @@ COUNTED = ("documents", "passages", "source_tokens", "padded_tokens", "summary_t
 MEASURED = ("process_seconds", "wall_seconds")
 
 
+def summary_tokens(batch: SearchedBatch) -> int:
+    """The tokens of the best hypotheses of a batch, end tokens included."""
+    return sum(len(ranked[0].tokens) for ranked in batch.hypotheses if ranked)
+
+
 class SearchCost:
     """Adds up the cost of batches.
 
@@ -48,9 +53,7 @@ class SearchCost:
             self.sums["passages"] += len(batch.hypotheses)
             self.sums["source_tokens"] += batch.source_tokens
             self.sums["padded_tokens"] += batch.padded_tokens
-            self.sums["summary_tokens"] += sum(
-                len(ranked[0].tokens) for ranked in batch.hypotheses if ranked
-            )
+            self.sums["summary_tokens"] += summary_tokens(batch)
             self.sums["process_seconds"] += batch.ended - batch.started
             self.sums["wall_seconds"] += max(
                 0.0, batch.ended - max(batch.started, self._searched_until)

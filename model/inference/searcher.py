@@ -1,6 +1,5 @@
 """Search in batches: token ids of documents in, ranked hypotheses out."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -16,14 +15,21 @@ from precis.model.inference.batches import (
     padded_length,
     restore_order,
 )
+from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
 from precis.model.isolation import NAN, Failure
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import beam_search
-from precis.model.search.config import SearchConfig, SpecialTokens, check_coverage
-from precis.model.search.contract import Hypotheses
+from precis.model.search.config import (
+    CANDIDATE_BLOCK,
+    SearchConfig,
+    SpecialTokens,
+    check_coverage,
+)
+from precis.model.search.contract import Hypotheses, Network
 from precis.model.search.greedy import greedy_search
 from precis.model.search.scores import is_possible
+from precis.model.search.supported import PieceTable, Support
 
 _NO_FINITE_SCORE = Failure(
     "search", NAN, "the network gave its summaries no finite score"
@@ -47,18 +53,32 @@ class Searcher:
     """
 
     def __init__(
-        self, network: Generator, *, config: SearchConfig, special: SpecialTokens
+        self,
+        network: Generator,
+        *,
+        config: SearchConfig,
+        special: SpecialTokens,
+        pieces: PieceTable | None = None,
+        common: int = 0,
     ) -> None:
+        """Takes a network and how it is searched.
+
+        Args:
+          network: writes.
+          config: the search.
+          special: the ids of special tokens.
+          pieces: the pieces of facts that only a source may bring, `fact_pieces` of
+            `config.supported_kinds`; None where there is none of these.
+          common: the first so many pieces of the vocabulary are those of
+            `config.common_pieces`, `common_end` of it; 0 where all may be written.
+        """
         check_coverage(config, has_pointer=network.config.pointer)
-        limit = min(config.max_summary_tokens, network.config.max_target_tokens)
-        self.config = dataclasses.replace(
-            config,
-            max_summary_tokens=limit,
-            min_summary_tokens=min(config.min_summary_tokens, limit - 1),
-        )
+        self.config = config.limited_to(network.config.max_target_tokens)
         self.special = special
         self.max_source_tokens = network.config.max_source_tokens
         self._network = network
+        self._pieces = pieces
+        self._common = common
         self.search_batch = tf.function(
             self._search_batch,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -134,11 +154,13 @@ class Searcher:
     ) -> Hypothesis:
         """A hypothesis without the padding behind its end token."""
         end = self.special.end_id
+        is_finished = end in tokens
         return Hypothesis(
-            tokens[: tokens.index(end) + 1] if end in tokens else tokens,
+            tokens[: tokens.index(end) + 1] if is_finished else tokens,
             score,
             log_prob,
             None if math.isnan(margin) else margin,
+            is_finished,
         )
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -163,17 +185,33 @@ class Searcher:
     def _run_search(self, source: tf.Tensor) -> Hypotheses:
         """Runs greedy search for a beam of width 1, else beam search."""
         memory = self._network.encode(source)
+        network: Network = self._network
+        pieces, shortlist = self._pieces, None
+        if self._common:
+            shortlist = make_shortlist(
+                source,
+                vocabulary_size=self._network.target_embedding.vocabulary_size,
+                common=self._common,
+                least=2 * self.config.beam_width * CANDIDATE_BLOCK,
+                table=pieces,
+            )
+            network = ShortlistedNetwork(self._network, shortlist)
+            source = shortlist.number(source)
+            pieces = shortlist.gather_table(pieces) if pieces else None
         arguments = {
             "batch": tf.shape(source)[0],
             "config": self.config,
             "special": self.special,
+            "support": Support(source, pieces) if pieces else None,
         }
         if self.config.beam_width == 1:
-            return greedy_search(self._network, memory, **arguments)
-        coverage = None
-        if self.config.coverage_penalty:
-            coverage = self._network.coverage_penalty
-        return beam_search(self._network, memory, **arguments, coverage=coverage)
+            hypotheses = greedy_search(network, memory, **arguments)
+        else:
+            coverage = None
+            if self.config.coverage_penalty:
+                coverage = self._network.coverage_penalty
+            hypotheses = beam_search(network, memory, **arguments, coverage=coverage)
+        return shortlist.restore(hypotheses) if shortlist else hypotheses
 
 
 def _rows_without_scores(

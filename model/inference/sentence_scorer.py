@@ -3,7 +3,7 @@
 config.json            shape of the extractor; shape and precision of the encoder,
                        if there is one
 tokenizer/             the encoder's
-weights.safetensors    weights of both networks
+weights.safetensors    weights of both networks, and the importance of words and pairs
 """
 
 import dataclasses
@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
+from precis.model.bundle.importance_tensors import (
+    importance_config,
+    importance_tensors,
+    read_importance,
+)
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     naming_config,
@@ -23,6 +28,7 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.errors import UsageError
 from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+from precis.model.extractive.importance import ImportanceModel
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
@@ -85,6 +91,8 @@ class SentenceScorer:
 
     Attributes:
       model_id: the name of the bundle, as in `Bundle`; empty before it is saved.
+      importance: of words and pairs, by which sentences are chosen together; None where
+          it was not learned.
     """
 
     def __init__(
@@ -92,6 +100,7 @@ class SentenceScorer:
         extractor: "Extractor",
         encoder: SentenceEncoder | None,
         *,
+        importance: ImportanceModel | None = None,
         model_id: str = "",
         batch_invariant: bool = False,
     ) -> None:
@@ -100,6 +109,7 @@ class SentenceScorer:
         Args:
           extractor: the network that scores.
           encoder: computes the vectors that it reads; None if it reads features only.
+          importance: of words and pairs, learned with the scores of `extractor`.
           model_id: the name of the bundle.
           batch_invariant: whether each window is scored alone; an encoder has a
             parameter of its own for it.
@@ -107,6 +117,7 @@ class SentenceScorer:
         import tensorflow as tf
 
         self.model_id = model_id
+        self.importance = importance
         self._extractor = extractor
         self._encoder = encoder
         self._batch_windows = 1 if batch_invariant else _BATCH_WINDOWS
@@ -188,6 +199,7 @@ def save_scorer(
     encoder: EncoderBundle | None,
     precision: str,
     provenance: dict[str, Any],
+    importance: ImportanceModel | None = None,
 ) -> str:
     """Writes a bundle of the kind `extractive`.
 
@@ -197,6 +209,8 @@ def save_scorer(
       encoder: the encoder of the sentence vectors; None if it reads features only.
       precision: the number format that the encoder's layers compute in.
       provenance: what the bundle was trained from, for its manifest.
+      importance: of words and pairs, learned with the scores of `extractor`; None where
+        it was not learned.
 
     Returns:
       The model_id.
@@ -212,15 +226,19 @@ def save_scorer(
             "precision": precision,
         }
         networks.append(encoder.encoder)
+    weights = {
+        weight.path: weight.numpy()
+        for network in networks
+        for weight in network.weights
+    }
+    if importance is not None:
+        config["importance"] = importance_config(importance)
+        weights |= importance_tensors(importance)
     return save_bundle_files(
         folder,
         kind=EXTRACTIVE,
         config=config,
-        weights={
-            weight.path: weight.numpy()
-            for network in networks
-            for weight in network.weights
-        },
+        weights=weights,
         provenance=provenance,
         tokenizer=encoder.tokenizer if encoder else None,
     )
@@ -265,6 +283,13 @@ def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer
         for network in networks:
             for weight in network.weights:
                 weight.assign(weights[weight.path])
+        importance = None
+        if "importance" in config:
+            importance = read_importance(folder, config["importance"], weights)
     return SentenceScorer(
-        extractor, encoder, model_id=model_id, batch_invariant=batch_invariant
+        extractor,
+        encoder,
+        importance=importance,
+        model_id=model_id,
+        batch_invariant=batch_invariant,
     )

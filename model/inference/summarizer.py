@@ -1,18 +1,25 @@
 """Summaries as text: token ids of documents in, ranked summaries out."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from precis.model.inference.batches import Hypothesis
+from precis.model.inference.fact_pieces import fact_pieces
 from precis.model.inference.searcher import Searcher
+from precis.model.inference.shortlist import common_end
 from precis.model.network.generator import Generator
-from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.config import (
+    SearchConfig,
+    SpecialTokens,
+    check_common_pieces,
+    check_supported,
+)
+from precis.model.search.special import special_tokens
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import cut_source
-from precis.model.tokenization.wordpiece import Tokenizer
 
 
 class Summary(NamedTuple):
@@ -27,12 +34,17 @@ class Summary(NamedTuple):
         over the others.
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
+      support: the start and the end in the article of the sentence that each line was
+        written of; None where the network wrote of more than a sentence.
+      is_finished: False where it was cut at the maximum length.
     """
 
     text: str
     score: float
     mean_log_prob: float
     margin: float | None
+    support: tuple[tuple[int, int], ...] | None = None
+    is_finished: bool = True
 
 
 class Summarizer:
@@ -67,8 +79,8 @@ class Summarizer:
         self.network = network
         self.tokenizer = tokenizer
         self.source_tokenizer = source_tokenizer or tokenizer
-        self.searcher = Searcher(
-            network, config=config, special=special_tokens(tokenizer, special)
+        self.searcher = make_searcher(
+            network, tokenizer, config, special, self.source_tokenizer
         )
         self.max_source_tokens = self.searcher.max_source_tokens
 
@@ -96,6 +108,35 @@ class Summarizer:
         ]
 
 
+def make_searcher(
+    network: Generator,
+    tokenizer: AnyTokenizer,
+    config: SearchConfig,
+    special: SpecialTokens | None,
+    source_tokenizer: AnyTokenizer,
+) -> Searcher:
+    """The searcher of a network; the arguments are those of `Summarizer`.
+
+    Raises:
+      UsageError: `config.supported` or `config.common_pieces` would mix two
+        vocabularies, or special tokens stand behind the common pieces.
+    """
+    special = special_tokens(tokenizer, special)
+    has_one_vocabulary = tokenizer.fingerprint == source_tokenizer.fingerprint
+    common = 0
+    if config.common_pieces:
+        check_common_pieces(config, has_one_vocabulary=has_one_vocabulary)
+        end = common_end(tokenizer, special, config.common_pieces)
+        common = end if end < tokenizer.vocabulary_size else 0
+    pieces = None
+    if config.supported_kinds:
+        check_supported(config, has_one_vocabulary=has_one_vocabulary)
+        pieces = fact_pieces(tokenizer, special, config.supported_kinds)
+    return Searcher(
+        network, config=config, special=special, pieces=pieces, common=common
+    )
+
+
 def distinct_summaries(
     ranked: Sequence[Hypothesis], tokenizer: AnyTokenizer
 ) -> list[Summary]:
@@ -113,29 +154,7 @@ def distinct_summaries(
             hypothesis.score,
             hypothesis.log_prob / max(1, len(hypothesis.tokens)),
             hypothesis.margin,
+            is_finished=hypothesis.is_finished,
         )
         for text, hypothesis in distinct.items()
     ]
-
-
-def special_tokens(
-    tokenizer: AnyTokenizer, stated: SpecialTokens | None = None
-) -> SpecialTokens:
-    """The special tokens of a search.
-
-    Args:
-      tokenizer: the tokenizer of summaries.
-      stated: the special tokens that a bundle states; they are returned as they are.
-        Without them, `tokenizer` is a tokenizer of this project, and its padding,
-        unknown and start tokens are never written.
-    """
-    if stated is not None:
-        return stated
-    tokenizer = cast(Tokenizer, tokenizer)
-    suppressed = {tokenizer.pad_id, tokenizer.unknown_id, tokenizer.start_id}
-    return SpecialTokens(
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-        pad_id=tokenizer.pad_id,
-        suppressed=tuple(sorted(suppressed)),
-    )

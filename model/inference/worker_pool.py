@@ -70,15 +70,16 @@ def load_searcher(search: ModelSearch) -> "Searcher":
       DataError: the bundle is damaged or holds another model.
     """
     from precis.model.bundle.network_bundle import load_bundle
-    from precis.model.inference.searcher import Searcher
-    from precis.model.inference.summarizer import special_tokens
+    from precis.model.inference.summarizer import make_searcher
 
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search, bundle.model_id)
-    return Searcher(
+    return make_searcher(
         bundle.network,
-        config=search.config,
-        special=special_tokens(bundle.tokenizer, bundle.special),
+        bundle.tokenizer,
+        search.config,
+        bundle.special,
+        bundle.source_tokenizer,
     )
 
 

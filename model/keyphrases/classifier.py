@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
+from precis.model.bundle.card import write_card
 from precis.model.bundle.finite import check_finite
 from precis.model.bundle.manifest import (
     BUNDLE_WAY_OUT,
@@ -171,7 +172,8 @@ class KeyphraseModel:
             way_out="no bundle is written; train it on other records",
         )
         files.remove(files.join(folder, MANIFEST_FILE))
-        files.write_json(files.join(folder, CONFIG_FILE), self._config())
+        config = self._config()
+        files.write_json(files.join(folder, CONFIG_FILE), config)
         files.write_json(files.join(folder, WEIGHTS_FILE), self._weights())
         checksums = {
             name: files.sha256_file(files.join(folder, name))
@@ -181,12 +183,12 @@ class KeyphraseModel:
             "format_version": FORMAT_VERSION,
             "kind": KEYPHRASES,
             "model_id": self.model_id,
+            "parameters": self.weights.size + 1,
             "sha256": checksums,
+            "provenance": self.provenance,
         }
-        files.write_json(
-            files.join(folder, MANIFEST_FILE),
-            {**manifest, "provenance": self.provenance},
-        )
+        write_card(folder, manifest, config)
+        files.write_json(files.join(folder, MANIFEST_FILE), manifest)
         return self.model_id
 
     @classmethod

@@ -65,6 +65,33 @@ _RECURRENT_SIZES = {
     }
     for name, layers in _RECURRENT_LAYERS.items()
 }
+# The blocks of a Transformer encoder-decoder by name. `vaswani` are those of Vaswani et
+# al. 2017; the others are those of the checkpoints of these names, which `precis export
+# --format huggingface` can write.
+LAYOUTS: Mapping[str, Mapping[str, Any]] = {
+    "vaswani": {},
+    "bart": {
+        "positions": "learned",
+        "embedding_norm": True,
+        "activation": "gelu",
+        "scaled_embedding": False,
+        "norm_epsilon": 1e-5,
+    },
+    "pegasus": {
+        "positions": "sinusoidal_halves",
+        "norm_first": True,
+        "norm_epsilon": 1e-5,
+    },
+    "t5": {
+        "positions": "relative",
+        "norm_first": True,
+        "rms_norm": True,
+        "biases": False,
+        "scaled_scores": False,
+        "scaled_embedding": False,
+        "scaled_output": True,
+    },
+}
 ARCHITECTURES: Mapping[str, NamedArchitecture] = {
     "transformer": NamedArchitecture(TransformerConfig, _TRANSFORMER_SIZES),
     "decoder_only": NamedArchitecture(DecoderOnlyConfig, _DECODER_ONLY_SIZES),

@@ -60,6 +60,7 @@ def add_encoder(
     config: EncoderConfig | TransformerConfig,
     *,
     has_logits_bias: bool = False,
+    has_scaled_output: bool = False,
 ) -> None:
     """Sets the layers of an encoder on a network: embedding, source_input,
     encoder_positions, encoder and encoder_norm.
@@ -69,6 +70,7 @@ def add_encoder(
       config: its shape.
       has_logits_bias: whether the embedding is also an output layer with a bias per
           piece.
+      has_scaled_output: whether it is also an output layer that reads scaled states.
     """
     stack: StackConfig = config
     network.embedding = TokenEmbedding(
@@ -76,6 +78,7 @@ def add_encoder(
         width=config.width,
         is_scaled=config.scaled_embedding,
         has_logits_bias=has_logits_bias,
+        has_scaled_output=has_scaled_output,
         name="embedding",
     )
     network.source_input = PositionedInput(

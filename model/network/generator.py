@@ -26,6 +26,9 @@ from precis.model.network.prepared_weights import (
     prepare_linear,
 )
 
+# Of the cache of a search with few pieces: what is added to the logits of a document.
+ALLOWED = "allowed"
+
 
 class Memory(NamedTuple):
     """The output of an encoder.
@@ -285,9 +288,9 @@ class Generator(keras.Model):
         batch, beams, width = ops.shape(states)
         rows = ops.reshape(states, (-1, width))
         logits = multiply(rows, cache.shared["output"])
-        logits = ops.reshape(
-            logits, (batch, beams, self.target_embedding.vocabulary_size)
-        )
+        logits = ops.reshape(logits, (batch, beams, logits.shape[-1] or -1))
+        if ALLOWED in cache.per_document:
+            logits = logits + cache.per_document[ALLOWED]
         coverage = cache.per_beam["coverage"]
         if not self.pointer:
             return logits, coverage

@@ -134,7 +134,14 @@ class MultiHeadAttention(keras.layers.Layer):
         linear = functools.partial(
             Linear, use_bias=config.biases, dtype=self.dtype_policy
         )
-        self.query = linear(inner_width, name="query")
+        # Scores without the scale would begin sqrt(head width) times as large. As in
+        # T5, the queries begin smaller by that factor.
+        initial: Any = "glorot_uniform"
+        if not config.scaled_scores:
+            initial = keras.initializers.VarianceScaling(
+                1.0 / self.head_width, mode="fan_avg", distribution="uniform"
+            )
+        self.query = linear(inner_width, name="query", kernel_initializer=initial)
         self.key = linear(inner_width, name="key")
         self.value = linear(inner_width, name="value")
         self.output_projection = linear(config.width, name="output")

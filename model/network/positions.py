@@ -41,6 +41,7 @@ class TokenEmbedding(keras.layers.Layer):
         width: int,
         is_scaled: bool,
         has_logits_bias: bool = False,
+        has_scaled_output: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype="float32", **kwargs)
@@ -48,14 +49,16 @@ class TokenEmbedding(keras.layers.Layer):
         self.width = width
         self.has_logits_bias = has_logits_bias
         self.scale = math.sqrt(width) if is_scaled else 1.0
+        # With standard deviation D^-0.5 the values of a scaled embedding are about as
+        # large as those of a position code, and tied logits are about 1. A scaled
+        # output brings that factor itself (Raffel et al. 2020).
+        self.deviation = 1.0 if has_scaled_output else width**-0.5
 
     def build(self, _: Any = None) -> None:
-        # With standard deviation D^-0.5 the values of a scaled embedding are about as
-        # large as those of a position code, and tied logits are about 1.
         self.table = self.add_weight(
             name="table",
             shape=(self.vocabulary_size, self.width),
-            initializer=keras.initializers.RandomNormal(stddev=self.width**-0.5),
+            initializer=keras.initializers.RandomNormal(stddev=self.deviation),
         )
         self.logits_bias = None
         if self.has_logits_bias:

@@ -42,8 +42,12 @@ class Transformer(Generator):
 
     def __init__(self, config: TransformerConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
+        has_one_embedding = config.shared_embedding
         add_encoder(
-            self, config, has_logits_bias=config.logits_bias and config.shared_embedding
+            self,
+            config,
+            has_logits_bias=config.logits_bias and has_one_embedding,
+            has_scaled_output=config.scaled_output and has_one_embedding,
         )
         decoder = config.decoder
         self.convolutional_gate = None

@@ -38,7 +38,7 @@ WEEKDAYS = {form: day for day, forms in _WEEKDAY_FORMS.items() for form in forms
 
 # These are words of other meanings too. They are months after one of
 # `_WORDS_BEFORE_MONTH` or beside a day.
-_AMBIGUOUS_MONTHS = frozenset(["may", "march", "mar", "dec", "jan", "jun"])
+AMBIGUOUS_MONTHS = frozenset(["may", "march", "mar", "dec", "jan", "jun"])
 _WORDS_BEFORE_MONTH = frozenset(
     (
         "in of since until by last next early late mid during before after on through "
@@ -107,7 +107,7 @@ def _unsupported_month(
     day_before = _day(before) if _DAY.fullmatch(before) else None
     is_day_after = _DAY.fullmatch(after) is not None
     if (
-        month in _AMBIGUOUS_MONTHS
+        month in AMBIGUOUS_MONTHS
         and before not in _WORDS_BEFORE_MONTH
         and not _DAY.fullmatch(before)
     ):

@@ -21,7 +21,7 @@ _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
 # Units are not compared: `Rs8,000` may be `8,000 rupees` in the source.
 _UNITS = "am pm rs inr usd eur gbp jpy cny rmb aud cad nzd chf hkd sgd krw".split()
 # Capitalised words that are no names, or are checked as numbers or dates.
-_NO_NAMES = frozenset(
+NO_NAMES = frozenset(
     [
         *STOP_WORDS,
         *_TITLES,
@@ -105,7 +105,7 @@ def _key(word: str) -> str:
 
 
 def _is_no_name(key: str) -> bool:
-    return key in _NO_NAMES or key.split("'")[0] in STOP_WORDS
+    return key in NO_NAMES or key.split("'")[0] in STOP_WORDS
 
 
 def _is_known(key: str, vocabulary: Set[str]) -> bool:

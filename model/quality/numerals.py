@@ -84,7 +84,7 @@ MAX_DIGITS = 100
 # Words in a range whose scale follows the second number: `4 to 5 million`.
 _RANGE_WORDS = frozenset(["to", "and", "or"])
 # These two are mostly no numbers: `one of them`, `for the first time`.
-_RARELY_NUMBERS = frozenset(["one", "first"])
+RARELY_NUMBERS = frozenset(["one", "first"])
 # The longest number in words has 14: `nine hundred ninety nine million nine hundred
 # ninety nine thousand nine hundred ninety nine`. A longer sequence is no number.
 _MAX_NUMBER_WORDS = 18
@@ -129,7 +129,7 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
             word == "second" and position > 0 and is_number_word(words[position - 1])
         )
         is_single = end == position + 1
-        if not is_unit and not (is_single and word in _RARELY_NUMBERS):
+        if not is_unit and not (is_single and word in RARELY_NUMBERS):
             yield from (reading for reading in readings if reading.end == end)
         position = end
 

@@ -3,4 +3,5 @@
 example     one training example as a `tf.train.Example`
 tfrecord    the framing of records in a TFRecord file
 dataset     dataset.json, the description of a folder of records
+facts       what a model card says of records
 """

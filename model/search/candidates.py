@@ -107,7 +107,7 @@ def _penalise_chosen(logits: Any, earlier: list[Candidates], penalty: float) -> 
     # chosen.
     chosen = ops.where(is_possible(log_probs), chosen, -1)
     counts = ops.sum(
-        ops.one_hot(chosen, logits.shape[-1], dtype="float32"), axis=1
+        ops.one_hot(chosen, ops.shape(logits)[-1], dtype="float32"), axis=1
     )  # [B, V]
     return logits - penalty * counts[:, None]
 

@@ -9,6 +9,9 @@ LENGTH_PENALTIES = ("none", "average", "wu")
 REPETITION_PENALTIES = ("log_probs", "logits")
 EARLY_STOPPING = ("never", "first_k", "bound")
 UNFINISHED = ("last", "compete")
+NUMBERS, NAMES = "numbers", "names"
+# Pieces that the choice of candidates compares at once.
+CANDIDATE_BLOCK = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,20 @@ class SearchConfig:
         "compete by score alone",
         choices=UNFINISHED,
     )
+    supported: str = flag(
+        "",
+        "facts that are written only as the source has them, with commas between "
+        "them: numbers, with dates, and names",
+        metavar="FACTS,...",
+        takes_list=True,
+    )
+    common_pieces: int = flag(
+        0,
+        "pieces that a summary may hold beside single characters and the pieces of "
+        "its source: the first of the vocabulary, which are the most common of one "
+        "that `precis prepare` has learned; fewer are faster; 0 is all",
+        metavar="PIECES",
+    )
     beam_groups: int = flag(
         1,
         "groups of the beam that are pushed apart (Vijayakumar et al. 2018); "
@@ -107,7 +124,12 @@ class SearchConfig:
                 f"--min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
                 f"and below --max_summary_tokens ({self.max_summary_tokens})"
             )
-        for name in ("no_repeat_ngram", "coverage_penalty", "diversity_penalty"):
+        for name in (
+            "no_repeat_ngram",
+            "coverage_penalty",
+            "diversity_penalty",
+            "common_pieces",
+        ):
             value = getattr(self, name)
             if value < 0:
                 raise UsageError(
@@ -118,11 +140,36 @@ class SearchConfig:
                 f"--repetition_penalty must be above 0, not {self.repetition_penalty}; "
                 "1 turns it off"
             )
+        for name in self.supported_kinds:
+            if name not in (NUMBERS, NAMES):
+                raise UsageError(
+                    f"--supported: there are no facts {name!r}; there are "
+                    f"{NUMBERS} and {NAMES}"
+                )
         if self.beam_groups < 1 or self.beam_width % self.beam_groups:
             raise UsageError(
                 f"--beam_groups ({self.beam_groups}) must divide "
                 f"--beam_width ({self.beam_width})"
             )
+
+    @property
+    def supported_kinds(self) -> tuple[str, ...]:
+        """The names in `supported`, in order."""
+        names = (name.strip() for name in self.supported.split(","))
+        return tuple(name for name in names if name)
+
+    def limited_to(self, max_target_tokens: int) -> "SearchConfig":
+        """The search with lengths that a network can write.
+
+        Args:
+          max_target_tokens: of the network.
+        """
+        limit = min(self.max_summary_tokens, max_target_tokens)
+        return dataclasses.replace(
+            self,
+            max_summary_tokens=limit,
+            min_summary_tokens=min(self.min_summary_tokens, limit - 1),
+        )
 
 
 def check_coverage(config: SearchConfig, *, has_pointer: bool) -> None:
@@ -141,6 +188,32 @@ def check_coverage(config: SearchConfig, *, has_pointer: bool) -> None:
         raise UsageError(
             "--coverage_penalty weighs summaries against each other, "
             "so it needs a --beam_width of at least 2"
+        )
+
+
+def check_common_pieces(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
+    """Refuses to take pieces of a source into another vocabulary.
+
+    Raises:
+      UsageError: source and summary have a vocabulary each.
+    """
+    if config.common_pieces and not has_one_vocabulary:
+        raise UsageError(
+            "--common_pieces adds the pieces of the source to those of a summary, and "
+            "this network has a vocabulary for each; leave it at 0"
+        )
+
+
+def check_supported(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
+    """Refuses to compare pieces of two vocabularies.
+
+    Raises:
+      UsageError: facts are to be those of the source, whose pieces are other ones.
+    """
+    if config.supported_kinds and not has_one_vocabulary:
+        raise UsageError(
+            "--supported compares the pieces of summary and source, and this network "
+            "has a vocabulary for each; leave it empty"
         )
 
 

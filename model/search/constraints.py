@@ -1,20 +1,23 @@
 """Which token may come next: suppressed tokens, the minimum length, repeated n-grams,
-the repetition penalty and forced tokens.
+the repetition penalty, unsupported facts and forced tokens.
 """
 
 from typing import Any
 
 from keras import ops
 
+from precis.model.cache import Cache
 from precis.model.logits import log_norm, logit_indices
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
+from precis.model.search.supported import lower_unsupported, must_continue
 
 
 def score_next(
     logits: Any,
     tokens: Any,
     index: Any,
+    cache: Cache,
     *,
     config: SearchConfig,
     special: SpecialTokens,
@@ -25,13 +28,15 @@ def score_next(
       logits: float32 [B, K, V] after the last token.
       tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
       index: int32 scalar, the number of tokens written so far.
+      cache: after the last token; tells which facts the source supports.
       config: lengths, n-grams, repetition.
       special: suppressed and forced tokens.
     """
     norm = log_norm(logits)
     if config.repetition_penalty != 1.0:
         logits = _penalise_repetition(logits, norm, tokens, index, config)
-    logits = _lower_forbidden(logits, tokens, index, config, special)
+    logits = lower_unsupported(logits, cache)
+    logits = _lower_forbidden(logits, tokens, index, cache, config, special)
     return _force_token(NextTokenScores(logits, norm), index, config, special)
 
 
@@ -39,6 +44,7 @@ def _lower_forbidden(
     logits: Any,
     tokens: Any,
     index: Any,
+    cache: Cache,
     config: SearchConfig,
     special: SpecialTokens,
 ) -> Any:
@@ -57,7 +63,12 @@ def _lower_forbidden(
         is_forbidden.append(ops.broadcast_to(is_too_short, shape))
     if config.no_repeat_ngram:
         ids.append(tokens)
-        is_forbidden.append(completes_ngram(tokens, index, config.no_repeat_ngram))
+        is_repeated = completes_ngram(tokens, index, config.no_repeat_ngram)
+        is_bound = must_continue(cache)
+        if is_bound is not None:
+            # A name may be written again: nothing else may follow its first pieces.
+            is_repeated = is_repeated & ops.logical_not(is_bound)[..., None]
+        is_forbidden.append(is_repeated)
     if not ids:
         return logits
     # The minimum with infinity leaves a logit as it is.
@@ -146,7 +157,7 @@ def _force_token(
     token = ops.take(ops.convert_to_tensor(by_index, dtype="int32"), index)
 
     def force() -> Any:
-        is_token = ops.arange(scores.logits.shape[-1]) == token
+        is_token = ops.arange(ops.shape(scores.logits)[-1]) == token
         logits = ops.where(is_token, scores.norm, LOWEST_SCORE)
         return ops.broadcast_to(logits, ops.shape(scores.logits))
 

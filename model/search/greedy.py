@@ -10,6 +10,12 @@ from precis.model.search.constraints import score_next
 from precis.model.search.contract import Hypotheses, Network
 from precis.model.search.scores import length_penalty
 from precis.model.search.state import extend
+from precis.model.search.supported import (
+    Support,
+    follow_facts,
+    keep_facts,
+    start_facts,
+)
 
 
 class GreedyState(NamedTuple):
@@ -37,6 +43,7 @@ def greedy_search(
     batch: Any,
     config: SearchConfig,
     special: SpecialTokens,
+    support: Support | None = None,
 ) -> Hypotheses:
     """Writes one summary per document; the arguments are those of `beam_search`.
 
@@ -53,8 +60,12 @@ def greedy_search(
     def advance(*values: Any) -> GreedyState:
         index, tokens, log_probs, has_ended, cache = GreedyState(*values)
         last = ops.take(tokens, index, axis=2)
+        written = follow_facts(cache, last)
         logits, cache = network.step(last, cache, index)
-        scores = score_next(logits, tokens, index, config=config, special=special)
+        cache = keep_facts(cache, written)
+        scores = score_next(
+            logits, tokens, index, cache, config=config, special=special
+        )
         best = ops.cast(ops.argmax(scores.logits, axis=-1), "int32")  # [B, 1]
         best = ops.where(has_ended, special.pad_id, best)
         log_prob = ops.max(scores.logits, axis=-1) - scores.norm[..., 0]
@@ -73,7 +84,7 @@ def greedy_search(
         tokens=ops.concatenate([start, padding], axis=2),
         log_probs=ops.zeros((batch, 1), dtype="float32"),
         has_ended=ops.zeros((batch, 1), dtype="bool"),
-        cache=network.start(memory, 1, length),
+        cache=start_facts(network.start(memory, 1, length), support, 1),
     )
     state = GreedyState(*ops.while_loop(is_running, advance, state))
     tokens = state.tokens[:, :, 1:]

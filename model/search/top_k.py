@@ -7,9 +7,11 @@ from typing import Any
 
 from keras import ops
 
-# Values of a block; the size that divides the vocabulary and comes nearest is taken, if
+from precis.model.search.config import CANDIDATE_BLOCK
+
+# Of the sizes of a block that divide the vocabulary, the nearest to this is taken, if
 # it is within a factor of 4.
-BLOCK = 64
+BLOCK = CANDIDATE_BLOCK
 
 
 def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
@@ -21,14 +23,16 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
 
     Args:
       scores: float32 [B, K, V].
-      count: at least 1.
+      count: at least 1. Where V is not known before the search, it is a multiple of
+          BLOCK, and at least BLOCK times this.
 
     Returns:
       float32 [B, K, count], falling, and int32 [B, K, count]. Where the vocabulary is
       smaller, the last are -inf.
     """
-    batch, beams = ops.shape(scores)[:2]
     size = scores.shape[-1]
+    if size is None:
+        return _top_of_blocks(scores, count, ops.shape(scores)[-1], BLOCK)
     if size < count:
         scores = ops.pad(
             scores, [[0, 0], [0, 0], [0, count - size]], constant_values=-math.inf
@@ -38,6 +42,12 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
     if size // block < 2 * count:
         values, ids = ops.top_k(scores, k=count)
         return values, ops.cast(ids, "int32")
+    return _top_of_blocks(scores, count, size, block)
+
+
+def _top_of_blocks(scores: Any, count: int, size: Any, block: int) -> tuple[Any, Any]:
+    """`top_tokens` of a vocabulary of `size` in blocks."""
+    batch, beams = ops.shape(scores)[:2]
     blocks = ops.reshape(scores, (batch * beams, size // block, block))
     _, best = ops.top_k(ops.max(blocks, axis=-1), k=count)
     # In the order of the vocabulary, so that equals stay in that of their ids.

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,17 @@ class ImportedTokenizer:
             return piece
         text = self._tokenizer.decoder.decode([piece])
         return text.replace(" ", SPACE).replace("\n", LINE_BREAK)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tokenizer in the JSON format of the `tokenizers` library."""
+        definition: dict[str, Any] = json.loads(self._tokenizer.to_str())
+        return definition
+
+    def stored_piece(self, token: int) -> str | None:
+        """The piece of a token as the vocabulary stores it; None without one."""
+        piece: str | None = self._tokenizer.id_to_token(token)
+        return piece
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts, int32 [S] each.

@@ -10,16 +10,15 @@ on exactly where it stopped.
 import dataclasses
 import glob
 import hashlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
-from tqdm import tqdm
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.model.progress.stages import say
 
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
@@ -139,10 +138,7 @@ def restore_latest(
         )
         if position is not None:
             return position
-        tqdm.write(
-            f"the checkpoint {path} is damaged; going back to the one before",
-            file=sys.stderr,
-        )
+        say(f"the checkpoint {path} is damaged; going back to the one before")
     return Position()
 
 

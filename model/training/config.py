@@ -5,6 +5,8 @@ import dataclasses
 from precis.model.config import PRECISIONS, check_choices, flag
 from precis.model.errors import UsageError
 
+INVERSE_SQUARE_ROOT, LINEAR = "inverse_sqrt", "linear"
+SCHEDULES = (INVERSE_SQUARE_ROOT, LINEAR)
 STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
 
 
@@ -35,10 +37,16 @@ class TrainingConfig:
     )
     warmup_steps: int = flag(
         4_000,
-        "steps of linear warm-up; "
-        "after them the rate falls with the inverse square root of the step",
+        "steps of linear warm-up; after them the rate falls by --schedule",
         metavar="STEPS",
         is_common=True,
+    )
+    schedule: str = flag(
+        INVERSE_SQUARE_ROOT,
+        "how the rate falls: inverse_sqrt with the inverse square root of the step, "
+        "so that a training may go on with more steps, linear to 0 at the last of "
+        "--steps, which learns more in a short training",
+        choices=SCHEDULES,
     )
     epochs: int = flag(
         0,
@@ -180,6 +188,17 @@ class TrainingConfig:
                 "--patience counts validations, and --validation_steps 0 makes none; "
                 "set it to a number of steps"
             )
+        if self.schedule == LINEAR and self.epochs:
+            raise UsageError(
+                "--schedule linear falls to 0 at the last of --steps, and --epochs "
+                "counts no steps; leave one of them out"
+            )
+        for name in ("warmup_steps", "encoder_warmup_steps"):
+            if self.schedule == LINEAR and getattr(self, name) >= self.steps:
+                raise UsageError(
+                    f"--{name} ({getattr(self, name)}) must be below --steps "
+                    f"({self.steps}), so that the rate can fall"
+                )
         has_encoder_rate = self.encoder_learning_rate or self.encoder_warmup_steps
         if self.freeze_encoder and has_encoder_rate:
             raise UsageError(
@@ -242,6 +261,12 @@ class ExtractiveTraining:
         metavar="SHARE",
         is_common=True,
     )
+    importance_articles: int = flag(
+        16_000,
+        "training articles, at most, from which the importance of words is learned at "
+        "the end; 0 learns none, and the best sentences are not chosen together",
+        metavar="ARTICLES",
+    )
     seed: int = flag(
         17,
         "seed of weights, dropout and the order of documents",
@@ -251,6 +276,11 @@ class ExtractiveTraining:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        if self.importance_articles < 0:
+            raise UsageError(
+                "--importance_articles must not be negative, but is "
+                f"{self.importance_articles}; 0 learns none"
+            )
         for name in ("epochs", "batch_documents", "window_sentences"):
             if getattr(self, name) < 1:
                 raise UsageError(

@@ -1,14 +1,14 @@
 """The end of a training: the weights that are exported, and their bundle."""
 
 import dataclasses
-import sys
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError
+from precis.model.progress.stages import say, stage
+from precis.model.records.facts import record_facts
 from precis.model.training.checkpoint import (
     list_checkpoints,
     restore_best,
@@ -62,6 +62,7 @@ def export_network(setup: TrainingSetup, state: TrainingState) -> TrainResult:
     provenance = {
         **setup.request,
         "records_fingerprint": setup.records.identity,
+        "data": [record_facts(info) for info in setup.records.infos],
         "start": state.origin,
         "training": dataclasses.asdict(setup.training),
         "training_fingerprint": setup.fingerprint,
@@ -118,9 +119,7 @@ def _average_checkpoints(
         weight.assign((total / len(paths)).astype("float32"))
     if state.validator is None:
         return {}
-    validation = state.validator()
-    tqdm.write(
-        f"mean of the last {len(paths)} checkpoints: validation {validation}",
-        file=sys.stderr,
-    )
+    with stage("validate"):
+        validation = state.validator()
+    say(f"mean of the last {len(paths)} checkpoints: validation {validation}")
     return validation.figures()

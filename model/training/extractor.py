@@ -13,20 +13,20 @@ from the last one with the steps that it would have made.
 
 import itertools
 import math
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import select
 from precis.model.inference.sentence_scorer import SentenceScorer, save_scorer
-from precis.model.inference.sentence_vectors import SentenceEncoder
+from precis.model.progress.counters import paused
+from precis.model.progress.stages import Stage, say, stage
+from precis.model.records.facts import record_facts
 from precis.model.rouge import Reference
 from precis.model.training.checkpoint import restore_best
 from precis.model.training.config import ExtractiveTraining
@@ -35,6 +35,10 @@ from precis.model.training.extractor_articles import (
     TrainingArticle,
     VectorStore,
     read_articles,
+)
+from precis.model.training.extractor_importance import (
+    learn_importance,
+    make_vector_store,
 )
 from precis.model.training.extractor_state import (
     ExtractorSetup,
@@ -49,7 +53,7 @@ from precis.model.training.resume import restore_training
 from precis.model.training.shards import check_shards
 
 # The first articles of the validation split, scored at the end of each epoch.
-_VALIDATION_ARTICLES = 2_000
+VALIDATION_ARTICLES = 2_000
 
 
 def train_extractor(
@@ -96,17 +100,12 @@ def read_splits(setup: ExtractorSetup) -> ArticleSplits:
     Raises:
       DataError: a damaged shard, or a split without an article that has sentences.
     """
-    vector_store = None
-    if setup.encoder is not None:
-        vector_store = VectorStore(
-            encoder=SentenceEncoder(setup.encoder.encoder, setup.encoder.tokenizer),
-            folder=files.join(setup.folder, "vectors"),
-            fingerprint=setup.vectors_fingerprint,
-        )
+    vector_store = make_vector_store(setup)
     with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
-        train = list(_read_split(setup, "train", vector_store, staging))
-        validation_articles = _read_split(setup, "validation", vector_store, staging)
-        validation = list(itertools.islice(validation_articles, _VALIDATION_ARTICLES))
+        train = _read_split(setup, "train", vector_store, staging)
+        validation = _read_split(
+            setup, "validation", vector_store, staging, most=VALIDATION_ARTICLES
+        )
     if not train or not validation:
         raise DataError(
             f"{setup.records}: no article of a split has a sentence to learn from; "
@@ -116,19 +115,28 @@ def read_splits(setup: ExtractorSetup) -> ArticleSplits:
 
 
 def _read_split(
-    setup: ExtractorSetup, split: str, vector_store: VectorStore | None, staging: str
-) -> Iterator[TrainingArticle]:
-    """Reads the articles of a split as they are asked for; only those of the validation
+    setup: ExtractorSetup,
+    split: str,
+    vector_store: VectorStore | None,
+    staging: str,
+    most: int | None = None,
+) -> list[TrainingArticle]:
+    """Reads the first articles of a split, or all of them; only those of the validation
     split keep their text.
     """
     shards = check_shards(setup.records, setup.info, split, staging=staging)
-    return read_articles(
-        shards,
-        split=split,
-        max_sentences=setup.config.max_sentences,
-        vector_store=vector_store,
-        keep_text=split == "validation",
-    )
+    records = setup.info.records(split)
+    total = records if most is None else min(records, most)
+    with stage(f"read {split}", total=total) as reading:
+        articles = read_articles(
+            shards,
+            max_sentences=setup.config.max_sentences,
+            vector_store=vector_store,
+            keep_text=split == "validation",
+        )
+        return [
+            reading.counted(article) for article in itertools.islice(articles, most)
+        ]
 
 
 def run_epochs(
@@ -143,32 +151,60 @@ def run_epochs(
     position = state.position
     train_step = make_extractor_step(state.network, state.optimizer)
     scorer = SentenceScorer(state.network, None)
-    while position.epoch < training.epochs:
-        batches = article_batches(
-            articles.train,
-            batch_documents=training.batch_documents,
-            seed=training.seed,
-            epoch=position.epoch,
+    with stage(
+        "train",
+        total=training.epochs * len(articles.train),
+        unit="articles",
+        warms_up=True,
+    ) as progress:
+        progress.resume(position.epoch * len(articles.train))
+        while position.epoch < training.epochs:
+            _run_epoch(setup, state, articles, train_step, scorer, progress)
+
+
+def _run_epoch(
+    setup: ExtractorSetup,
+    state: ExtractorState,
+    articles: ArticleSplits,
+    train_step: Callable[..., float],
+    scorer: SentenceScorer,
+    progress: Stage,
+) -> None:
+    """Trains on all articles once, validates the network and saves its state.
+
+    Raises:
+      DataError: the loss is not finite.
+    """
+    position = state.position
+    batches = article_batches(
+        articles.train,
+        batch_documents=setup.training.batch_documents,
+        seed=setup.training.seed,
+        epoch=position.epoch,
+    )
+    losses = []
+    for batch in batches:
+        losses.append(train_step(*batch))
+        progress.advance(len(batch[0]))
+    position.step += len(losses)
+    position.epoch += 1
+    loss = float(np.mean(losses))
+    if not math.isfinite(loss):
+        raise DataError(
+            f"the loss is not finite in epoch {position.epoch}; "
+            "lower --learning_rate, with another --output"
         )
-        losses = [train_step(*batch) for batch in batches]
-        position.step += len(losses)
-        position.epoch += 1
-        loss = float(np.mean(losses))
-        if not math.isfinite(loss):
-            raise DataError(
-                f"the loss is not finite in epoch {position.epoch}; "
-                "lower --learning_rate, with another --output"
-            )
+    with paused(), stage("validate"):
         validation = validate_extractor(scorer, articles.validation)
-        _record_epoch(state, loss, validation)
-        save_extractor(setup, state)
-        tqdm.write(
-            f"epoch {position.epoch}: loss {loss:.4f}; "
-            f"validation loss {validation['loss']:.4f}, "
-            f"rouge1 {100 * validation['rouge1']:.2f}, "
-            f"rouge2 {100 * validation['rouge2']:.2f}",
-            file=sys.stderr,
-        )
+    _record_epoch(state, loss, validation)
+    save_extractor(setup, state)
+    progress.note = f"loss {loss:.4f}"
+    say(
+        f"epoch {position.epoch}: loss {loss:.4f}; "
+        f"validation loss {validation['loss']:.4f}, "
+        f"rouge1 {100 * validation['rouge1']:.2f}, "
+        f"rouge2 {100 * validation['rouge2']:.2f}"
+    )
 
 
 def _record_epoch(
@@ -234,6 +270,7 @@ def export_extractor(setup: ExtractorSetup, state: ExtractorState) -> TrainResul
     provenance = {
         **setup.request,
         "records_fingerprint": setup.info.fingerprint,
+        "data": [record_facts(setup.info)],
         "encoder": setup.encoder.model_id if setup.encoder else None,
         "training": settings_without_encoder(setup.training),
         "training_fingerprint": setup.fingerprint,
@@ -246,5 +283,6 @@ def export_extractor(setup: ExtractorSetup, state: ExtractorState) -> TrainResul
         encoder=setup.encoder,
         precision=setup.training.vector_precision,
         provenance=provenance,
+        importance=learn_importance(setup, state.network),
     )
     return TrainResult(setup.output, model_id, step, validation)

@@ -8,16 +8,15 @@ The vectors of each shard are computed once and kept beside the checkpoints:
 """
 
 import io
-import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from precis.model import files
 from precis.model.extractive.features import features
 from precis.model.inference.sentence_vectors import SentenceEncoder
+from precis.model.progress.stages import stage
 from precis.model.records.example import read_labelled
 
 _ARTICLES_ENCODED_TOGETHER = 64
@@ -58,30 +57,29 @@ class VectorStore(NamedTuple):
 def read_articles(
     shards: Sequence[str],
     *,
-    split: str,
     max_sentences: int,
     vector_store: VectorStore | None,
     keep_text: bool,
+    stride: int = 1,
 ) -> Iterator[TrainingArticle]:
     """The articles of shards that have sentences, in order.
 
     Args:
       shards: local TFRecord files.
-      split: their split, for the progress bar.
       max_sentences: longer articles are cut.
       vector_store: gives the vectors; without it they have no numbers.
       keep_text: whether articles keep their sentences and highlights.
+      stride: of every so many articles of a shard, the first is read.
     """
-    for path in tqdm(
-        shards, desc=f"read {split}", unit="shard", mininterval=10, file=sys.stderr
-    ):
+    for path in shards:
         records = list(read_labelled(path))
         documents = [record.sentences[:max_sentences] for record in records]
         if vector_store is None:
             vectors = [np.zeros((len(texts), 0), np.float16) for texts in documents]
         else:
             vectors = shard_vectors(vector_store, path, documents)
-        for record, texts, own_vectors in zip(records, documents, vectors, strict=True):
+        rows = list(zip(records, documents, vectors, strict=True))
+        for record, texts, own_vectors in rows[::stride]:
             if not record.sentences:
                 continue
             labels = np.zeros(len(record.sentences), np.float32)
@@ -121,18 +119,9 @@ def _compute_vectors(
         documents[start : start + _ARTICLES_ENCODED_TOGETHER]
         for start in range(0, len(documents), _ARTICLES_ENCODED_TOGETHER)
     ]
-    bar = tqdm(
-        batches,
-        desc="encode",
-        unit=f"{_ARTICLES_ENCODED_TOGETHER} articles",
-        mininterval=10,
-        leave=False,
-        file=sys.stderr,
-    )
-    no_vectors = np.zeros((0, encoder.width), np.float16)
-    vectors = [
-        document_vectors.astype(np.float16)
-        for batch in bar
-        for document_vectors in encoder.vectors(batch)
-    ]
-    return np.concatenate([no_vectors, *vectors])
+    vectors = [np.zeros((0, encoder.width), np.float16)]
+    with stage("encode", total=len(documents)) as encoding:
+        for batch in batches:
+            vectors += [each.astype(np.float16) for each in encoder.vectors(batch)]
+            encoding.advance(len(batch))
+    return np.concatenate(vectors)

@@ -3,7 +3,6 @@ below a new decoder; and word vectors for new embeddings.
 """
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from precis.model.network.config import (
     StackConfig,
     TransformerConfig,
 )
+from precis.model.progress.stages import say
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.folder import AnyTokenizer, TokenizerPair
 
@@ -200,7 +200,7 @@ def initialise(
         share = (
             f"{replaced:,} of {words:,} words have a vector ({replaced / words:.1%})"
         )
-        print(f"word vectors: {share}", file=sys.stderr)
+        say(f"word vectors: {share}")
         facts["word_vectors_found"] = share
     return facts
 

@@ -4,19 +4,18 @@ and goes on at any step.
 
 import contextlib
 import signal
-import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from precis.model import files
 from precis.model.errors import Interrupted
 from precis.model.network.config import NetworkConfig
+from precis.model.progress.counters import paused
+from precis.model.progress.stages import Stage, say, stage, unseen
 from precis.model.training.config import TrainingConfig
 from precis.model.training.export import TrainResult, export_network
 from precis.model.training.initialization import InitialWeights
@@ -25,7 +24,6 @@ from precis.model.training.loss_log import add_validation
 from precis.model.training.metrics import (
     PendingReport,
     log_reports,
-    show_progress,
     write_scalars,
 )
 from precis.model.training.record_sets import RecordSets
@@ -142,21 +140,19 @@ def run_steps(
         summaries = tf.summary.create_file_writer(setup.tensorboard)
     else:
         summaries = tf.summary.create_noop_writer()
-    bar = tqdm(
-        total=None if training.epochs else training.steps,
-        initial=state.position.step,
-        desc="train",
-        unit="step",
-        disable=not setup.is_chief,
-        mininterval=0.5 if sys.stderr.isatty() else 10,
-    )
+    total = None if training.epochs else training.steps
     step_runner = None
-    with summaries.as_default(), bar:
+    with (
+        summaries.as_default(),
+        contextlib.nullcontext() if setup.is_chief else unseen(),
+        stage("train", total=total, unit="steps", warms_up=True) as progress,
+    ):
+        progress.resume(state.position.step)
         while not _is_finished(training, state):
             batches = _rest_of_epoch(setup, state)
             if step_runner is None:
                 step_runner = make_step_runner(setup, state, batches.element_spec)
-            _run_epoch(setup, state, iter(batches), step_runner, bar, is_stopped)
+            _run_epoch(setup, state, iter(batches), step_runner, progress, is_stopped)
         if state.validator and state.position.validated_step < state.position.step:
             _validate(setup, state)
             save_state(setup, state)
@@ -246,27 +242,23 @@ def _run_epoch(
     state: TrainingState,
     batches: Iterator[Any],
     step_runner: RunSteps,
-    bar: tqdm,
+    progress: Stage,
     is_stopped: Callable[[], bool],
 ) -> None:
     """Trains to the end of the records or to the last step."""
     position = state.position
     pending: list[PendingReport] = []
-    started = time.monotonic()
     while results := step_runner(batches, _steps_until_due(setup, state)):
         for result in results:
             position.step += 1
             position.batch += 1
             pending.append(PendingReport(position.step, *result))
-        bar.update(len(results))
         due = _due_after(setup, state, is_stopped)
         if any(due) or len(pending) >= _REPORT_STEPS:
-            _read_reports(setup, state, pending, bar, started)
+            _read_reports(setup, state, pending, progress)
             pending = []
-            started = time.monotonic()
         if due.is_validation:
             _validate(setup, state)
-            started = time.monotonic()
         if any(due):
             save_state(setup, state)
         if due.is_stopped and not due.is_told_to_stop:
@@ -279,10 +271,13 @@ def _run_epoch(
             raise Interrupted(f"the training is saved at step {position.step}")
         if due.is_last or (due.is_validation and _is_finished(setup.training, state)):
             return
-    _read_reports(setup, state, pending, bar, started)
+    _read_reports(setup, state, pending, progress)
     position.epoch += 1
     position.batch = 0
     if setup.training.epochs:
+        # The passes over the records have nearly the same number of batches.
+        steps = position.step / position.epoch
+        progress.total = round(steps * setup.training.epochs)
         save_state(setup, state)
 
 
@@ -290,29 +285,32 @@ def _read_reports(
     setup: TrainingSetup,
     state: TrainingState,
     pending: list[PendingReport],
-    bar: tqdm,
-    started: float,
+    progress: Stage,
 ) -> None:
-    """Brings reports over from the device and shows the last of them.
+    """Brings reports over from the device, counts their steps, and shows the last loss.
+
+    The device has finished the steps then; when they are only dispatched, they say
+    nothing of the speed.
 
     Args:
       setup: what is fixed.
       state: its log receives the reports.
-      pending: the reports of the steps since `started`.
-      bar: shows the loss and the speed.
-      started: `time.monotonic` before those steps.
+      pending: the reports of the last steps.
+      progress: shows them.
     """
     if not pending:
         return
     log_reports(setup, state.log, pending)
-    seconds = time.monotonic() - started  # measured when the device has finished
-    show_progress(bar, state.log, last_reports=len(pending), seconds=seconds)
+    rows = state.log.reports[-len(pending) :]
+    progress.note = f"loss {rows[-1]['loss']:.3f}, accuracy {rows[-1]['accuracy']:.1%}"
+    progress.advance(len(rows), tokens=int(sum(row["tokens"] for row in rows)))
 
 
 def _validate(setup: TrainingSetup, state: TrainingState) -> None:
     """Scores the network and remembers the step if it is the best so far."""
     assert state.validator is not None
-    validation = state.validator()
+    with paused(), stage("validate"):
+        validation = state.validator()
     position = state.position
     own = validation.figures()
     # The last bits may differ between machines, and the figures decide when to end.
@@ -327,4 +325,4 @@ def _validate(setup: TrainingSetup, state: TrainingState) -> None:
         position.best_score = figures["rouge2"]
     add_validation(state.log, figures)
     if setup.is_chief:
-        tqdm.write(f"step {position.step}: validation {validation}", file=sys.stderr)
+        say(f"step {position.step}: validation {validation}")

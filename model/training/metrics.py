@@ -1,10 +1,9 @@
-"""The figures of steps: brought over from the device, checked, logged and shown."""
+"""The figures of steps: brought over from the device, checked and logged."""
 
 import math
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from precis.model.errors import DataError
 from precis.model.training.checkpoint import list_checkpoints
@@ -53,18 +52,6 @@ def write_scalars(figures: dict[str, float], step: int) -> None:
     """Writes figures to the TensorBoard log that is the default at this moment."""
     for name, value in figures.items():
         tf.summary.scalar(name, value, step=step)
-
-
-def show_progress(
-    bar: tqdm, log: LossLog, *, last_reports: int, seconds: float
-) -> None:
-    """Shows the loss and the speed of the last reports behind the progress bar."""
-    rows = log.reports[-last_reports:]
-    tokens_per_second = sum(row["tokens"] for row in rows) / seconds
-    bar.set_postfix_str(
-        f"loss {rows[-1]['loss']:.3f}, accuracy {rows[-1]['accuracy']:.1%}, "
-        f"{tokens_per_second:,.0f} tokens/s"
-    )
 
 
 def not_finite_error(setup: TrainingSetup, step: int, shard: Any) -> DataError:

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.training.config import TrainingConfig
-from precis.model.training.schedule import WarmupInverseSquareRoot
+from precis.model.training.config import LINEAR, TrainingConfig
+from precis.model.training.schedule import WarmupInverseSquareRoot, WarmupLinear
 
 # Vaswani et al. 2017, section 5.3.
 _ADAM_SETTINGS = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
@@ -31,12 +31,13 @@ def make_optimizer(
           from the others'.
     """
     peak = training.learning_rate or (width * training.warmup_steps) ** -0.5
-    schedule = WarmupInverseSquareRoot(peak=peak, warmup_steps=training.warmup_steps)
+    schedule = _make_schedule(training, peak, training.warmup_steps)
     adam: keras.optimizers.Optimizer = keras.optimizers.Adam(schedule, **_ADAM_SETTINGS)
     if training.encoder_learning_rate or training.encoder_warmup_steps:
-        encoder_schedule = WarmupInverseSquareRoot(
-            peak=training.encoder_learning_rate or peak,
-            warmup_steps=training.encoder_warmup_steps or training.warmup_steps,
+        encoder_schedule = _make_schedule(
+            training,
+            training.encoder_learning_rate or peak,
+            training.encoder_warmup_steps or training.warmup_steps,
         )
         adam = TwoRateAdam(
             schedule,
@@ -51,6 +52,15 @@ def make_optimizer(
     return adam
 
 
+def _make_schedule(
+    training: TrainingConfig, peak: float, warmup_steps: int
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """The rates that rise to a peak and fall as `training.schedule` says."""
+    if training.schedule == LINEAR:
+        return WarmupLinear(peak=peak, warmup_steps=warmup_steps, steps=training.steps)
+    return WarmupInverseSquareRoot(peak=peak, warmup_steps=warmup_steps)
+
+
 class TwoRateAdam(keras.optimizers.Adam):
     """Adam with two learning rates, for trained weights and for new weights (Liu and
     Lapata 2019, section 3.3).
@@ -63,7 +73,7 @@ class TwoRateAdam(keras.optimizers.Adam):
         self,
         schedule: Any,
         *,
-        encoder_schedule: WarmupInverseSquareRoot,
+        encoder_schedule: keras.optimizers.schedules.LearningRateSchedule,
         encoder_paths: Iterable[str],
         **settings: Any,
     ) -> None:

@@ -12,16 +12,17 @@ import tensorflow as tf
 from precis.model import files
 from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.errors import UsageError
-from precis.model.inference.summarizer import Summarizer, special_tokens
+from precis.model.inference.summarizer import Summarizer
 from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig
 from precis.model.network.generator import Generator
 from precis.model.search.config import SearchConfig
+from precis.model.search.special import special_tokens
 from precis.model.training.batch_shapes import BatchLimits, SpecialIds
 from precis.model.training.checkpoint import (
     Position,
 )
-from precis.model.training.config import TrainingConfig
+from precis.model.training.config import LINEAR, TrainingConfig
 from precis.model.training.initialization import InitialWeights, initialise
 from precis.model.training.loss_log import LOSSES_FILE, LossLog
 from precis.model.training.optimizer import make_optimizer
@@ -216,6 +217,11 @@ def _settings(
         for name, value in dataclasses.asdict(training).items()
         if name not in _FREE_SETTINGS
     }
+    if training.schedule == LINEAR:
+        settings["steps"] = training.steps
+    else:
+        # Trainings keep the fingerprint that they had before there was a choice.
+        del settings["schedule"]
     if limits.fixed_shapes:
         # Batches of one shape hold other documents than batches of similar lengths.
         settings["fixed_shapes"] = True

@@ -6,12 +6,17 @@ raises comes back as an error of precis.
 
 import argparse
 import contextlib
+import dataclasses
 import functools
+import importlib.util
 import re
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import NoReturn
 
 import apache_beam as beam
+from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
@@ -22,6 +27,8 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.model.progress.counters import count_earlier
+from precis.model.progress.stages import Stage, stages
 from precis.pipelines.beam.engine_options import (
     cancel_on_flink,
     counts_progress,
@@ -37,8 +44,10 @@ from precis.pipelines.beam.runner_names import (
     runner_name,
 )
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
+from precis.pipelines.flags.flags import option_names
+from precis.pipelines.jobs.progress import METRICS, METRICS_NAMESPACE
+from precis.pipelines.options.progress import ProgressOptions
 from precis.pipelines.processes import interruption
-from precis.pipelines.terminal.progress_line import show_progress
 
 # These ask a job server for further options once they run, so that an unknown flag may
 # be one of its own. One that runs already is asked before.
@@ -71,13 +80,16 @@ def pipeline_options(
 
     Raises:
       UsageError: a flag that Beam does not know either, a value that it refuses, an
-          unknown runner, or an engine that cannot be reached.
+          unknown runner, an engine that cannot be reached, or a notebook without the
+          package that Beam needs there.
     """
+    _check_notebook()
     parser = _beam_parser()
     known, unknown = parser.parse_known_args(list(beam_args))
     runner = canonical_runner(known.runner or LOCAL_RUNNER)
     _check_runner(runner)
-    names = [*own_flags, *GENERAL_FLAGS, *vars(known)]
+    general = (*GENERAL_FLAGS, *option_names([ProgressOptions]))
+    names = [*own_flags, *general, *vars(known)]
     left = unknown
     if runner in _RUNNERS_WITH_FURTHER_FLAGS:
         further = job_server_flags(known)
@@ -95,6 +107,18 @@ def works_in_this_process(options: PipelineOptions) -> bool:
     """Whether the runner calls the functions of a job in the process that starts it."""
     mode = options.view_as(DirectOptions).direct_running_mode
     return runner_name(options) in LOCAL_RUNNERS and mode != "multi_processing"
+
+
+def _check_notebook() -> None:
+    """Refuses a notebook in which Beam could not build a pipeline: it follows the
+    pipelines of a notebook, and imports pandas for that.
+    """
+    ipython = sys.modules.get("IPython")
+    is_notebook = ipython is not None and ipython.get_ipython() is not None
+    if is_notebook and importlib.util.find_spec("pandas") is None:
+        raise UsageError(
+            "Beam needs pandas in a notebook; pip install 'precis[notebook]'"
+        )
 
 
 def _beam_parser() -> argparse.ArgumentParser:
@@ -125,8 +149,13 @@ def _refuse(argument: str, flags: Sequence[str]) -> NoReturn:
     raise UsageError(f"{name!r} is a flag neither of precis nor of Beam; {way_out}")
 
 
-def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
-    """Runs a pipeline to its end, with a progress bar.
+def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
+    """Runs a pipeline to its end and shows its progress.
+
+    Args:
+      pipeline: the pipeline.
+      several: its stages. Where there are several, each shows a step, and the last one
+        also what belongs to no other.
 
     Raises:
       PrecisError: as a task raised it, in this process or in another.
@@ -134,9 +163,10 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
           error says more.
     """
     quiet_workers(pipeline.runner)
-    shown_size = size if counts_progress(pipeline.options) else None
+    if not counts_progress(pipeline.options):
+        several = [dataclasses.replace(several[-1], is_elsewhere=True)]
     try:
-        with show_progress(label, shown_size), interruption.at_once():
+        with stages(several), interruption.at_once():
             result = pipeline.run()
             # The job of a remote runner would go on without this process.
             cancel = functools.partial(_cancel, pipeline.options, result)
@@ -146,6 +176,8 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
                 except (KeyboardInterrupt, SystemExit):  # In a caller's own program.
                     cancel()
                     raise
+            if several[-1].is_elsewhere:
+                _count_metrics(result)
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
     except Exception as error:
@@ -155,6 +187,21 @@ def run_pipeline(pipeline: beam.Pipeline, *, label: str, size: int) -> None:
             f"the pipeline ended {state} and not {PipelineState.DONE}; "
             "the runner's own log says why"
         )
+
+
+def _count_metrics(result: PipelineResult) -> None:
+    """Counts what the workers of an engine have counted, as far as it says so."""
+    sums: Counter[str] = Counter()
+    with contextlib.suppress(Exception):  # Some engines have no metrics.
+        wanted = MetricsFilter().with_namespace(METRICS_NAMESPACE)
+        for counter in result.metrics().query(wanted)["counters"]:
+            name, counted = counter.key.metric.name, counter.committed or 0
+            # Each step that reads the corpus has counted its documents.
+            is_repeated = name == "documents"
+            sums[name] = (
+                max(sums[name], counted) if is_repeated else sums[name] + counted
+            )
+    count_earlier(**{name: sums[name] for name in METRICS})
 
 
 def _cancel(options: PipelineOptions, result: PipelineResult) -> None:

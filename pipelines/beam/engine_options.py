@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import sysconfig
 import urllib.request
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 
 from precis.model.errors import UsageError
+from precis.model.progress.stages import say
 from precis.pipelines.beam.runner_names import runner_name
 
 # The program that an engine starts as a worker: `precis.pipelines.beam.engine_worker`.
@@ -263,4 +263,4 @@ def _worker_flags(known: argparse.Namespace) -> list[str]:
 
 
 def _note(text: str) -> None:
-    print(f"precis: {text}", file=sys.stderr)
+    say(f"precis: {text}")

@@ -25,9 +25,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import apache_beam as beam
+from apache_beam.metrics import Metrics
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.beam.local_processes import in_processes
 from precis.pipelines.corpus.dead_letters import LetterFile, file_failure_letter
 from precis.pipelines.corpus.task import FileFailure
@@ -39,7 +41,7 @@ from precis.pipelines.jobs.accounts import (
 )
 from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job
-from precis.pipelines.jobs.progress import TaskProgress, count_earlier_task
+from precis.pipelines.jobs.progress import METRICS_NAMESPACE, TaskProgress
 from precis.pipelines.jobs.result_files import (
     DEAD_LETTERS_FOLDER,
     PublishedFile,
@@ -53,7 +55,11 @@ _JOB_KEY = "job_fingerprint"
 
 
 class TaskFigures(Protocol):
-    """What only one kind of job reports of a task: a named tuple."""
+    """What only one kind of job reports of a task: a named tuple.
+
+    A figure `documents` is the task's part of the progress where its sources account
+    for no records; `flagged` are the rows with a quality flag.
+    """
 
     def _asdict(self) -> dict[str, Any]: ...
 
@@ -203,14 +209,21 @@ class _RunTask(beam.DoFn):
         self._worker.close()
 
     def process(self, task: Any) -> Iterator[Any]:
+        enter_step(self._step.name if self._step else "")
         size = self._worker.progress_size(task)
         report = read_receipt(self._step, task.number) if self._step else None
         if report is None:
-            progress = TaskProgress(size)
+            progress = TaskProgress(size, _count_metric)
             report = self._run(task, progress)
             progress.finish()
+            _count_metric("dead_letters", _lost_records(report))
         else:
-            count_earlier_task(read_records(report), size)
+            count_earlier(
+                documents=_shown_documents(report),
+                size=size,
+                dead_letters=_lost_records(report),
+                flagged=getattr(report.figures, "flagged", 0),
+            )
         yield report
 
     def _run(self, task: Any, progress: TaskProgress) -> TaskReport[Any]:
@@ -220,6 +233,7 @@ class _RunTask(beam.DoFn):
         except FileFailure as failure:
             if self._step is None:
                 raise
+            progress.give_back()
             paths = getattr(task, "paths", (failure.path,))
             return report_failure(task.number, failure, self._step, paths=paths)
         return publish_report(task.number, result, letters, self._step)
@@ -342,6 +356,24 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
     return report if is_done else None
 
 
-def read_records(report: TaskReport[Any]) -> int:
-    """How many records a task read."""
-    return sum(counts.get("read", 0) for counts in report.sources.values())
+def _count_metric(name: str, count: int) -> None:
+    """Adds to a counter of Beam, which engines show."""
+    if count:
+        Metrics.counter(METRICS_NAMESPACE, name).inc(count)
+
+
+def _shown_documents(report: TaskReport[Any]) -> int:
+    """The documents of a finished task that its worker has counted."""
+    read = sum(
+        counts.get("read", 0) - counts.get("other_split", 0)
+        for counts in report.sources.values()
+    )
+    return int(getattr(report.figures, "documents", read))
+
+
+def _lost_records(report: TaskReport[Any]) -> int:
+    """How many records of a task became dead letters, those without a text included."""
+    return sum(
+        counts.get("failed", 0) + counts.get("empty", 0)
+        for counts in report.sources.values()
+    )

@@ -1,11 +1,11 @@
 """`precis attention`: bundle + text -> a picture of the attention weights.
 
-The work is in `precis.model.inference.attention` and
-`precis.model.inference.heat_map`.
+The work is in `precis.model.inference.attention`, `attention_words`, `word_map` and
+`heat_map`.
 """
 
 import os
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from precis.model import files
 from precis.model.bundle.network_bundle import (
@@ -19,7 +19,15 @@ from precis.model.search.config import check_coverage
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.options.bundles import ATTENTION, AttentionOptions
+from precis.pipelines.options.bundles import (
+    ATTENTION,
+    COPY,
+    MEAN_OF_HEADS,
+    AttentionOptions,
+)
+
+if TYPE_CHECKING:  # It imports TensorFlow.
+    from precis.model.inference.attention import HeadWeights
 
 
 def attention(**flags: Any) -> str:
@@ -46,7 +54,6 @@ def attention(**flags: Any) -> str:
         summary = normalise(_read_text(options.summary, "--summary"))
     # They import TensorFlow, which takes seconds; the flags are checked first.
     from precis.model.inference.attention import read_attention
-    from precis.model.inference.heat_map import draw
 
     weights = read_attention(
         load_bundle(options.bundle),
@@ -56,20 +63,49 @@ def attention(**flags: Any) -> str:
         decoding=decoding,
         summary=summary,
     )
-    heads = len(weights.weights)
-    if options.head > heads:
-        raise UsageError(
-            f"--head {options.head}: the block {options.block} has the heads 1 to "
-            f"{heads}"
-        )
+    _check_heads(options, heads=len(weights.weights))
     with files.write_aside(options.output) as file:
+        _draw(weights, options, file)
+    return options.output
+
+
+def _check_heads(options: AttentionOptions, *, heads: int) -> None:
+    """Refuses a head that the network does not have.
+
+    Raises:
+      UsageError: naming those that it has.
+    """
+    for head in options.head_numbers:
+        if head > heads:
+            raise UsageError(
+                f"--heads {options.heads}: the block {options.block} has the heads 1 "
+                f"to {heads}"
+            )
+
+
+def _draw(weights: "HeadWeights", options: AttentionOptions, file: IO[bytes]) -> None:
+    """Draws the weights as the options say; the copy distribution is one of tokens."""
+    from precis.model.inference.attention_words import mean_of_heads, weights_of_words
+    from precis.model.inference.heat_map import draw
+    from precis.model.inference.word_map import draw_words
+
+    is_copy = options.block == COPY
+    if not (options.pieces or is_copy):
+        weights = weights_of_words(weights)
+    if options.heads == MEAN_OF_HEADS and not is_copy:
+        draw_words(
+            mean_of_heads(weights),
+            file,
+            most_columns=options.columns,
+            heads=len(weights.weights),
+        )
+    else:
         draw(
             weights,
             file,
-            heads=[options.head] if options.head else None,
+            heads=options.head_numbers or None,
             most_columns=options.columns,
         )
-    return options.output
 
 
 def _read_body(options: AttentionOptions) -> str:

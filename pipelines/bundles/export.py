@@ -1,14 +1,12 @@
-"""`precis export`: bundle -> TensorFlow SavedModel.
+"""`precis export`: bundle -> TensorFlow SavedModel, or a checkpoint of transformers.
 
-The graph is built in `precis.model.inference.export`. Nothing here needs Beam.
+The graph is built in `precis.model.inference.export`, the checkpoint in
+`precis.pipelines.bundles.huggingface`. Nothing here needs Beam.
 """
 
-import contextlib
 import dataclasses
 import importlib.metadata
 import os
-import tempfile
-from collections.abc import Iterator
 from typing import Any
 
 from precis.model import files
@@ -18,13 +16,25 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
     with_decoding_of_bundle,
 )
-from precis.model.errors import JobError, UsageError
+from precis.model.errors import JobError
+from precis.model.progress.stages import stage
 from precis.model.search.config import SearchConfig, check_coverage
+from precis.pipelines.bundles.export_folder import (
+    MANIFEST_FILE,
+    folder_aside,
+    folder_checksums,
+    read_finished_export,
+)
+from precis.pipelines.bundles.huggingface import (
+    check_flags,
+    describe_checkpoint,
+    with_search_of_transformers,
+    write_checkpoint,
+)
 from precis.pipelines.flags.flags import read_flags, recorded_flags
-from precis.pipelines.options.bundles import EXPORT, ExportOptions
+from precis.pipelines.options.bundles import EXPORT, HUGGINGFACE, ExportOptions
 from precis.pipelines.options.summarize import decode_id
 
-MANIFEST_FILE = "manifest.json"
 PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")
 # How to call the SavedModel; written into its manifest.
 USE = {
@@ -56,7 +66,8 @@ USE = {
 
 
 def export(**flags: Any) -> dict[str, Any]:
-    """Writes a bundle as a SavedModel that runs without precis.
+    """Writes a bundle as a SavedModel that runs without precis, or as a checkpoint that
+    transformers loads.
 
     Args:
       **flags: the fields of `ExportOptions` and `SearchConfig`.
@@ -65,18 +76,28 @@ def export(**flags: Any) -> dict[str, Any]:
       The content of manifest.json.
 
     Raises:
-      UsageError: no bundle, an imported one, or a folder that holds something else.
+      UsageError: no bundle, one that the format cannot hold, or a folder that holds
+          something else.
       DataError: a damaged bundle.
       JobError: TensorFlow could not write.
     """
-    concerns = read_flags(EXPORT, with_decoding_of_bundle(flags))
+    is_checkpoint = flags.get("format") == HUGGINGFACE
+    if is_checkpoint:
+        check_flags(flags)
+    searched = with_decoding_of_bundle(flags)
+    if is_checkpoint:
+        searched = with_search_of_transformers(searched)
+    concerns = read_flags(EXPORT, searched)
     options, decoding = concerns
-    description = _check(options, decoding)
+    describe = describe_checkpoint if is_checkpoint else _check
+    description = describe(options, decoding)
     provenance = {"command": "export", "flags": recorded_flags(concerns)}
-    finished = _read_finished(options.output, description)
-    return finished or _write(
-        options, decoding, {**description, "provenance": provenance}
-    )
+    finished = read_finished_export(options.output, description)
+    if finished:
+        return finished
+    write = write_checkpoint if is_checkpoint else _write
+    with stage("export"):
+        return write(options, decoding, {**description, "provenance": provenance})
 
 
 def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
@@ -107,42 +128,6 @@ def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
     }
 
 
-def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
-    """Reads the manifest of an earlier export with the same description.
-
-    Returns:
-      The manifest, or None if the folder is empty or missing.
-
-    Raises:
-      UsageError: the folder holds anything else.
-    """
-    path = files.join(output, MANIFEST_FILE)
-    if files.exists(path):
-        way_out = "name another --output, or remove that folder"
-        manifest = files.read_object(path, way_out=way_out)
-        checksums = manifest.pop("sha256", {})
-        # The bundle may lie elsewhere since; its model_id is part of the description.
-        provenance = manifest.pop("provenance", {})
-        if manifest == description and all(
-            _holds(files.path_within(output, name, listed_in=path), sha256)
-            for name, sha256 in dict(checksums).items()
-        ):
-            return {**manifest, "provenance": provenance, "sha256": checksums}
-    fs, name = files.filesystem(output)
-    is_empty_folder = fs.isdir(name) and not fs.ls(name)
-    if fs.exists(name) and not is_empty_folder:
-        raise UsageError(
-            f"{output} holds something else than this export; name another --output, "
-            "or remove that folder"
-        )
-    return None
-
-
-def _holds(path: str, sha256: str) -> bool:
-    """Whether a file exists and has a checksum."""
-    return files.exists(path) and files.sha256_file(path) == sha256
-
-
 def _write(
     options: ExportOptions, decoding: SearchConfig, description: dict[str, Any]
 ) -> dict[str, Any]:
@@ -162,7 +147,7 @@ def _write(
         strip_boilerplate=options.strip_boilerplate,
         task_prefix=options.task_prefix,
     )
-    with _folder_aside(options.output) as folder:
+    with folder_aside(options.output) as folder:
         try:
             save_graph(module, folder)
         except tf.errors.OpError as error:
@@ -170,49 +155,6 @@ def _write(
                 f"{options.output} could not be written: {error.message}; make room or "
                 "name another --output"
             ) from error
-        manifest = {**description, "sha256": _checksums(folder)}
+        manifest = {**description, "sha256": folder_checksums(folder)}
         files.write_json(os.path.join(folder, MANIFEST_FILE), manifest)
     return manifest
-
-
-def _checksums(folder: str) -> dict[str, str]:
-    """The checksum of every file below a local folder, by its path in the folder."""
-    names = sorted(
-        os.path.relpath(os.path.join(parent, name), folder)
-        for parent, _, file_names in os.walk(folder)
-        for name in file_names
-    )
-    return {name: files.sha256_file(os.path.join(folder, name)) for name in names}
-
-
-@contextlib.contextmanager
-def _folder_aside(output: str) -> Iterator[str]:
-    """A local folder that becomes `output` if the block ends without an error.
-
-    The folder that a killed process left aside is removed first.
-    """
-    if not files.is_local(output):
-        with tempfile.TemporaryDirectory() as folder:
-            yield folder
-            _upload(folder, output)
-        return
-    _, name = files.filesystem(output)
-    aside = name + files.ASIDE
-    files.remove(aside)
-    os.makedirs(aside)
-    try:
-        yield aside
-        os.replace(aside, name)
-    finally:
-        files.remove(aside)
-
-
-def _upload(folder: str, output: str) -> None:
-    """Copies a folder to an object store, the manifest last: a store cannot rename a
-    folder, so the manifest says that the export is complete.
-    """
-    manifest = os.path.join(folder, MANIFEST_FILE)
-    content = files.read_bytes(manifest)
-    os.remove(manifest)
-    files.copy_tree(folder, output)
-    files.write_bytes(files.join(output, MANIFEST_FILE), content)

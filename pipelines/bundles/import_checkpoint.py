@@ -21,9 +21,10 @@ from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
+from precis.model.progress.stages import stage
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.pipelines.flags.flags import read_flags, recorded_flags
-from precis.pipelines.options.bundles import IMPORT
+from precis.pipelines.options.bundles import IMPORT, ImportOptions
 
 
 def import_checkpoint(**flags: Any) -> str:
@@ -55,6 +56,25 @@ def import_checkpoint(**flags: Any) -> str:
     kind = ENCODER if settings["model_type"] in ENCODERS else ABSTRACTIVE
     refuse_other_kind(options.output, kind)
     request = {"command": "import", "flags": recorded_flags(concerns)}
+    with stage("import"):
+        return _convert(options, settings, kind, request)
+
+
+def _convert(
+    options: ImportOptions,
+    settings: Mapping[str, Any],
+    kind: str,
+    request: Mapping[str, Any],
+) -> str:
+    """Writes the bundle of a checkpoint; returns the model_id.
+
+    Args:
+      options: where the checkpoint lies, and the bundle shall.
+      settings: of the checkpoint, its config.json.
+      kind: of the bundle.
+      request: the command and its flags, for the manifest.
+    """
+    folder = options.checkpoint
     names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
     if kind == ENCODER:
         return save_encoder_bundle(

@@ -1,49 +1,58 @@
-"""The commands: their flags, their help, and what each prints at its end.
+"""The commands: their flags and their help.
 
-A command imports its job when it runs. Its last line is `next:` and a command line that
-takes its result; `verify` and `digest`, which make nothing, have none.
+A command imports its job when it runs and prints the result. Its last line is `next:`
+and a command line that takes its result; `verify`, `digest` and `card`, which make
+nothing or print it, have none, and `loaders` without --output prints SQL alone.
 """
 
-import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from precis.pipelines.command_line.bundle_commands import (
+    run_attention,
+    run_card,
+    run_export,
+    run_import,
+)
+from precis.pipelines.command_line.corpus_commands import (
+    run_evaluate,
+    run_prepare,
+    run_summarize,
+)
 from precis.pipelines.command_line.result_commands import (
     run_digest,
     run_load,
+    run_loaders,
+    run_report,
     run_verify,
 )
 from precis.pipelines.command_line.train_commands import (
     run_train,
     run_train_extractor,
     run_train_keyphrases,
+    run_train_summarizer,
 )
 from precis.pipelines.doctor.doctor_command import run_doctor
-from precis.pipelines.estimation.estimate_command import print_estimate
 from precis.pipelines.flags.command_parser import HelpText
-from precis.pipelines.jobs.result_files import DATA_FOLDER
-from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
+from precis.pipelines.options.bundles import ATTENTION, CARD, EXPORT, IMPORT
 from precis.pipelines.options.doctor import DOCTOR
-from precis.pipelines.options.estimate import EstimateOptions, split_values
+from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.load import LOAD
+from precis.pipelines.options.loaders import LOADERS
+from precis.pipelines.options.one_document import OneDocumentOptions
 from precis.pipelines.options.prepare import PREPARE
+from precis.pipelines.options.report import REPORT
+from precis.pipelines.options.run import RUN
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.options.train import (
     TRAIN,
     TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
 )
+from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER, TrialOptions
 from precis.pipelines.options.verify import DIGEST, VERIFY
-from precis.pipelines.terminal.last_lines import (
-    end_with,
-    end_with_template,
-    listed,
-    suggest_next,
-    warn_of_cuts,
-)
-from precis.pipelines.terminal.progress_line import load_tensorflow
+from precis.pipelines.plan.run_command import run_job_command
 
 
 class Command(NamedTuple):
@@ -84,144 +93,6 @@ def overview() -> str:
     )
 
 
-def _prepare(values: dict[str, Any], beam_args: list[str]) -> int:
-    options, values = split_values(values)
-    if options.estimate:
-        return print_estimate("prepare", options, values, beam_args)
-    from precis.pipelines.preparation.prepare import prepare
-
-    info = prepare(beam_args=beam_args, **values)
-    records = listed({split: info.records(split) for split in info.splits})
-    print(f"records: {records}; {listed(info.counts)}")
-    for name, flag in (("articles", "source"), ("targets", "target")):
-        lengths = getattr(info, f"{flag}_lengths")
-        warn_of_cuts(
-            "prepare",
-            share=lengths.cut / max(1, info.counts["written"]),
-            what=f"the {name} are longer than --max_{flag}_tokens "
-            f"{getattr(info, f'max_{flag}_tokens')} and were cut",
-            way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
-            "their ends matter",
-        )
-    output = values["output"]
-    end_with(output, "precis", "train", "--records", output, "--output", "bundle")
-    return 0
-
-
-def _import(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("import")
-    from precis.model.bundle.manifest import ENCODER, read_manifest
-    from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-
-    print(f"model {import_checkpoint(**values)}")
-    output = values["output"]
-    if read_manifest(output)["kind"] == ENCODER:
-        flags = ("train-extractor", "--records", "records", "--encoder", output)
-        end_with(output, "precis", *flags, "--output", "extractor")
-    else:
-        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
-        end_with(output, "precis", *flags, "--output", "summaries")
-    return 0
-
-
-def _summarize(values: dict[str, Any], beam_args: list[str]) -> int:
-    options, values = split_values(values)
-    if options.estimate:
-        return print_estimate("summarize", options, values, beam_args)
-    from precis.model import files
-    from precis.model.inference.search_cost import format_search_cost
-    from precis.pipelines.summarizing.summarize import has_references, summarize
-
-    manifest = summarize(beam_args=beam_args, **values)
-    if not manifest:
-        end_with_template(beam_args, values["output"])
-        return 0
-    counts = manifest["counts"]
-    shown = {name: count for name, count in counts.items() if count or name == "read"}
-    print(f"documents: {listed(shown)}")
-    if manifest["summary_methods"]:
-        print(f"summaries: {listed(manifest['summary_methods'])}")
-    if manifest["quality_flags"]:
-        print(f"quality flags: {listed(manifest['quality_flags'])}")
-    if manifest["fallbacks"]:
-        print(f"abstractive summaries held back: {listed(manifest['fallbacks'])}")
-    if manifest["search"]:
-        print(format_search_cost(manifest["search"]))
-    warn_of_cuts(
-        "summarize",
-        share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
-        what="the articles are longer than the network reads; a part was not read",
-        way_out="the column `truncated` marks them; --long_documents chunk_merge reads "
-        "them whole, and a network that reads more is trained on records with a larger "
-        "--max_source_tokens",
-    )
-    models = {
-        "model": manifest["model_id"],
-        "extractor": manifest["extractive_model_id"],
-        "keyphrases": manifest["keyphrase_model_id"],
-    }
-    used = [f", {name} {model}" for name, model in models.items() if model]
-    print(f"run {manifest['run_id']}{''.join(used)}")
-    if values.get("table"):
-        print(f"table {values['table']} holds the run")
-    output = values["output"]
-    if has_references(output, manifest):
-        end_with(output, "precis", "evaluate", "--input", output, "--show", "3")
-    else:
-        query = (
-            "import pyarrow.parquet as p; "
-            f"print(p.read_table({json.dumps(files.join(str(output), DATA_FOLDER))}, "
-            'columns=["document_id", "summary"]).slice(0, 3).to_pylist())'
-        )
-        end_with(output, sys.executable, "-c", query)
-    return 0
-
-
-def _export(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("export")
-    from precis.pipelines.bundles.export import export
-
-    print(f"model {export(**values)['model_id']}")
-    output = values["output"]
-    call = (
-        "import tensorflow as tf, tensorflow_text; "
-        f"graph = tf.saved_model.load({json.dumps(str(output))}); "
-        'print(graph.signatures["serving_default"](articles=tf.constant(["Rain."])))'
-    )
-    end_with(output, sys.executable, "-c", call)
-    return 0
-
-
-def _attention(values: dict[str, Any], _: list[str]) -> int:
-    load_tensorflow("attention")
-    from precis.pipelines.bundles.attention import attention
-
-    print(f"wrote {attention(**values)}")
-    print("next: look at the picture")
-    return 0
-
-
-def _evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
-    from precis.model import files
-    from precis.pipelines.evaluation.evaluate import default_output, evaluate, headline
-
-    result = evaluate(beam_args=beam_args, **values)
-    print(headline(result))
-    run = str(values["input"])
-    manifest = files.join(run, "manifest.json")
-    if files.exists(manifest):
-        print(f"summaries: {files.join(run, DATA_FOLDER)}/*.parquet")
-    if files.exists(manifest):
-        flags = ("--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", "")
-        suggest_next("precis", "summarize", *flags, "--output", "summaries")
-    else:
-        output = str(values.get("output") or default_output(run))
-        described = files.join(output, "rouge.json")
-        flags = ("--config", described, "--output", output, "--show", "3")
-        suggest_next("precis", "evaluate", *flags)
-    return 0
-
-
 def _command(
     summary: str,
     concerns: Sequence[type],
@@ -236,7 +107,7 @@ COMMANDS: dict[str, Command] = {
     "prepare": _command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
         (*PREPARE, EstimateOptions),
-        _prepare,
+        run_prepare,
         "precis prepare --corpus 'jsonl:news/*.jsonl.gz' --output records",
         "precis prepare --corpus tfds:cnn_dailymail --output records",
         uses_beam=True,
@@ -260,26 +131,40 @@ COMMANDS: dict[str, Command] = {
         run_train_keyphrases,
         "precis train-keyphrases --records records --output keyphrases",
     ),
+    "train-summarizer": _command(
+        "Train an extractor and a network that rewrites what it chooses.",
+        (*TRAIN_SUMMARIZER, TrialOptions),
+        run_train_summarizer,
+        "precis train-summarizer --corpus 'jsonl:news/*.jsonl.gz' --output summarizer",
+    ),
     "import": _command(
         "Make a bundle of a checkpoint from another project.",
         IMPORT,
-        _import,
+        run_import,
         "precis import bart-large-cnn --output bundle",
     ),
     "summarize": _command(
         "Summarize every document of a corpus, to Parquet.",
-        (*SUMMARIZE, EstimateOptions),
-        _summarize,
+        (*SUMMARIZE, EstimateOptions, OneDocumentOptions),
+        run_summarize,
         "precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
         "precis summarize --corpus 'jsonl:news/*.jsonl' --bundle bundle --output runs",
+        "precis summarize article.txt --bundle bundle",
         uses_beam=True,
     ),
     "evaluate": _command(
         "Score summaries against references with ROUGE.",
         EVALUATE,
-        _evaluate,
+        run_evaluate,
         "precis evaluate --input summaries --show 3",
         uses_beam=True,
+    ),
+    "report": _command(
+        "Show a finished run as one HTML page that needs no connection.",
+        REPORT,
+        run_report,
+        "precis report summaries",
+        "precis report summaries --compare earlier --output page.html",
     ),
     "load": _command(
         "Load a finished run into an Iceberg or Delta table, as one snapshot.",
@@ -287,16 +172,31 @@ COMMANDS: dict[str, Command] = {
         run_load,
         "precis load summaries --table iceberg+sqlite://warehouse/news.summaries",
     ),
+    "loaders": _command(
+        "Write the SQL that loads a finished run into a warehouse.",
+        LOADERS,
+        run_loaders,
+        "precis loaders summaries --for duckdb --output sql",
+        "precis loaders summaries --for bigquery --table news.daily --location gs://b/r",
+    ),
     "export": _command(
-        "Make a TensorFlow SavedModel of a bundle, from text to summaries.",
+        "Make a TensorFlow SavedModel or a transformers checkpoint of a bundle.",
         EXPORT,
-        _export,
+        run_export,
         "precis export bundle --output saved_model --beam_width 4",
+        "precis export bundle --output checkpoint --format huggingface",
+    ),
+    "card": _command(
+        "Print the model card of a bundle, with the scores of an evaluation.",
+        CARD,
+        run_card,
+        "precis card bundle",
+        "precis card bundle --evaluation summaries-evaluation --output card.md",
     ),
     "attention": _command(
         "Draw what a network reads while it writes a summary.",
         ATTENTION,
-        _attention,
+        run_attention,
         "precis attention --bundle bundle --text article.txt --output picture.png",
     ),
     "verify": _command(
@@ -305,6 +205,13 @@ COMMANDS: dict[str, Command] = {
         run_verify,
         "precis verify summaries",
         "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
+    ),
+    "run": _command(
+        "Run the steps of a file one after another, each a command.",
+        RUN,
+        lambda values, _: run_job_command(values, COMMANDS),
+        "precis run job.yaml",
+        "precis run job.yaml --dry_run",
     ),
     "doctor": _command(
         "Check what would stop a command, before anything is spent on it.",

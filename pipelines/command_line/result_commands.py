@@ -6,7 +6,8 @@ Beam and TensorFlow are not needed here.
 import sys
 from typing import Any
 
-from precis.pipelines.terminal.last_lines import end_with
+from precis.model.progress.stages import say
+from precis.pipelines.terminal.last_lines import end_with, suggest_next
 
 
 def run_load(values: dict[str, Any], _: list[str]) -> int:
@@ -28,6 +29,57 @@ def run_load(values: dict[str, Any], _: list[str]) -> int:
             f"{result.replaced:,} earlier ones, as version {result.version}"
         )
     end_with(values["table"], sys.executable, "-c", reading_command(values["table"]))
+    return 0
+
+
+def run_loaders(values: dict[str, Any], _: list[str]) -> int:
+    """Runs `precis loaders` and returns its exit code.
+
+    SQL that is printed can go to a client as it is, so nothing else is printed then.
+    """
+    from precis.pipelines.loaders.clients import client_command
+    from precis.pipelines.loaders.loaders import loaders
+
+    result = loaders(**values)
+    if result.replaced_nuls:
+        say(
+            f"precis loaders: warning: {result.replaced_nuls:,} values held the "
+            "character NUL, which PostgreSQL does not have; it became U+FFFD"
+        )
+    output = values.get("output", "")
+    if output:
+        print(f"wrote {output}")
+        command = client_command(values["for_"], output, result.files)
+        if command:
+            suggest_next(*command)
+        return 0
+    for name, text in result.files.items():
+        if name.endswith(".sql"):
+            print(f"-- {name}\n{text}")
+    return 0
+
+
+def run_report(values: dict[str, Any], _: list[str]) -> int:
+    """Runs `precis report` and returns its exit code."""
+    from precis.pipelines.report.report import report
+
+    result = report(**values)
+    shown = f"{result.documents:,} of {result.rows:,} documents"
+    print(f"report: {shown}, {result.bytes / 1e6:.1f} MB")
+    without_source = result.documents - result.with_source
+    if without_source:
+        print(
+            f"left out for the size of the page: {without_source:,} sources, "
+            f"{result.documents - result.with_details:,} details; --max_page_mb makes "
+            "room"
+        )
+    if result.missing_articles:
+        print(
+            f"without their article: {result.missing_articles:,} documents, as "
+            f"{result.missing_reason}"
+        )
+    print(f"wrote {result.path}")
+    print(f"next: open {result.path} in a browser")
     return 0
 
 

@@ -13,9 +13,11 @@ from typing import Any
 from precis.model.config import suggestion
 from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError
+from precis.model.progress.stages import stage
 from precis.pipelines.command_line.commands import COMMANDS, Command, overview
 from precis.pipelines.flags.command_words import parse_words, read_command_line
-from precis.pipelines.terminal.progress_line import show_step
+from precis.pipelines.options.progress import ProgressOptions, split_progress
+from precis.pipelines.terminal.job_progress import complain, shown
 
 # The extra that brings a package, by the package's import name.
 _EXTRAS = {
@@ -24,6 +26,7 @@ _EXTRAS = {
     "deltalake": "delta",
     "gcsfs": "gcs",
     "s3fs": "s3",
+    "jinja2": "report",
     "keras": "network",
     "safetensors": "network",
     "sklearn": "network",
@@ -54,15 +57,31 @@ def run_command(arguments: list[str]) -> int:
 
 def _run(name: str, command: Command, arguments: list[str]) -> int:
     """Reads the flags of a command and runs it."""
-    parsed = parse_words(name, command.concerns, command.text, arguments)
-    is_verbose = parsed.is_verbose
-    _set_logging(is_verbose)
+    concerns = (*command.concerns, ProgressOptions)
+    parsed = parse_words(name, concerns, command.text, arguments)
+    _set_logging(parsed.is_verbose)
     try:
-        flags, beam_args = read_command_line(
-            name, command.concerns, command.text, parsed
-        )
-        if command.text.uses_beam:
-            with show_step(f"{name}  loading Beam"):
+        given = read_command_line(name, concerns, command.text, parsed)
+        options, flags = split_progress(given.flags)
+        with shown(name, options, is_verbose=parsed.is_verbose):
+            return _run_shown(name, command, flags, given.beam_args, parsed.is_verbose)
+    except PrecisError as error:  # A flag that cannot be.
+        _complain(f"precis {name}", error)
+        return error.exit_code
+
+
+def _run_shown(
+    name: str,
+    command: Command,
+    flags: dict[str, Any],
+    beam_args: list[str],
+    is_verbose: bool,
+) -> int:
+    """Runs a command whose progress is shown, and its errors with it."""
+    try:
+        # One document is summarized without Beam.
+        if command.text.uses_beam and not flags.get("file"):
+            with stage("loading Beam", is_brief=True):
                 importlib.import_module("apache_beam")
         return command.run(flags, beam_args)
     except PrecisError as error:
@@ -87,8 +106,21 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
         return 1
 
 
+class _StderrHandler(logging.StreamHandler):
+    """Logs to what stderr is at the moment: a live display puts it above its lines."""
+
+    @property
+    def stream(self) -> Any:
+        """Where the next record goes."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: Any) -> None:
+        pass
+
+
 def _complain(program: str, message: Any) -> None:
-    print(f"{program}: {redact(str(message))}", file=sys.stderr)
+    complain(f"{program}: {redact(str(message))}")
 
 
 def _set_logging(is_verbose: bool) -> None:
@@ -102,6 +134,6 @@ def _set_logging(is_verbose: bool) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore")
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    logging.basicConfig(level=logging.ERROR)
+    logging.basicConfig(level=logging.ERROR, handlers=[_StderrHandler()])
     # Beam logs the traceback of what a worker raises; the command says it in one line.
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)

@@ -24,17 +24,22 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags.flags import flag_info
 from precis.pipelines.options.prepare import PREPARE
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
+from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER
 
 # The dataclasses whose fields are keywords, by the name of the function.
 CONCERNS: Mapping[str, Sequence[type]] = {
     "attention": COMMANDS["attention"].concerns,
+    "card": COMMANDS["card"].concerns,
     "digest": COMMANDS["digest"].concerns,
     "doctor": (),  # Its keywords are a command and the flags of that.
     "evaluate": COMMANDS["evaluate"].concerns,
     "export": COMMANDS["export"].concerns,
     "import_checkpoint": COMMANDS["import"].concerns,
     "load": COMMANDS["load"].concerns,
+    "loaders": COMMANDS["loaders"].concerns,
     "prepare": PREPARE,
+    "report": COMMANDS["report"].concerns,
+    "run": COMMANDS["run"].concerns,
     "summarize": SUMMARIZE,
     "summarize_text": tuple(
         concern
@@ -44,23 +49,29 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "train": COMMANDS["train"].concerns,
     "train_extractor": COMMANDS["train-extractor"].concerns,
     "train_keyphrases": COMMANDS["train-keyphrases"].concerns,
+    "train_summarizer": TRAIN_SUMMARIZER,
     "verify": COMMANDS["verify"].concerns,
 }
 # Where each function is, below precis.pipelines.
 _MODULES = {
     "attention": "bundles.attention",
+    "card": "bundles.card",
     "digest": "verification.digest",
     "doctor": "doctor.doctor",
     "evaluate": "evaluation.evaluate",
     "export": "bundles.export",
     "import_checkpoint": "bundles.import_checkpoint",
     "load": "warehouse.load",
+    "loaders": "loaders.loaders",
     "prepare": "preparation.prepare",
+    "report": "report.report",
+    "run": "command_line.run_job",
     "summarize": "summarizing.summarize",
     "summarize_text": "summarizing.summarize_text",
     "train": "training.train",
     "train_extractor": "training.train_extractor",
     "train_keyphrases": "training.train_keyphrases",
+    "train_summarizer": "recipes.train_summarizer",
     "verify": "verification.verify",
 }
 _PATHS = ("DIR", "FILE", "DIR|GLOB", "DIR[,DIR]")
@@ -144,6 +155,8 @@ def stub() -> str:
         "from precis.model.records.dataset import DatasetInfo\n"
         "from precis.model.training.export import TrainResult\n"
         "from precis.pipelines.doctor.findings import Diagnosis\n"
+        "from precis.pipelines.loaders.loaders import LoaderFiles\n"
+        "from precis.pipelines.report.report import ReportResult\n"
         "from precis.pipelines.verification.verify import Verification\n"
         "from precis.pipelines.warehouse.table_result import TableResult\n",
         "__version__: str\n",
@@ -193,6 +206,8 @@ def _type_name(annotation: Any) -> str:
         "precis.model.records.dataset.",
         "precis.model.training.export.",
         "precis.pipelines.doctor.findings.",
+        "precis.pipelines.loaders.loaders.",
+        "precis.pipelines.report.report.",
         "precis.pipelines.verification.verify.",
         "precis.pipelines.warehouse.table_result.",
     ):

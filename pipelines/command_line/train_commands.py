@@ -3,13 +3,13 @@
 from typing import Any
 
 from precis.pipelines.processes.interruption import saving
+from precis.pipelines.terminal.job_progress import load_tensorflow
 from precis.pipelines.terminal.last_lines import corpus_flags_of_records, end_with
-from precis.pipelines.terminal.progress_line import load_tensorflow
 
 
 def run_train(values: dict[str, Any], _: list[str]) -> int:
     """`precis train`."""
-    load_tensorflow("train")
+    load_tensorflow()
     from precis.pipelines.training.train import train_until
 
     with saving() as is_stopped:
@@ -19,7 +19,7 @@ def run_train(values: dict[str, Any], _: list[str]) -> int:
 
 def run_train_extractor(values: dict[str, Any], _: list[str]) -> int:
     """`precis train-extractor`."""
-    load_tensorflow("train-extractor")
+    load_tensorflow()
     from precis.pipelines.training.train_extractor import train_extractor
 
     result = train_extractor(**values)
@@ -29,7 +29,7 @@ def run_train_extractor(values: dict[str, Any], _: list[str]) -> int:
 
 def run_train_keyphrases(values: dict[str, Any], _: list[str]) -> int:
     """`precis train-keyphrases`."""
-    load_tensorflow("train-keyphrases")
+    load_tensorflow()
     from precis.pipelines.training.train_keyphrases import train_keyphrases
 
     result = train_keyphrases(**values)
@@ -55,3 +55,22 @@ def _end_training(result: Any, records: Any, *flags: str) -> int:
         *(*flags, result.bundle, "--output", "summaries"),
     )
     return 0
+
+
+def run_train_summarizer(values: dict[str, Any], _: list[str]) -> int:
+    """`precis train-summarizer`."""
+    values = dict(values)
+    is_estimate = values.pop("estimate", False)
+    load_tensorflow()
+    from precis.pipelines.recipes.step_flags import read_step_flags
+    from precis.pipelines.recipes.train_summarizer import (
+        estimate_summarizer,
+        train_summarizer,
+    )
+
+    if is_estimate:
+        print(estimate_summarizer(**values))
+        return 0
+    result = train_summarizer(**values)
+    records = read_step_flags(values).records["output"]
+    return _end_training(result, records, "--bundle")

@@ -1,10 +1,11 @@
 """Corpora: where documents come from.
 
-options    the flags of a corpus, and the syntax `scheme:where`
-source     lists a corpus as tasks and reads a task as articles
-splits     the split of a document that its source assigns to none
-task       tasks, their fields, and records that cannot be read
-clean      --clean; failures: how many records may be lost
+options      the flags of a corpus, and the syntax `scheme:where`
+source       lists a corpus as tasks and reads a task as articles
+task_reader  reads a task; selecting: what --limit and --sample take
+splits       the split of a document that its source assigns to none
+task         tasks, their fields, and records that cannot be read
+clean        --clean; failures: how many records may be lost
 
 Each scheme has a module with two functions: `list_tasks` looks at the files of a corpus
 and cuts them into tasks; `read` yields the documents and unreadable records of a task.

@@ -17,6 +17,7 @@ import orjson
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.isolation import Failure, attempt
+from precis.model.progress.counters import count
 from precis.model.text.article import Article
 from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
@@ -154,6 +155,7 @@ class LetterFile(contextlib.AbstractContextManager["LetterFile"]):
             self.failed[letter.source_file] += letter.records
             self.reasons[f"{letter.stage}/{letter.reason}"] += letter.records
         self.rows += 1
+        count(dead_letters=letter.records)
         if not self.path:
             return
         if self._file is None:
@@ -165,6 +167,8 @@ class LetterFile(contextlib.AbstractContextManager["LetterFile"]):
         self._file.write(orjson.dumps({**_as_json(letter), **self._constants}) + b"\n")
 
     def __exit__(self, *error: Any) -> bool | None:
+        if error[0] is not None:  # The letters are not published.
+            count(dead_letters=-(self.failed.total() + self.empty.total()))
         return self._block.__exit__(*error)
 
 
@@ -211,7 +215,8 @@ def check_failures(
             f"records is lost; see {dead_letters}, replace the files, or run the "
             "command again with --max_failed_share 1 to go without those records"
         )
-    read = counts["read"] - counts.get("other_split", 0)
+    left_out = ("other_split", "not_selected")
+    read = counts["read"] - sum(counts.get(name, 0) for name in left_out)
     failed = counts["failed"]
     if failed > allowed.max_failed_share * read:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])

@@ -77,6 +77,20 @@ class CorpusOptions:
         metavar="NAME",
         is_common=True,
     )
+    limit: int = flag(
+        0,
+        "take the first documents of the corpus alone, so many; what lies behind them "
+        "is not read",
+        metavar="DOCUMENTS",
+        default_text="all",
+    )
+    sample: int = flag(
+        0,
+        "take so many documents, drawn from the whole corpus at random",
+        metavar="DOCUMENTS",
+        default_text="all",
+    )
+    sample_seed: int = flag(17, "decides which documents --sample draws", metavar="N")
     # TensorFlow Datasets.
     data_dir: str = flag(
         "", "folder of prepared TensorFlow Datasets; theirs by default", metavar="DIR"
@@ -155,6 +169,7 @@ class CorpusOptions:
                 f"--max_record_mb must be at least 1, not {self.max_record_mb}; "
                 "leave it out for 8"
             )
+        _check_selection(self.limit, self.sample)
         _check_shares(self.validation_share, self.test_share)
         _check_fields(self, address.scheme)
         _check_tfds_folders(self, address)
@@ -213,6 +228,20 @@ def parse_address(corpus: str) -> Address:
             f"write {scheme}:where, as in 'jsonl:news/*.jsonl'"
         )
     return Address(scheme, where)
+
+
+def _check_selection(limit: int, sample: int) -> None:
+    for name, documents in (("limit", limit), ("sample", sample)):
+        if documents < 0:
+            raise UsageError(
+                f"--{name} must be at least 1, not {documents}; leave it out for all "
+                "documents"
+            )
+    if limit and sample:
+        raise UsageError(
+            "--limit takes the first documents and --sample some from all over the "
+            "corpus; leave one of them out"
+        )
 
 
 def _check_shares(validation_share: float, test_share: float) -> None:

@@ -122,11 +122,9 @@ def _counted(
         if is_enough and number >= _LEAST_COUNTED_PIECES:
             return
         reader = read_task(join_tasks([piece]), options)
-        share = 0.0
         for _ in reader:
-            share = reader.position.share
+            pass
         records = reader.read.total()
-        if records < piece.max_records:
-            share = 1.0
+        share = reader.position.share if records >= piece.max_records else 1.0
         total += records
         yield records, share * piece.size_bytes

@@ -88,6 +88,37 @@ class RetriedFile(NamedTuple):
     begin: tuple[int, ...] | None
 
 
+class Place(NamedTuple):
+    """Where a record stands in the corpus.
+
+    Attributes:
+      source_file: the path of the file.
+      source_position: the position in it, as `byte 1234` (of the uncompressed file),
+          `row group 0 row 17`, `record 5`, or `file` for all of it.
+    """
+
+    source_file: str
+    source_position: str
+
+
+class Selection(NamedTuple):
+    """The records of a task that `--limit` or `--sample` takes.
+
+    Attributes:
+      drawn: their positions, by file; None where all are taken up to `last`.
+      last: behind this record nothing is read; None where the task is read to its end.
+    """
+
+    drawn: Mapping[str, frozenset[str]] | None = None
+    last: Place | None = None
+
+    def takes(self, place: Place) -> bool:
+        """Whether the record at a place is taken."""
+        if self.drawn is None:
+            return True
+        return place.source_position in self.drawn.get(place.source_file, ())
+
+
 class Task(NamedTuple):
     """A piece of a corpus that one worker reads without a break; minutes of work.
 
@@ -108,6 +139,7 @@ class Task(NamedTuple):
       only: the records to read, by file; None for all.
       pieces: tasks that are read one after another in its place; `files` are theirs.
       max_records: where the reading of a piece of a sample ends; 0 is its end.
+      selected: the records to take; None for all.
     """
 
     number: int
@@ -122,24 +154,12 @@ class Task(NamedTuple):
     only: Mapping[str, RetriedFile] | None = None
     pieces: tuple["Task", ...] = ()
     max_records: int = 0
+    selected: Selection | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of the files."""
         return tuple(file.path for file in self.files)
-
-
-class Place(NamedTuple):
-    """Where a record stands in the corpus.
-
-    Attributes:
-      source_file: the path of the file.
-      source_position: the position in it, as `byte 1234` (of the uncompressed file),
-          `row group 0 row 17`, `record 5`, or `file` for all of it.
-    """
-
-    source_file: str
-    source_position: str
 
 
 def position_numbers(position: str) -> tuple[int, ...]:
@@ -193,11 +213,13 @@ class ReadRecord(NamedTuple):
           on disk, compressed ones where the file is compressed, or of the records where
           the files are cut by record.
       raw: the record's bytes, cut at 64 KiB, where they cost nothing.
+      is_taken: whether it is among the records that its task takes.
     """
 
     content: Document | Unreadable
     share: float
     raw: bytes = b""
+    is_taken: bool = True
 
 
 class Position(NamedTuple):

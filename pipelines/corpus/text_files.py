@@ -53,12 +53,19 @@ def read_files(task: Task, max_record_bytes: int) -> Iterator[TextFile]:
         with open_source(path) as file:
             content = file.read(max_record_bytes + 1)
         bytes_read += len(content)
-        text = _decode(path, content, max_record_bytes)
+        text = decode(path, content, max_record_bytes)
         share = bytes_read / max(task.size_bytes, 1)
         yield TextFile(path, text, share, content[:MAX_RAW_BYTES])
 
 
-def _decode(path: str, content: bytes, max_record_bytes: int) -> str | Unreadable:
+def decode(path: str, content: bytes, max_record_bytes: int) -> str | Unreadable:
+    """The text of a file, or why it has none.
+
+    Args:
+      path: of the file.
+      content: its bytes; more than `max_record_bytes` are too many.
+      max_record_bytes: the longest text.
+    """
     if len(content) > max_record_bytes:
         return Unreadable(
             *whole_file(path),

@@ -121,7 +121,9 @@ def _written_folder(request: Request) -> Check[str]:
         from precis.pipelines.evaluation.evaluate import output_folder
 
         return output_folder(request.options(EvaluateOptions))
-    if request.command == "attention":  # Its output is a file.
+    if not request.output:  # A card is printed.
+        return ""
+    if request.command in ("attention", "card"):  # Their output is a file.
         return posixpath.dirname(request.output) or "."
     return request.output
 

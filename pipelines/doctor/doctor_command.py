@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from precis.pipelines.terminal.progress_line import show_step
+from precis.model.progress.stages import stage
 
 
 def run_doctor(values: dict[str, Any], commands: Mapping[str, Any]) -> int:
@@ -31,7 +31,7 @@ def run_doctor(values: dict[str, Any], commands: Mapping[str, Any]) -> int:
 
     line = read_words(values.get("command_line") or [], commands)
     request = read_request(line)
-    with show_step(f"doctor  examining {line.command or 'the installation'}"):
+    with stage(f"examining {line.command or 'the installation'}", is_brief=True):
         findings = list(examine(request))
     if values.get("json"):
         version = importlib.metadata.version("precis")

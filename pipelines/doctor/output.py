@@ -8,6 +8,7 @@ from precis.model.bundle.manifest import (
     ENCODER,
     EXTRACTIVE,
     KEYPHRASES,
+    SUMMARIZER,
     refuse_other_kind,
 )
 from precis.pipelines.corpus.task import Task
@@ -30,6 +31,7 @@ _WRITTEN_KINDS: Mapping[str, Sequence[str]] = {
     "train": (ABSTRACTIVE,),
     "train-extractor": (EXTRACTIVE,),
     "train-keyphrases": (KEYPHRASES,),
+    "train-summarizer": (SUMMARIZER,),
     "import": (ABSTRACTIVE, ENCODER),
 }
 
@@ -102,10 +104,12 @@ def _examine(request: Request, tasks: Sequence[Task]) -> OutputState:
     """What the job would find in its output."""
     recorded = recorded_flags(request.concerns)
     if request.command == "prepare":
+        from precis.pipelines.preparation.chosen_sources import check_method
         from precis.pipelines.preparation.prepare import find_tokenizers, records_inputs
 
-        _, fingerprints = find_tokenizers(request.options(PrepareOptions))
-        inputs = records_inputs(recorded, tasks, fingerprints)
+        options = request.options(PrepareOptions)
+        _, fingerprints = find_tokenizers(options)
+        inputs = records_inputs(recorded, tasks, fingerprints | check_method(options))
         return examine_output(request.output, kind="records", inputs=inputs)
     from precis.pipelines.doctor.trial import read_summary_settings
     from precis.pipelines.summarizing.summarize import run_inputs

@@ -30,7 +30,7 @@ _IMPORT_NAMES: Mapping[str, str] = {
     "scikit-learn": "sklearn",
 }
 # Extras for developers, and those that hold the others.
-_NOT_FOR_USERS = ("all", "dev", "parity", "spark")
+_NOT_FOR_USERS = ("all", "dev", "docs", "parity", "services", "spark")
 # Each level of requirements brings new ones; this many distributions are enough.
 _MOST_DISTRIBUTIONS = 1000
 
@@ -38,7 +38,8 @@ _MOST_DISTRIBUTIONS = 1000
 def needed_extras(request: Request) -> list[str]:
     """The extras of setup.py that the packages of a command line come from."""
     extras = request.extras
-    table = str(request.value("table"))
+    # The table of `loaders` is a name in SQL, which needs no package.
+    table = "" if request.command == "loaders" else str(request.value("table"))
     if table:
         extras.add("delta" if table.startswith("delta:") else "iceberg")
     # Beam, which knows the names of its runners, may not be installed.

@@ -9,29 +9,37 @@ from precis.pipelines.corpus.options import parse_address
 from precis.pipelines.flags.command_parser import HelpText
 from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.bundles import ATTENTION, EXPORT, IMPORT
+from precis.pipelines.options.bundles import ATTENTION, CARD, EXPORT, IMPORT
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.extras import command_extras
 from precis.pipelines.options.load import LOAD
+from precis.pipelines.options.loaders import LOADERS
 from precis.pipelines.options.prepare import PREPARE
+from precis.pipelines.options.progress import ProgressOptions, split_progress
 from precis.pipelines.options.recipes import RECIPES
+from precis.pipelines.options.report import REPORT
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.options.train import TRAIN, TRAIN_EXTRACTOR, TRAIN_KEYPHRASES
+from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER
 from precis.pipelines.options.verify import DIGEST, VERIFY
 
 # The dataclasses whose fields are the flags of each command.
 CONCERNS: Mapping[str, Sequence[type]] = {
     "attention": ATTENTION,
+    "card": CARD,
     "digest": DIGEST,
     "evaluate": EVALUATE,
     "export": EXPORT,
     "import": IMPORT,
     "load": LOAD,
+    "loaders": LOADERS,
     "prepare": PREPARE,
+    "report": REPORT,
     "summarize": SUMMARIZE,
     "train": TRAIN,
     "train-extractor": TRAIN_EXTRACTOR,
     "train-keyphrases": TRAIN_KEYPHRASES,
+    "train-summarizer": TRAIN_SUMMARIZER,
     "verify": VERIFY,
 }
 # Flags and arguments that name what a command reads.
@@ -40,7 +48,16 @@ _BUNDLE_FLAGS = (
     *("init_from", "encoder"),
 )
 _INPUT_FLAGS = (
-    *(*_BUNDLE_FLAGS, "records", "input", "run", "folder", "checkpoint", "text"),
+    *(
+        *_BUNDLE_FLAGS,
+        "records",
+        "input",
+        "evaluation",
+        "run",
+        "folder",
+        "checkpoint",
+        "text",
+    ),
     *("summary", "word_vectors", "tokenizer", "source_tokenizer", "reuse"),
     *("retry_failures", "stories_dir", "urls_dir", "data_dir"),
 )
@@ -177,9 +194,11 @@ def read_words(
     name, *arguments = words
     check_command(name)
     command = commands[name]
-    parsed = parse_words(name, command.concerns, command.text, arguments)
-    given = read_command_line(name, command.concerns, command.text, parsed)
-    return CommandLine(name, given.flags, given.beam_args)
+    concerns = (*command.concerns, ProgressOptions)
+    parsed = parse_words(name, concerns, command.text, arguments)
+    given = read_command_line(name, concerns, command.text, parsed)
+    _, flags = split_progress(given.flags)
+    return CommandLine(name, flags, given.beam_args)
 
 
 def check_command(name: str) -> None:
@@ -202,21 +221,29 @@ def read_request(line: CommandLine) -> Request:
     if not line.command:
         return Request("", (), ())
     flags: Mapping[str, Any] = line.flags
+    if "file" in flags:
+        raise UsageError(
+            f"{flags['file']}: doctor checks jobs over a corpus, and one document is "
+            "summarized in seconds; leave the file out, or name a --corpus"
+        )
     if line.command == "train":
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
     if line.command in ("summarize", "export"):
-        flags = _with_decoding(flags)
+        flags = _with_bundle(line.command, flags)
     concerns = read_flags(CONCERNS[line.command], dict(flags))
     return Request(line.command, concerns, line.beam_args)
 
 
-def _with_decoding(flags: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The flags with the search of the bundle; without it where the bundle is damaged,
+def _with_bundle(command: str, flags: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The flags with what the bundle says; without it where the bundle is damaged,
     which the check of bundles reports.
     """
     from precis.model.bundle.network_bundle import with_decoding_of_bundle
+    from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 
     try:
-        return with_decoding_of_bundle(flags)
+        if command == "export":
+            return with_decoding_of_bundle(flags)
+        return with_flags_of_bundle(flags)
     except (PrecisError, OSError):
         return flags

@@ -10,6 +10,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import RetriedFile, Task, Unreadable
+from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.doctor.findings import (
     OK,
     PROBLEM,
@@ -146,15 +147,20 @@ def _look(tasks: Sequence[Task], corpus: CorpusOptions) -> _Looked:
                 )
             else:
                 faults["empty_article"] += 1
-            if len(articles) == DOCUMENTS or reader.read.total() >= _MOST_RECORDS:
+            if len(articles) == DOCUMENTS or _looked_at(reader) >= _MOST_RECORDS:
                 size_bytes += task.size_bytes * reader.position.share
                 break
         else:
             size_bytes += task.size_bytes
-        records += reader.read.total()
+        records += _looked_at(reader)
         if len(articles) == DOCUMENTS or records >= _MOST_RECORDS:
             break
     return _Looked(articles, faults, first_fault, records, size_bytes)
+
+
+def _looked_at(reader: TaskReader) -> int:
+    """The records that were read, without those that --sample did not draw."""
+    return reader.read.total() - reader.not_selected.total()
 
 
 def _describe_faults(looked: _Looked, request: Request) -> Iterator[Diagnosis]:

@@ -41,11 +41,13 @@ def _run(serialised: bytes) -> None:
     from apache_beam.portability.api import beam_runner_api_pb2
     from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
+    from precis.model.progress.stages import Stage, unseen
     from precis.pipelines.beam.beam_runner import run_pipeline
 
     proto = beam_runner_api_pb2.Pipeline.FromString(serialised)
     pipeline = Pipeline.from_runner_api(proto, FnApiRunner(), PipelineOptions([]))
-    run_pipeline(pipeline, label="trial", size=0)
+    with unseen():
+        run_pipeline(pipeline, [Stage(name="trial")])
 
 
 def _quiet() -> None:

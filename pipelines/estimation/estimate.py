@@ -26,6 +26,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import has_accelerator, usable_cores
+from precis.model.progress.stages import unseen
 from precis.pipelines.beam.beam_runner import pipeline_options, works_in_this_process
 from precis.pipelines.beam.local_processes import (
     LEAST_BYTES,
@@ -278,7 +279,7 @@ def _run(
         # A few records may all fail; the counts say how many do.
         changed = {"output": files.join(folder, "out"), "max_failed_share": 1.0}
         started = time.monotonic()
-        with contextlib.redirect_stderr(io.StringIO()):
+        with unseen(), contextlib.redirect_stderr(io.StringIO()):
             figures = run(tasks, {**values, **changed}, beam_args)
         return SampledRun(time.monotonic() - started, figures)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from precis.pipelines.estimation.estimate import Estimate
 from precis.pipelines.jobs.accounts import OUTCOMES
-from precis.pipelines.terminal.last_lines import listed
+from precis.pipelines.terminal.last_lines import duration, listed
 
 _WORKERS = (1, 2, 8, 32, 128)
 
@@ -46,14 +46,3 @@ def report(estimate: Estimate, *, price_per_hour: float) -> Iterator[str]:
         "not known from a sample: equal texts far apart, which are summarized once; "
         f"slower files. Estimated in {estimate.took_seconds:.0f} s."
     )
-
-
-def duration(seconds: float) -> str:
-    """Seconds as days, hours, minutes: `2 d 3 h`, `1 h 5 min`, `3 min 20 s`, `12 s`."""
-    whole = round(seconds)
-    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-    for (name, size), (lower_name, lower) in zip(units, units[1:], strict=False):
-        if whole >= size:
-            rest = whole % size // lower
-            return f"{whole // size} {name} {rest} {lower_name}"
-    return f"{whole} s"

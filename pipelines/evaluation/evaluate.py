@@ -7,8 +7,7 @@ An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
 import re
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -16,6 +15,7 @@ import apache_beam as beam
 from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
+from precis.model.progress.stages import Stage
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
 from precis.pipelines.beam.remote_checks import stage_remote
@@ -26,16 +26,21 @@ from precis.pipelines.evaluation.evaluation_table import (
     as_text,
     combine,
 )
-from precis.pipelines.evaluation.score_task import SCORES_FOLDER, ScoreWorker
+from precis.pipelines.evaluation.measures import REFERENCE
+from precis.pipelines.evaluation.score_task import ScoreWorker
 from precis.pipelines.evaluation.scoring import (
-    ABSTRACTIVE,
     NEEDED_COLUMNS,
-    REFERENCE,
+    SCORES_FOLDER,
     RangeScores,
     system_texts,
 )
+from precis.pipelines.evaluation.shown_documents import shown_documents
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.evaluate import EVALUATE, EvaluateOptions
+from precis.pipelines.options.evaluate import (
+    EVALUATE,
+    EvaluateOptions,
+    default_output,
+)
 from precis.pipelines.tables.row_ranges import (
     RowRange,
     has_reference,
@@ -44,15 +49,9 @@ from precis.pipelines.tables.row_ranges import (
     parquet_files,
     read_rows,
 )
+from precis.pipelines.terminal.job_progress import shown
 
 RESULT_FILES = ("rouge.json", "rouge.md")
-_PRINTED_COLUMNS = (
-    "document_id",
-    "reference_summary",
-    "extractive_method",
-    "extractive_summary",
-    "abstractive_summary",
-)
 # Starting worker processes takes about as long as scoring this many rows of ten
 # systems.
 _ROWS_FOR_PROCESSES = 16_384
@@ -93,16 +92,15 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     # A result of other rows must not pass for the result of these, nor stay beside it.
     for name in (*RESULT_FILES, SCORES_FOLDER):
         files.remove(files.join(folder, name))
-    run_pipeline(pipeline, label="evaluate", size=row_count)
+    with shown("evaluate"):
+        run_pipeline(pipeline, [Stage(name="evaluate", total=row_count, unit="rows")])
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
-    _print(result, ranges, options)
+    _print(result, options)
     return result
 
 
-def _print(
-    result: Mapping[str, Any], ranges: Sequence[RowRange], options: EvaluateOptions
-) -> None:
-    for document in printed_documents(ranges, options.show):
+def _print(result: Mapping[str, Any], options: EvaluateOptions) -> None:
+    for document in shown_documents(result["shown"], options.input):
         print(document)
     print(as_text(result))
     names = ", ".join((*RESULT_FILES, f"{SCORES_FOLDER}/"))
@@ -144,6 +142,8 @@ def build(
         output_folder(options),
         tasks=len(ranges),
         split_sentences=options.split_sentences,
+        show=options.show,
+        show_seed=options.show_seed,
     )
     _ = (
         pipeline
@@ -159,11 +159,6 @@ def output_folder(options: EvaluateOptions) -> str:
     if not options.output and is_pattern(options.input):
         raise UsageError("--output is needed where --input is a pattern of files")
     return options.output or default_output(options.input)
-
-
-def default_output(run: str) -> str:
-    """The folder beside a run, where no glob for the files of the run matches it."""
-    return run.rstrip("/") + "-evaluation"
 
 
 def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
@@ -210,6 +205,7 @@ def publish(
         confidence=options.confidence,
         baseline=baseline_system(options.baseline),
         split_sentences=options.split_sentences,
+        show=options.show,
     )
     folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
@@ -217,42 +213,3 @@ def publish(
     files.write_json(
         files.join(folder, "rouge.json"), {**result, "provenance": provenance}
     )
-
-
-def printed_documents(ranges: Sequence[RowRange], count: int) -> Iterator[str]:
-    """Some documents with a reference, from all over the run, each with both summaries,
-    as text to print.
-    """
-    if not count:
-        return
-    # For each range the positions of its rows that have a reference.
-    positions = [_positions_with_reference(row_range) for row_range in ranges]
-    total = sum(map(len, positions))
-    # The middles of `count` equal stretches of the rows that have a reference.
-    wanted = {(2 * number + 1) * total // (2 * count) for number in range(count)}
-    before = 0
-    for row_range, in_range in zip(ranges, positions, strict=True):
-        chosen = [
-            position
-            for number, position in enumerate(in_range, start=before)
-            if number in wanted
-        ]
-        before += len(in_range)
-        if chosen:
-            rows = read_rows(row_range, _PRINTED_COLUMNS)
-            yield from (_printed(rows[position]) for position in chosen)
-
-
-def _positions_with_reference(row_range: RowRange) -> list[int]:
-    rows = read_rows(row_range, ["reference_summary"])
-    return [position for position, row in enumerate(rows) if has_reference(row)]
-
-
-def _printed(row: Mapping[str, Any]) -> str:
-    texts = {
-        REFERENCE: row["reference_summary"],
-        row["extractive_method"]: row["extractive_summary"],
-        ABSTRACTIVE: row["abstractive_summary"] or "(none)",
-    }
-    indented = [f"{name}\n{textwrap.indent(texts[name], '  ')}" for name in texts]
-    return "\n".join([f"document {row['document_id']}", *indented, ""])

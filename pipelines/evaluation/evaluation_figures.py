@@ -11,12 +11,9 @@ import numpy as np
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
-from precis.pipelines.evaluation.scoring import (
-    ABSTRACTIVE,
-    KEYPHRASE_COUNTS,
-    SUMMARY,
-    RangeScores,
-)
+from precis.model.quality.fallback import ABSTRACTIVE
+from precis.pipelines.evaluation.measures import SUMMARY
+from precis.pipelines.evaluation.scoring import KEYPHRASE_COUNTS, RangeScores
 
 LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from precis.model import rouge
+from precis.pipelines.evaluation.drawn_rows import first_drawn
 from precis.pipelines.evaluation.evaluation_figures import (
     LEAD,
     ORACLE,
@@ -16,6 +17,11 @@ from precis.pipelines.evaluation.evaluation_figures import (
     join_scores,
     keyphrase_figures,
     mean_figures,
+)
+from precis.pipelines.evaluation.measure_table import (
+    measure_cells,
+    measure_figures,
+    measure_notes,
 )
 from precis.pipelines.evaluation.scoring import (
     KEYPHRASE_COUNTS,
@@ -34,6 +40,7 @@ def combine(
     confidence: float,
     baseline: str = "",
     split_sentences: bool = False,
+    show: int = 0,
 ) -> dict[str, Any]:
     """The result of all tasks, which does not depend on their order.
 
@@ -43,6 +50,7 @@ def combine(
       baseline: the system that the others are compared with; if empty, `lead` if there
           is one.
       split_sentences: whether unsplit texts were cut into sentences before scoring.
+      show: how many documents are drawn.
     """
     parts = sorted(parts, key=lambda part: part.number)
     scores = join_scores(parts)
@@ -71,6 +79,11 @@ def combine(
         "unsplit_rows": sum(part.unsplit_rows for part in parts),
         "split_sentences": split_sentences,
         "keyphrases": keyphrase_figures(parts, **settings),
+        **measure_figures([part.measures for part in parts], names),
+        "shown": [
+            {"document_id": row.document_id, "file": row.path, "row": row.row}
+            for row in first_drawn((part.drawn for part in parts), show)
+        ],
     }
 
 
@@ -182,6 +195,7 @@ def _tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
             COMPARED,
             sign="+",
         ),
+        measure_cells(result),
         _table(
             "keyphrases",
             [f"F1@{count}" for count in KEYPHRASE_COUNTS],
@@ -234,6 +248,7 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             "oracle: an upper bound, whose sentences were chosen with the reference at "
             "hand"
         )
+    lines += measure_notes(result)
     lines += unsplit_notes(result)
     lines.append(
         f"rows scored: {result['rows_scored']}; "

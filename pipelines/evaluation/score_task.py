@@ -7,35 +7,47 @@ from precis.pipelines.beam.tasks import (
 )
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.task import Position
+from precis.pipelines.evaluation.drawn_rows import DRAWN_COLUMNS, draw_rows
+from precis.pipelines.evaluation.measures import QUALITY_COLUMNS, measures_of_rows
 from precis.pipelines.evaluation.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
+    SCORES_FOLDER,
     RangeScores,
     score_rows,
 )
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.jobs.result_files import describe_file
-from precis.pipelines.tables.row_ranges import RowRange, has_reference, read_rows
+from precis.pipelines.tables.row_ranges import RowRange, has_reference, read_table
 from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
-
-SCORES_FOLDER = "scores"
 
 
 class ScoreWorker(TaskWorker):
     """Scores one range of rows; its figures are `RangeScores`."""
 
-    def __init__(self, folder: str, *, tasks: int, split_sentences: bool) -> None:
+    def __init__(
+        self,
+        folder: str,
+        *,
+        tasks: int,
+        split_sentences: bool,
+        show: int = 0,
+        show_seed: int = 0,
+    ) -> None:
         """Stores its arguments.
 
         Args:
           folder: where the evaluation goes.
           tasks: how many tasks there are.
           split_sentences: as `score_rows` takes it.
+          show, show_seed: as `draw_rows` takes them.
         """
         self._folder = folder
         self._tasks = tasks
         self._split_sentences = split_sentences
+        self._show = show
+        self._show_seed = show_seed
 
     def progress_size(self, task: RowRange) -> int:
         """Progress is counted in rows."""
@@ -46,9 +58,16 @@ class ScoreWorker(TaskWorker):
     ) -> TaskResult[RangeScores]:
         """Scores the rows that have a reference; without any there is no part."""
         del letters
-        rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
+        needed = (*NEEDED_COLUMNS, *LATER_COLUMNS)
+        stored = read_table(task, (*needed, *DRAWN_COLUMNS, *QUALITY_COLUMNS))
+        names = {*needed, *DRAWN_COLUMNS} & set(stored.column_names)
+        rows = stored.select(sorted(names)).to_pylist()
         table, scores = score_rows(
-            rows, number=task.number, split_sentences=self._split_sentences
+            rows,
+            measures_of_rows(stored),
+            draw_rows(rows, task, count=self._show, seed=self._show_seed),
+            number=task.number,
+            split_sentences=self._split_sentences,
         )
         published = []
         if scores.scored:

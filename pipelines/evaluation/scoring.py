@@ -1,4 +1,4 @@
-"""Scoring: rows of a run -> ROUGE of every system in every row."""
+"""Scoring: rows of a run -> ROUGE and measures of every system in every row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,13 +8,19 @@ import pyarrow as pa
 
 from precis.model import rouge
 from precis.model.keyphrases.references import f1
+from precis.model.quality.fallback import ABSTRACTIVE
 from precis.model.text.sentences import split_sentences
+from precis.pipelines.evaluation.drawn_rows import DrawnRow
+from precis.pipelines.evaluation.measures import (
+    REFERENCE,
+    SUMMARY,
+    Measures,
+    MeasureSums,
+    sum_measures,
+)
 from precis.pipelines.tables.row_ranges import has_reference
 from precis.pipelines.tables.schema import SCORES_SCHEMA
 
-REFERENCE = "reference"
-ABSTRACTIVE = "abstractive"
-SUMMARY = "summary"
 # Texts beside the extractive summaries, which are made of sentences, one a line: these
 # may hold several sentences on a line.
 TEXT_COLUMNS = {
@@ -34,6 +40,8 @@ NEEDED_COLUMNS = (
 )
 # Not in runs of the first schema.
 LATER_COLUMNS = ("summary", "keyphrases", "reference_keyphrases")
+# In the folder of an evaluation: the scores of every row.
+SCORES_FOLDER = "scores"
 
 
 class RangeScores(NamedTuple):
@@ -53,6 +61,9 @@ class RangeScores(NamedTuple):
           the rows; NaN where the system has no summary.
       keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of
           the M rows with reference phrases.
+      measures: for each system and the reference the sums of their measures over the
+          scored rows.
+      drawn: the rows of the range that may be among those to show.
     """
 
     number: int
@@ -65,13 +76,16 @@ class RangeScores(NamedTuple):
     unsplit_rows: int
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
+    measures: dict[str, MeasureSums]
+    drawn: list[DrawnRow]
 
 
 class ScoredRows(NamedTuple):
     """The scores of a range of rows.
 
     Attributes:
-      table: one row for each scored document and system, as in `SCORES_SCHEMA`.
+      table: one row for each scored document and system, as in `SCORES_SCHEMA`, and
+          one for each reference that is measured.
       scores: what the table of the evaluation is made from.
     """
 
@@ -80,17 +94,27 @@ class ScoredRows(NamedTuple):
 
 
 def score_rows(
-    rows: Sequence[Mapping[str, Any]], *, number: int, split_sentences: bool
+    rows: Sequence[Mapping[str, Any]],
+    measures: Sequence[Mapping[str, Measures]],
+    drawn: Sequence[DrawnRow] = (),
+    *,
+    number: int,
+    split_sentences: bool,
 ) -> ScoredRows:
     """Scores the summaries of each system in the rows that have a reference.
 
     Args:
       rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have.
+      measures: of the systems of each row, as far as the run has them.
+      drawn: as in `RangeScores`.
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
     """
     rows_to_score = [row for row in rows if has_reference(row)]
+    measured = [
+        of_row for row, of_row in zip(rows, measures, strict=True) if has_reference(row)
+    ]
     texts = _texts_of_rows(rows_to_score)
     split_texts = [_split_texts(row) for row in texts]
     unsplit = [
@@ -113,8 +137,10 @@ def score_rows(
         unsplit_rows=sum(map(bool, unsplit)),
         scores=_arrays(scored),
         keyphrases=keyphrase_f1(rows),
+        measures=sum_measures(measured),
+        drawn=list(drawn),
     )
-    return ScoredRows(_table(rows_to_score, scored), scores)
+    return ScoredRows(_table(rows_to_score, scored, measured), scores)
 
 
 def _texts_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -192,13 +218,31 @@ def _score(texts: Mapping[str, str]) -> dict[str, list[float]]:
 
 
 def _table(
-    rows: Sequence[Mapping[str, Any]], scored: Sequence[Mapping[str, list[float]]]
+    rows: Sequence[Mapping[str, Any]],
+    scored: Sequence[Mapping[str, list[float]]],
+    measured: Sequence[Mapping[str, Measures]],
 ) -> pa.Table:
-    """One row for each document and system, in the order of the documents."""
+    """One row for each document and system, in the order of the documents.
+
+    The reference has measures and no scores.
+    """
+    no_scores = [None] * len(rouge.MEASURES)
+    not_measured = [None] * len(Measures._fields)
     lines = [
-        (row["document_id"], row["run_id"], system, *scores)
-        for row, scores_of_row in zip(rows, scored, strict=True)
-        for system, scores in scores_of_row.items()
+        (
+            row["document_id"],
+            row["run_id"],
+            system,
+            *scores_of_row.get(system, no_scores),
+            *measures_of_row.get(system, not_measured),
+        )
+        for row, scores_of_row, measures_of_row in zip(
+            rows, scored, measured, strict=True
+        )
+        for system in (
+            *scores_of_row,
+            *([REFERENCE] if REFERENCE in measures_of_row else []),
+        )
     ]
     columns = zip(*lines, strict=True) if lines else [()] * len(SCORES_SCHEMA)
     arrays = [

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from precis.model.config import FlagInfo
+from precis.model.config import FlagInfo, flag_name
 from precis.pipelines.flags.flags import flag_info, value_type
 
 _BEAM_NOTE = (
@@ -40,7 +40,12 @@ class HelpText(typing.NamedTuple):
 
 
 def command_parser(
-    name: str, concerns: Sequence[type], text: HelpText, *, shows_all: bool = False
+    name: str,
+    concerns: Sequence[type],
+    text: HelpText,
+    *,
+    shows_all: bool = False,
+    takes_arguments: bool = True,
 ) -> argparse.ArgumentParser:
     """The parser of a command.
 
@@ -52,6 +57,8 @@ def command_parser(
       concerns: the dataclasses whose fields are its flags, a group for each.
       text: the rest of the help.
       shows_all: whether the help shows all flags, and not only the common ones.
+      takes_arguments: whether it takes the arguments without a flag; the values of
+          Beam's flags look like them.
     """
     parser = _Parser(
         prog=f"precis {name}",
@@ -64,7 +71,7 @@ def command_parser(
         add_help=False,
     )
     for concern in concerns:
-        _add_concern(parser, concern, shows_all)
+        _add_concern(parser, concern, shows_all, takes_arguments)
     _add_general_flags(parser, name, concerns, text)
     return parser
 
@@ -129,7 +136,7 @@ def _usage(name: str, concerns: Sequence[type]) -> str:
             if info.takes_rest:
                 rest.append(f"[{info.metavar} ...]")
             elif field.default is dataclasses.MISSING:
-                flag = "" if info.is_positional else f"--{field.name} "
+                flag = "" if info.is_positional else f"--{flag_name(field.name)} "
                 words.append(flag + info.metavar)
     return " ".join([*words, "[FLAGS]", *rest])
 
@@ -154,7 +161,10 @@ def _epilog(
 
 
 def _add_concern(
-    parser: argparse.ArgumentParser, concern: type, shows_all: bool
+    parser: argparse.ArgumentParser,
+    concern: type,
+    shows_all: bool,
+    takes_arguments: bool,
 ) -> None:
     """Adds a group with a flag for every field; argparse leaves out empty groups."""
     title = (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
@@ -162,6 +172,8 @@ def _add_concern(
     hints = typing.get_type_hints(concern)
     for field in dataclasses.fields(concern):
         info = flag_info(field)
+        if info.is_positional and not takes_arguments:
+            continue
         is_shown = shows_all or info.is_common
         text = _help_text(field, info) if is_shown else argparse.SUPPRESS
         _add_flag(group, field.name, value_type(hints[field.name]), info, text)
@@ -187,7 +199,7 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
             settings["metavar"] = "|".join(info.choices)
         else:
             settings["metavar"] = info.metavar or _METAVARS[kind]
-    group.add_argument(f"--{name}", **settings)
+    group.add_argument(f"--{flag_name(name)}", dest=name, **settings)
 
 
 def _help_text(field: dataclasses.Field, info: FlagInfo) -> str:

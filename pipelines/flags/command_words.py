@@ -1,9 +1,10 @@
 """The flags of a command line, together with those of its `--config`."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from precis.model.config import suggestion
+from precis.model.config import flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import (
     GENERAL_FLAGS,
@@ -11,7 +12,7 @@ from precis.pipelines.flags.command_parser import (
     command_parser,
 )
 from precis.pipelines.flags.config_file import GivenFlags, read_config
-from precis.pipelines.flags.flags import option_names
+from precis.pipelines.flags.flags import flag_info, option_names
 
 # Flags of `train` that chose what is now a command of its own.
 _TASK_COMMANDS = {
@@ -48,10 +49,46 @@ def parse_words(
       text: its help.
       words: as the shell gives them.
     """
-    known, rest = command_parser(name, concerns, text).parse_known_args(words)
+    parser = command_parser(name, concerns, text, takes_arguments=not text.uses_beam)
+    known, rest = parser.parse_known_args(words)
     flags = vars(known)
+    if text.uses_beam:
+        arguments, rest = _take_arguments(concerns, words, rest)
+        flags = {**flags, **arguments}
     is_verbose, config = flags.pop("verbose"), flags.pop("config")
     return ParsedWords(flags, rest, config or "", is_verbose)
+
+
+def _take_arguments(
+    concerns: Sequence[type], words: Sequence[str], rest: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The arguments without a flag, and the other words that the command has not.
+
+    Behind a flag that the command does not know stands a value of that flag: in
+    `--runner FlinkRunner article.txt` the last word is the argument.
+
+    Args:
+      concerns: of the command.
+      words: all of the command line.
+      rest: those of them that are no flags of the command, nor values of such.
+    """
+    names = [
+        field.name
+        for concern in concerns
+        for field in dataclasses.fields(concern)
+        if flag_info(field).is_positional
+    ]
+    taken: dict[str, str] = {}
+    others: list[str] = []
+    for word in rest:
+        before = words[words.index(word) - 1] if words[0] != word else ""
+        is_value = before.startswith("--") and "=" not in before and before in rest
+        is_flag = word.startswith("-") and word != "-"
+        if is_value or is_flag or len(taken) == len(names):
+            others.append(word)
+        else:
+            taken[names[len(taken)]] = word
+    return taken, others
 
 
 def read_command_line(
@@ -94,7 +131,8 @@ def _refuse(name: str, concerns: Sequence[type], rest: Sequence[str]) -> None:
     if not flag.startswith("-"):
         raise UsageError(f"{flag!r} is no flag; a flag begins with --")
     way_out = f"`precis {name} --help all` shows those that there are"
-    flags = [f"--{other}" for other in (*option_names(concerns), *GENERAL_FLAGS)]
+    names = [*map(flag_name, option_names(concerns)), *GENERAL_FLAGS]
+    flags = [f"--{other}" for other in names]
     raise UsageError(f"there is no flag {flag}; {suggestion(flag, flags) or way_out}")
 
 

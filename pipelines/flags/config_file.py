@@ -9,15 +9,14 @@ The manifest of a run or a bundle and the dataset.json of records hold the flags
 command that wrote them, so each of them is such a file too.
 """
 
-import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import suggestion
+from precis.model.config import flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
-from precis.pipelines.flags.flags import option_names, value_type
+from precis.pipelines.flags.flags import option_names, value_types
 
 
 class GivenFlags(NamedTuple):
@@ -57,31 +56,56 @@ def read_config(
                 f"its flags are not those of `precis {command}`; name another file"
             )
         content = content["flags"]
-    names = option_names(concerns)
+    return divide_flags(
+        content,
+        command=command,
+        concerns=concerns,
+        uses_beam=uses_beam,
+        source=f"--config {path}",
+    )
+
+
+def divide_flags(
+    content: Mapping[str, Any],
+    *,
+    command: str,
+    concerns: Sequence[type],
+    uses_beam: bool,
+    source: str,
+) -> GivenFlags:
+    """Divides values by name into the flags of a command and those of Beam.
+
+    Args:
+      content: the values; None leaves a flag at its default.
+      command: such as `summarize`.
+      concerns: the dataclasses whose fields are its flags.
+      uses_beam: whether other names are flags of Beam.
+      source: what holds the values, for the message.
+
+    Raises:
+      UsageError: a name that is no flag of the command.
+    """
+    names = {flag_name(name): name for name in option_names(concerns)}
     flags: dict[str, Any] = {}
     beam_args: list[str] = []
-    hints = {
-        name: hint
-        for concern in concerns
-        for name, hint in typing.get_type_hints(concern).items()
-    }
+    types = value_types(concerns)
     for name, value in content.items():
         # An empty value in YAML is None, and leaves the flag at its default.
         if value is None:
             continue
         if name in names:
-            flags[name] = _as_number(value, value_type(hints[name]))
+            field = names[name]
+            flags[field] = _as_number(value, types[field])
         elif name in GENERAL_FLAGS:
             raise UsageError(
-                f"--config {path}: {name} is a flag for the command line alone; take "
-                "it out"
+                f"{source}: {name} is a flag for the command line alone; take it out"
             )
         elif uses_beam:
             beam_args += _beam_flag(name, value)
         else:
             way_out = suggestion(str(name), names) or "take it out"
             raise UsageError(
-                f"--config {path}: precis {command} has no flag {name!r}; {way_out}"
+                f"{source}: precis {command} has no flag {name!r}; {way_out}"
             )
     return GivenFlags(flags, beam_args)
 

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from precis.model.config import FlagInfo, suggestion
+from precis.model.config import FlagInfo, flag_name, suggestion
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
 
@@ -33,6 +33,15 @@ def value_type(hint: Any) -> type:
         return hint
     kinds = typing.get_args(hint)
     return next(kind for kind in kinds if kind is not types.NoneType)
+
+
+def value_types(concerns: Iterable[type]) -> dict[str, type]:
+    """The type that each field of the given dataclasses is parsed with."""
+    return {
+        name: value_type(hint)
+        for concern in concerns
+        for name, hint in typing.get_type_hints(concern).items()
+    }
 
 
 def option_names(concerns: Iterable[type]) -> list[str]:
@@ -83,7 +92,9 @@ def _build(concern: type, values: dict[str, Any]) -> Any:
             hint = hints[field.name]
             arguments[field.name] = _checked(field.name, values[field.name], hint, info)
         elif field.default is dataclasses.MISSING:
-            name = info.metavar if info.is_positional else f"--{field.name}"
+            name = f"--{flag_name(field.name)}"
+            if info.is_positional:
+                name = info.metavar
             raise UsageError(f"{name} is needed: {info.help}")
     return concern(**arguments)
 
@@ -102,7 +113,7 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     if info.takes_list and isinstance(value, list | tuple):
         value = info.separator.join(str(part) for part in value)
     if isinstance(value, str):
-        refuse_credentials(value, what=f"--{name} ")
+        refuse_credentials(value, what=f"--{flag_name(name)} ")
     kind = value_type(hint)
     if value is None and isinstance(hint, types.UnionType):
         return value

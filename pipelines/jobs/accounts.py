@@ -1,6 +1,7 @@
 """What became of the records of a corpus: every one is accounted for, by source file.
 
     read = written + reused + duplicates + empty + failed + other_split + skipped
+           + not_selected
 
     written       documents with a result of their own
     reused        documents whose result an earlier run has written
@@ -9,6 +10,7 @@
     failed        records that could not be processed; each is in a dead letter
     other_split   documents of another split than --split
     skipped       documents that the job does not need, such as those without highlights
+    not_selected  records that --sample did not draw, whatever they are
 
 `read` is counted where records are read, and the others where their results are
 written, so that the equation can fail.
@@ -27,6 +29,7 @@ OUTCOMES = (
     "failed",
     "other_split",
     "skipped",
+    "not_selected",
 )
 # Counts of records by outcome, and `read`, for each source file.
 SourceCounts = Mapping[str, Mapping[str, int]]

@@ -13,12 +13,12 @@ finished folder holds only the result.
 import datetime
 import errno
 import posixpath
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import JobError, PrecisError, UsageError
+from precis.model.progress.stages import say
 from precis.pipelines.jobs.build_time import current_time
 from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.jobs.output_state import (
@@ -146,7 +146,7 @@ def is_unused(output: str) -> bool:
 def warn_of_damage(command: str, job: Job) -> None:
     """Says which files of a finished result a job makes again."""
     for name in job.damaged:
-        print(f"precis {command}: {name} is damaged; repairing", file=sys.stderr)
+        say(f"precis {command}: {name} is damaged; repairing")
 
 
 def _first_created_at(output: str, kind: str) -> datetime.datetime:

@@ -41,9 +41,11 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            # The version of a task stands for its pieces, which are the last fields.
-            *task._replace(files=(), only=_described(task))[:-2],
+            # The version of a task stands for its pieces, which are the last fields
+            # but one.
+            *task._replace(files=(), only=_described(task))[:-3],
             [path[len(root) :] for path in task.paths],
+            *_described_selection(task, root),
         )
         for task in tasks
     ]
@@ -58,3 +60,19 @@ def _described(task: Task) -> Any:
         path: [sorted(retried.positions), retried.begin]
         for path, retried in task.only.items()
     }
+
+
+def _described_selection(task: Task, root: str) -> list[Any]:
+    """The records that a task takes, as JSON; nothing where it takes all."""
+    if task.selected is None:
+        return []
+    drawn, last = task.selected
+    return [
+        last and [last.source_file.removeprefix(root), last.source_position],
+        None
+        if drawn is None
+        else {
+            path.removeprefix(root): sorted(positions)
+            for path, positions in sorted(drawn.items())
+        },
+    ]

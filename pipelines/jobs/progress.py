@@ -1,126 +1,18 @@
-"""Counts the progress of a Beam job on this machine, across its threads and processes.
+"""Counts what is done of a task: for the display of this machine, and for the metrics
+of an engine.
 
-Beam reports metrics only at the end of a local run. So every thread of a worker counts
-into a small memory-mapped file of its own, in a folder that an environment variable
-names, and the process that waits for the job sums the files. On a remote worker the
-variable is not set, and counting does nothing.
+Beam reports metrics only at the end of a local run, and an engine from its workers. So
+both are counted: `precis.model.progress` here, `on_count` for the engine.
 """
 
-import contextlib
-import mmap
-import os
-import struct
-import tempfile
-import threading
-import time
-import uuid
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
+from precis.model.progress.counters import count
 from precis.pipelines.corpus.task import Position
 
-FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
-# `folder` and `counts`: the folder of the job and this thread's file in it.
-_thread = threading.local()
-
-
-class Counts(NamedTuple):
-    """What one thread has done, or all of them.
-
-    Attributes:
-      documents: finished by this run.
-      size: how much of the job they are, in the job's unit, such as bytes on disk.
-      earlier_documents, earlier_size: the same of tasks that an earlier run finished.
-      started: when the first task began, in seconds of a clock that all processes of
-          this machine share; 0 where none has.
-      ended: when the last document was finished.
-    """
-
-    documents: int = 0
-    size: int = 0
-    earlier_documents: int = 0
-    earlier_size: int = 0
-    started: float = 0.0
-    ended: float = 0.0
-
-
-_LAYOUT = struct.Struct("<qqqqdd")  # the fields of `Counts`
-
-
-@contextlib.contextmanager
-def counting_folder() -> Iterator[str]:
-    """A folder that the workers of this process and of its children count into."""
-    with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
-        folder_before = os.environ.get(FOLDER_VARIABLE)
-        os.environ[FOLDER_VARIABLE] = folder
-        try:
-            yield folder
-        finally:
-            if folder_before is None:
-                del os.environ[FOLDER_VARIABLE]
-            else:
-                os.environ[FOLDER_VARIABLE] = folder_before
-
-
-def count(documents: int, size: int) -> None:
-    """Adds what this thread has just done."""
-    _add(documents, size, 0, 0, now=time.monotonic())
-
-
-def count_earlier_task(documents: int, size: int) -> None:
-    """Adds a task that an earlier run finished."""
-    _add(0, 0, documents, size, now=0.0)
-
-
-def _add(
-    documents: int, size: int, earlier_documents: int, earlier_size: int, *, now: float
-) -> None:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if not folder:
-        return
-    if getattr(_thread, "folder", None) != folder:
-        try:
-            _thread.counts = _open_counts(folder)
-        except OSError:  # A job does not fail because its progress cannot be shown.
-            return
-        _thread.folder = folder
-    before = Counts(*_LAYOUT.unpack_from(_thread.counts))
-    _LAYOUT.pack_into(
-        _thread.counts,
-        0,
-        before.documents + documents,
-        before.size + size,
-        before.earlier_documents + earlier_documents,
-        before.earlier_size + earlier_size,
-        before.started or now,
-        now or before.ended,
-    )
-
-
-def _open_counts(folder: str) -> mmap.mmap:
-    path = os.path.join(folder, uuid.uuid4().hex)
-    with open(path, "wb") as file:
-        file.write(bytes(_LAYOUT.size))
-    with open(path, "r+b") as file:
-        return mmap.mmap(file.fileno(), _LAYOUT.size)
-
-
-def total(folder: str) -> Counts:
-    """The counts of all workers."""
-    parts = [Counts()]
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as file:
-            content = file.read(_LAYOUT.size)
-        if len(content) == _LAYOUT.size:  # A file that is just being made is shorter.
-            parts.append(Counts(*_LAYOUT.unpack(content)))
-    return Counts(
-        sum(part.documents for part in parts),
-        sum(part.size for part in parts),
-        sum(part.earlier_documents for part in parts),
-        sum(part.earlier_size for part in parts),
-        min((part.started for part in parts if part.started), default=0.0),
-        max(part.ended for part in parts),
-    )
+# Beam's counters: `precis/documents` and so on.
+METRICS_NAMESPACE = "precis"
+METRICS = ("documents", "tokens", "dead_letters", "flagged")
 
 
 class TaskProgress:
@@ -131,16 +23,23 @@ class TaskProgress:
     results. What is counted never exceeds the task's size, and adds up to it.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(
+        self, size: int, on_count: Callable[[str, int], None] = lambda *_: None
+    ) -> None:
         """Starts the clock.
 
         Args:
           size: of the task, in the job's unit.
+          on_count: takes the name of a counter, `documents`, `tokens` or `flagged`, and
+            what is added to it.
         """
         self._size = size
+        self._on_count = on_count
         self._done = Position()
         self._counted = (0, 0)  # documents and size
-        count(0, 0)
+        self._tokens = 0
+        self._flagged = 0
+        count()
 
     def advance_to(self, position: Position, part: float = 1.0) -> None:
         """Counts the documents up to a position.
@@ -157,11 +56,35 @@ class TaskProgress:
         if part == 1.0:
             self._done = position
 
+    def add_tokens(self, tokens: int) -> None:
+        """Counts tokens that were encoded, read or written."""
+        if tokens:
+            self._tokens += tokens
+            count(tokens=tokens)
+            self._on_count("tokens", tokens)
+
+    def add_flagged(self, rows: int) -> None:
+        """Counts rows whose summary has a quality flag."""
+        if rows:
+            self._flagged += rows
+            count(flagged=rows)
+            self._on_count("flagged", rows)
+
+    def give_back(self) -> None:
+        """Takes back all but the size: its file failed, so there is no result."""
+        self._count_up_to(0, self._counted[1])
+        self.add_tokens(-self._tokens)
+        self.add_flagged(-self._flagged)
+        self._done = Position()
+
     def finish(self) -> None:
         """Counts what is left of the size: the task is done."""
         self._count_up_to(self._done.records, self._size)
 
     def _count_up_to(self, documents: int, size: int) -> None:
         documents_before, size_before = self._counted
-        count(documents - documents_before, size - size_before)
+        more = documents - documents_before
+        count(documents=more, size=size - size_before)
+        if more:
+            self._on_count("documents", more)
         self._counted = (documents, size)

@@ -24,8 +24,8 @@ from precis.pipelines.beam.tasks import (
 )
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import FileFailure, Position, Task
+from precis.pipelines.corpus.source import TaskReader, read_task
+from precis.pipelines.corpus.task import FileFailure, Task
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job
 from precis.pipelines.jobs.progress import TaskProgress
@@ -70,17 +70,20 @@ class KeyFigures(NamedTuple):
     """What the step reports.
 
     Attributes:
+      documents: that were read.
       failure: the file that failed the task, the reason and the detail; empty where
           none did. The task has no keys then, and no rows: a later step reads the file
           no more, even if it could.
     """
 
     failure: tuple[str, ...] = ()
+    documents: int = 0
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "KeyFigures":
         """The figures of a receipt."""
-        return cls(tuple(content.get("failure", ())))
+        failure = tuple(content.get("failure", ()))
+        return cls(failure, content.get("documents", 0))
 
 
 def key_tasks(tasks: Sequence[Task], parts: Sequence[EarlierPart]) -> list[KeyTask]:
@@ -152,35 +155,40 @@ class KeyWorker(TaskWorker):
     ) -> TaskResult[KeyFigures]:
         """Writes the keys; dead letters are written when the documents are used."""
         del letters
-        figures = KeyFigures()
+        failure: tuple[str, ...] = ()
+        documents = 0
         groups: Mapping[int, np.ndarray] = {}
         try:
             if task.corpus_task is not None:
-                groups = self._document_groups(task.corpus_task, progress)
+                reader = read_task(task.corpus_task, self._corpus)
+                groups = self._document_groups(reader, progress)
+                documents = reader.position.records
             elif task.part is not None:
                 groups = self._row_groups(task.part)
-        except FileFailure as failure:
-            figures = KeyFigures((failure.path, failure.reason, failure.detail))
+        except FileFailure as error:
+            progress.give_back()
+            failure = (error.path, error.reason, error.detail)
         path = keys_path(self._job.output, task.number)
         write_groups(path, groups)
         name = path.removeprefix(files.join(self._job.output, ""))
         rows = sum(len(group) for group in groups.values())
         described = describe_file(self._job.output, name, rows=rows)
+        figures = KeyFigures(failure, documents)
         return TaskResult(source_counts(), [described], figures)
 
     def _document_groups(
-        self, task: Task, progress: TaskProgress
+        self, reader: TaskReader, progress: TaskProgress
     ) -> dict[int, np.ndarray]:
         contents: list[tuple[int, int, int, int]] = []
         ids: list[tuple[int, int, int]] = []
-        reader = read_task(task, self._corpus)
         for record, article in enumerate(reader):
-            if record % 1000 == 0:  # No document is finished by this.
-                progress.advance_to(Position(0, reader.position.share))
+            if record % 100 == 0:
+                progress.advance_to(reader.position)
             if not isinstance(article, Article):
                 continue
             contents.append((*self._content(article), _text_digest(article), record))
             ids.append((*_halves(_id_digest(article.document.document_id)), record))
+        progress.advance_to(reader.position)
         in_buckets = _by_bucket(np.array(contents, CONTENT_KEY), self._buckets)
         ids_in_buckets = _by_bucket(np.array(ids, ID_KEY), self._buckets)
         return {

@@ -7,5 +7,6 @@ job takes, in the order of its --help.
 table_address  what --table means
 targets        the texts that a network can learn to write
 extras         the packages that a command needs
-recipes        the settings that --recipe names
+recipes        the settings that --recipe of `precis train` names; summarizer_recipes
+               those of `precis train-summarizer`
 """

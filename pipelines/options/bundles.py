@@ -1,14 +1,20 @@
 """The options of the commands that import, export and draw a network."""
 
 import dataclasses
+import re
 
+from precis.model.bundle.card_text import UNKNOWN_LICENCE
 from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.clean import clean_flag
 from precis.pipelines.options.output import check_output
 
-BLOCKS = ("encoder", "self", "cross", "copy")  # attentions of a network
+COPY = "copy"
+BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
+MEAN_OF_HEADS = "mean"
+ALL_HEADS = "all"
+SAVED_MODEL, HUGGINGFACE = "saved_model", "huggingface"  # formats of an export
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,7 +57,14 @@ class ExportOptions:
         metavar="DIR",
         is_common=True,
     )
-    output: str = required("folder for the SavedModel", metavar="DIR", is_common=True)
+    output: str = required("folder for the result", metavar="DIR", is_common=True)
+    format: str = flag(
+        SAVED_MODEL,
+        "saved_model is a TensorFlow graph from text to summaries, huggingface a "
+        "checkpoint that transformers loads",
+        choices=(SAVED_MODEL, HUGGINGFACE),
+        is_common=True,
+    )
     clean: str = clean_flag()
     strip_boilerplate: bool = flag(
         True,
@@ -114,13 +127,22 @@ class AttentionOptions:
         is_common=True,
         default_text="the last",
     )
-    head: int = flag(
-        0, "from 1; 0 draws all", metavar="N", is_common=True, default_text="all"
+    heads: str = flag(
+        MEAN_OF_HEADS,
+        "mean draws the mean of all heads, with the summary below it; all draws one "
+        "map a head, and 1,3 those of two heads, counted from 1. copy has one map",
+        metavar="mean|all|N,...",
+        is_common=True,
+        takes_list=True,
+    )
+    pieces: bool = flag(
+        False,
+        "draw the tokens of the network, not whole words; copy always draws tokens",
     )
     columns: int = flag(
         60,
-        "tokens across, at most: those that are read most; 0 draws all",
-        metavar="TOKENS",
+        "words across, at most: those that are read most; 0 draws all",
+        metavar="WORDS",
         is_common=True,
     )
     clean: str = clean_flag()
@@ -146,11 +168,67 @@ class AttentionOptions:
                     f"--{name} is empty; name a "
                     f"{'folder' if name == 'bundle' else 'file'}"
                 )
-        for name in ("layer", "head", "columns"):
+        for name in ("layer", "columns"):
             if getattr(self, name) < 0:
                 raise UsageError(
                     f"--{name} must not be negative, but is {getattr(self, name)}"
                 )
+        if self.heads not in (MEAN_OF_HEADS, ALL_HEADS) and not self.head_numbers:
+            raise UsageError(
+                f"--heads is mean, all, or numbers from 1 on with commas between them, "
+                f"not {self.heads!r}"
+            )
+
+    @property
+    def head_numbers(self) -> list[int]:
+        """The numbers in `heads`; none where it is a word, or wrong."""
+        numbers = self.heads.split(",")
+        if not all(re.fullmatch(r"\s*[1-9]\d{0,3}\s*", number) for number in numbers):
+            return []
+        return [int(number) for number in numbers]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """Card"""
+
+    bundle: str = required(
+        "bundle of any kind",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+    evaluation: str = flag(
+        "",
+        "folder of `precis evaluate` with the scores of the bundle's summaries",
+        metavar="DIR",
+        is_common=True,
+    )
+    license: str = flag(
+        UNKNOWN_LICENCE,
+        "licence of the model, such as apache-2.0; what it was made from decides, and "
+        "you state it",
+        metavar="NAME",
+        is_common=True,
+    )
+    language: str = flag(
+        "",
+        "code of the language of the texts, such as en",
+        metavar="CODE",
+        is_common=True,
+    )
+    output: str = flag(
+        "",
+        "file for the card; without it the card is printed",
+        metavar="FILE",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        if not self.bundle:
+            raise UsageError("the bundle is empty; name a folder")
+        if not self.license.strip():
+            raise UsageError("--license is empty; name one, or leave it out")
 
 
 IMPORT = (ImportOptions,)
@@ -160,3 +238,6 @@ EXPORT = (ExportOptions, SearchConfig)
 
 
 ATTENTION = (AttentionOptions, SearchConfig)
+
+
+CARD = (CardOptions,)

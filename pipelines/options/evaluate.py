@@ -6,6 +6,9 @@ from precis.model.config import flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.options.workers import WorkerOptions
 
+# Behind the name of the folder of a run.
+EVALUATION_SUFFIX = "-evaluation"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
@@ -23,6 +26,7 @@ class EvaluateOptions:
         metavar="DIR",
         is_common=True,
         default_text="INPUT-evaluation",
+        beside=("input", EVALUATION_SUFFIX),
     )
     baseline: str = flag(
         "",
@@ -40,10 +44,16 @@ class EvaluateOptions:
     )
     show: int = flag(
         0,
-        "print this many documents with their reference and both summaries",
+        "print this many documents with a reference, drawn at random: the sentences of "
+        "the source, the extract, the written summary and the reference",
         metavar="DOCUMENTS",
         is_common=True,
         default_text="none",
+    )
+    show_seed: int = flag(
+        17,
+        "decides which documents --show draws, whatever the number of workers",
+        metavar="N",
     )
     resamples: int = flag(
         1000,
@@ -73,6 +83,13 @@ class EvaluateOptions:
                 f"--confidence must lie between 0 and 1, not {self.confidence}; 0.95 "
                 "is usual"
             )
+
+
+def default_output(run: str) -> str:
+    """The folder of the evaluation of a run, beside the run, where no glob for the
+    files of the run matches it.
+    """
+    return run.rstrip("/") + "-evaluation"
 
 
 EVALUATE = (EvaluateOptions, WorkerOptions)

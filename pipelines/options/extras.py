@@ -8,8 +8,10 @@ from precis.pipelines.corpus.options import parse_address
 
 BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
 TRAINING_COMMANDS = ("train", "train-extractor", "train-keyphrases")
+# It prepares records and trains on them.
+_RECIPE_COMMAND = "train-summarizer"
 # They read Parquet files.
-_RESULT_COMMANDS = ("load", "verify", "digest")
+_RESULT_COMMANDS = ("load", "loaders", "report", "verify", "digest")
 # They run a network whatever their flags are.
 _NETWORK_COMMANDS = ("prepare", "import", "export", "attention")
 
@@ -30,15 +32,17 @@ def command_extras(
       UsageError: the corpus has no scheme.
     """
     extras = {extra_of(path) for path in paths} - {""}
-    if command in (*BEAM_COMMANDS, *_RESULT_COMMANDS):
+    if command in (*BEAM_COMMANDS, *_RESULT_COMMANDS, _RECIPE_COMMAND):
         extras.add("beam")
     has_network = flags.get("bundle") or flags.get("extractive_bundle")
-    if command in TRAINING_COMMANDS:
+    if command in (*TRAINING_COMMANDS, _RECIPE_COMMAND):
         extras.add("network")
     elif command in _NETWORK_COMMANDS or (command == "summarize" and has_network):
         extras.add("inference")
     if command == "attention":
         extras.add("plot")
+    if command == "report":
+        extras.add("report")
     corpus = str(flags.get("corpus") or "")
     if corpus and parse_address(corpus).scheme == "tfds":
         extras.add("tfds")

@@ -9,7 +9,7 @@ from precis.model.tokenization.wordpiece import RESERVED_TOKENS
 from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options.output import check_output
-from precis.pipelines.options.targets import TARGETS
+from precis.pipelines.options.targets import SENTENCE_PAIRS, TARGET_NAMES
 from precis.pipelines.options.workers import WorkerOptions
 
 
@@ -25,9 +25,16 @@ class PrepareOptions:
     target: str = flag(
         "highlights",
         "what a network shall learn to write: the highlights, the first of them as a "
-        "headline, or the phrases of the article they name",
-        choices=tuple(TARGETS),
+        "headline, the phrases of the article they name, or sentences: each of the "
+        "highlights, of the sentence of the article that says it",
+        choices=TARGET_NAMES,
         is_common=True,
+    )
+    min_support: float = flag(
+        0.6,
+        "with --target sentences: highlights are left out if the sentence has a "
+        "smaller share of their words, without stop words",
+        metavar="SHARE",
     )
     task_prefix: str = flag(
         "",
@@ -72,6 +79,19 @@ class PrepareOptions:
     max_target_tokens: int = flag(
         128, "longer targets are cut", metavar="TOKENS", is_common=True
     )
+    extractive: str = flag(
+        "",
+        "extractive method that chooses the sentences of articles longer than "
+        "--max_source_tokens, as `precis summarize --long_documents "
+        "extract_then_write` does; without it their beginning is read",
+        metavar="METHOD",
+        default_text="none",
+    )
+    extractive_bundle: str = flag(
+        "",
+        "network of the method neural, the --output of `precis train-extractor`",
+        metavar="DIR",
+    )
     oracle_sentences: int = flag(
         0,
         "also keep each article's sentences and which of them, at most so many, make "
@@ -89,6 +109,16 @@ class PrepareOptions:
             raise UsageError(
                 f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
                 f"are; write {normalised!r}"
+            )
+        if not 0 <= self.min_support <= 1:
+            raise UsageError(
+                f"--min_support is a share from 0 to 1, not {self.min_support}; "
+                "0 leaves nothing out"
+            )
+        if self.target == SENTENCE_PAIRS and self.oracle_sentences:
+            raise UsageError(
+                "--oracle_sentences labels the sentences of whole articles, and "
+                "--target sentences makes records of single ones; prepare them apart"
             )
         if self.oracle_sentences < 0:
             raise UsageError(

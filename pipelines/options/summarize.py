@@ -20,6 +20,8 @@ EXTRACT_THEN_WRITE = "extract_then_write"
 HEAD = "head"
 REJECT = "reject"
 LONG_DOCUMENTS = (CHUNK_MERGE, EXTRACT_THEN_WRITE, HEAD, REJECT)
+WRITE_ARTICLE = "article"
+WRITE_SENTENCES = "sentences"
 
 
 def decode_id(
@@ -29,8 +31,12 @@ def decode_id(
     it: 16 hexadecimal digits.
     """
     search = {**dataclasses.asdict(decoding), "precision": precision}
+    # Left out where they are off: searches keep the names that earlier versions wrote.
+    if not decoding.supported:
+        del search["supported"]
+    if not decoding.common_pieces:
+        del search["common_pieces"]
     if batch_invariant:
-        # Left out where it is off: searches keep the names that earlier versions wrote.
         search["batch_invariant"] = True
     return files.sha256_json(search)[:16]
 
@@ -110,6 +116,19 @@ class SummarizeOptions:
         metavar="SUMMARIES",
         default_text="the square root of the passages",
     )
+    write: str = flag(
+        WRITE_ARTICLE,
+        "what the network writes of: the article, or sentences: each of the "
+        "--written_sentences that the extractor finds best, and the best of what it "
+        "wrote is put together, however long the article is; for a network of `precis "
+        "prepare --target sentences`",
+        choices=(WRITE_ARTICLE, WRITE_SENTENCES),
+    )
+    written_sentences: int = flag(
+        6,
+        "sentences of an article that --write sentences rewrites, at most",
+        metavar="SENTENCES",
+    )
     precision: str = flag(
         "float32",
         "number format of the network's layers; others may change a summary",
@@ -125,7 +144,7 @@ class SummarizeOptions:
     def __post_init__(self) -> None:
         check_output(self.output)
         check_choices(self)
-        for name in ("keyphrases", "window_documents"):
+        for name in ("keyphrases", "window_documents", "written_sentences"):
             if getattr(self, name) < 1:
                 raise UsageError(
                     f"--{name} must be at least 1, not {getattr(self, name)}"

@@ -3,6 +3,8 @@
 highlights    Rain fell.⏎Nobody came.     the whole reference
 headline      Rain fell.                  its first line
 keyphrases    rain; nobody                the phrases of the article that it names
+sentences     Rain fell.                  each line, of the sentence that supports it
+              Nobody came.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +13,7 @@ from precis.model.keyphrases.references import reference_phrases
 from precis.model.text.article import Article
 
 PHRASE_SEPARATOR = "; "
+SENTENCE_PAIRS = "sentences"
 
 
 def _highlights(article: Article, highlights: str) -> str:
@@ -26,8 +29,10 @@ def _keyphrases(article: Article, highlights: str) -> str:
 
 
 # By name: a function of the article and its normalised reference, one sentence a line.
+# Of `SENTENCE_PAIRS` a document has several.
 TARGETS: Mapping[str, Callable[[Article, str], str]] = {
     "highlights": _highlights,
     "headline": _headline,
     "keyphrases": _keyphrases,
 }
+TARGET_NAMES = (*TARGETS, SENTENCE_PAIRS)

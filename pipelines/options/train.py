@@ -4,7 +4,7 @@ import dataclasses
 
 from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
-from precis.model.network.architectures import ARCHITECTURES, SIZES
+from precis.model.network.architectures import ARCHITECTURES, LAYOUTS, SIZES
 from precis.model.network.config import ATTENTIONS, CELLS
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.options.output import check_output
@@ -100,6 +100,12 @@ class NetworkOptions:
         is_common=True,
     )
     network: str = flag("small", "size of the network", choices=SIZES, is_common=True)
+    layout: str = flag(
+        "vaswani",
+        "blocks of a Transformer: bart, pegasus and t5 are those of these networks, "
+        "and `precis export --format huggingface` writes them if there is no pointer",
+        choices=tuple(LAYOUTS),
+    )
     width: int = flag(
         0,
         "width of embeddings and states, in place of the size's",

@@ -31,14 +31,21 @@ from precis.pipelines.corpus.dead_letters import (
     unreadable_letter,
 )
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import TaskReader, read_task
+from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.jobs.accounts import source_counts
 from precis.pipelines.jobs.job import Job
 from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.jobs.result_files import PublishedFile, describe_file
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.training_pairs import Skipped, TrainingPair, read_pair
+from precis.pipelines.options.targets import SENTENCE_PAIRS
+from precis.pipelines.preparation.chosen_sources import SourceChooser
+from precis.pipelines.preparation.training_pairs import (
+    Skipped,
+    TrainingPair,
+    read_pairs,
+)
 from precis.pipelines.preparation.vocabulary_buckets import read_duplicates
 from precis.pipelines.preparation.vocabulary_pass import read_scan
 
@@ -48,10 +55,23 @@ _WINDOW_DOCUMENTS = 256  # encoded in one call
 
 
 class TrainingDocument(NamedTuple):
-    """An article and the texts that a network learns from."""
+    """An article and texts that a network learns from.
+
+    Attributes:
+      article: the document.
+      pair: the texts.
+      number: of the pair among those of the article; None where there is one for each.
+    """
 
     article: Article
     pair: TrainingPair
+    number: int | None = None
+
+    @property
+    def record_id(self) -> str:
+        """The id of the record: the document's, and the number of the pair."""
+        document_id = self.article.document.document_id
+        return document_id if self.number is None else f"{document_id}#{self.number}"
 
 
 class Duplicate(NamedTuple):
@@ -113,6 +133,9 @@ class EncodeWorker(TaskWorker):
         self._tokenizers: TokenizerPair = self._shared.acquire(
             lambda: load_tokenizers(self._options.output)
         )
+        self._chooser = None
+        if self._options.extractive:
+            self._chooser = SourceChooser(self._options, self._tokenizers.source)
         self._buckets = read_scan(self._job, {"buckets": int})["buckets"]
 
     def run(
@@ -133,17 +156,20 @@ class EncodeWorker(TaskWorker):
                 elif isinstance(outcome, Duplicate):
                     outcomes["duplicates"][source_file] += 1
                 else:
-                    window.append(outcome)
+                    window += outcome
                     outcomes["written"][source_file] += 1
-                if len(window) == _WINDOW_DOCUMENTS:
-                    shards.write(self._encode(window))
+                if len(window) >= _WINDOW_DOCUMENTS:
+                    progress.add_tokens(shards.write(self._encode(window)))
                     progress.advance_to(reader.position)
                     window = []
-            shards.write(self._encode(window))
+            progress.add_tokens(shards.write(self._encode(window)))
             progress.advance_to(reader.position)
         return TaskResult(
             sources=source_counts(
-                read=reader.read, other_split=reader.other_split, **outcomes
+                read=reader.read,
+                other_split=reader.other_split,
+                not_selected=reader.not_selected,
+                **outcomes,
             ),
             counts={
                 **counts,
@@ -155,7 +181,7 @@ class EncodeWorker(TaskWorker):
 
     def _outcomes(
         self, task: Task, reader: TaskReader, letters: LetterFile
-    ) -> Iterator[tuple[str, TrainingDocument | Skipped | Duplicate]]:
+    ) -> Iterator[tuple[str, list[TrainingDocument] | Skipped | Duplicate]]:
         """What becomes of each record that is no dead letter, with its source file."""
         duplicates = read_duplicates(
             self._job.output, task.number, buckets=self._buckets
@@ -168,28 +194,38 @@ class EncodeWorker(TaskWorker):
                 letters.write(empty_article_letter(article))
                 continue
             source_file = article.document.source_file
-            pair = read_pair(article, self._options)
-            if isinstance(pair, Skipped):
-                yield source_file, pair
+            pairs = read_pairs(article, self._options)
+            if isinstance(pairs, Skipped):
+                yield source_file, pairs
             elif position in duplicates:
                 yield source_file, Duplicate(article.document.document_id)
+            elif self._options.target == SENTENCE_PAIRS:
+                yield (
+                    source_file,
+                    [
+                        TrainingDocument(article, pair, number)
+                        for number, pair in enumerate(pairs)
+                    ],
+                )
             else:
-                yield source_file, TrainingDocument(article, pair)
+                yield source_file, [TrainingDocument(article, pair) for pair in pairs]
 
     def _encode(self, window: list[TrainingDocument]) -> Iterator[EncodedDocument]:
         """The records of some documents."""
         sources = encode_sources(
             self._tokenizers.source,
-            (pair.source for _, pair in window),
+            (document.pair.source for document in window),
             max_source_tokens=self._options.max_source_tokens,
         )
         targets = encode_targets(
-            self._tokenizers.target, (pair.target for _, pair in window)
+            self._tokenizers.target, (document.pair.target for document in window)
         )
         for document, source, target in zip(window, sources, targets, strict=True):
-            article, pair = document
+            article, pair, _ = document
+            if self._chooser is not None:
+                source = self._chooser.choose(article, source)
             example = Example(
-                article.document.document_id,
+                document.record_id,
                 source.ids,
                 target[: self._options.max_target_tokens],
                 source.source_tokens,
@@ -220,13 +256,20 @@ class ShardWriter(contextlib.ExitStack):
         self._source_lengths: Counter[int] = Counter()
         self._target_lengths: Counter[int] = Counter()
 
-    def write(self, documents: Iterable[EncodedDocument]) -> None:
-        """Appends each record to the shard of its split."""
+    def write(self, documents: Iterable[EncodedDocument]) -> int:
+        """Appends each record to the shard of its split.
+
+        Returns:
+          The tokens of their sources and targets before the cut.
+        """
+        tokens = 0
         for split, example, target_tokens in documents:
             self._shard(split).write(frame(serialise(example)))
             self._records[split] += 1
             self._source_lengths[example.source_tokens] += 1
             self._target_lengths[target_tokens] += 1
+            tokens += example.source_tokens + target_tokens
+        return tokens
 
     def _shard(self, split: str) -> Any:
         """The open file of a split."""

@@ -20,6 +20,7 @@ import apache_beam as beam
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
     DATASET_FILE,
     FORMAT_VERSION,
@@ -55,13 +56,14 @@ from precis.pipelines.jobs.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.jobs.output_lock import own_output
 from precis.pipelines.jobs.result_files import DEAD_LETTERS_FOLDER, describe_file
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
+from precis.pipelines.preparation.chosen_sources import check_method
 from precis.pipelines.preparation.encoding_pass import EncodeWorker, LengthCounts
 from precis.pipelines.preparation.vocabulary_pass import (
     build_scan,
     read_scan,
     scan_path,
 )
-from precis.pipelines.terminal.progress_line import load_tensorflow, show_step
+from precis.pipelines.terminal.job_progress import load_tensorflow, shown
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -89,7 +91,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
-    return prepare_listed(list_tasks, flags, beam_args=beam_args)
+    with shown("prepare"):
+        return prepare_listed(list_tasks, flags, beam_args=beam_args)
 
 
 def prepare_listed(
@@ -103,12 +106,13 @@ def prepare_listed(
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     stage_remote(beam_options, "prepare", flags)
-    with show_step("prepare  listing the corpus"):
+    with stage("listing the corpus", is_brief=True):
         tasks = list_corpus(corpus)
     check_output_apart(options.output, corpus, tasks)
+    model_ids = check_method(options)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)
-    inputs = records_inputs(recorded, tasks, fingerprints)
+    inputs = records_inputs(recorded, tasks, fingerprints | model_ids)
     with own_output(options.output) as ownership:
         job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
         if job is not None:
@@ -131,7 +135,13 @@ def prepare_listed(
                     job=job,
                     processes=processes,
                 )
-                run_pipeline(pipeline, label="scan", size=size)
+                run_pipeline(
+                    pipeline,
+                    [
+                        Stage(name="scan", step="scan", size=size),
+                        Stage(name="vocabulary", step="merge"),
+                    ],
+                )
             pipeline = beam.Pipeline(options=beam_options)
             provenance = job_provenance("prepare", recorded, inputs)
             build_encode(
@@ -144,8 +154,8 @@ def prepare_listed(
                 processes=processes,
             )
             if processes == 1:
-                load_tensorflow("prepare")
-            run_pipeline(pipeline, label="encode", size=size)
+                load_tensorflow()
+            run_pipeline(pipeline, [Stage(name="encode", size=size)])
             _check(job, failures)
             ownership.check()
             finish_job(job)
@@ -195,7 +205,7 @@ def records_inputs(
     flags: Mapping[str, Any], tasks: Sequence[Task], fingerprints: Mapping[str, str]
 ) -> dict[str, Any]:
     """Everything that the records depend on: the flags, with the fingerprints of
-    tokenizers in place of their folders.
+    tokenizers and the model_id of an extractor in place of their folders.
     """
     return {
         **{name: flags[name] for name in flags if name not in _WITHOUT_EFFECT},

@@ -1,11 +1,16 @@
-"""From an article to the two texts of a training example, or the reason for none."""
+"""From an article to the texts of its training examples, or the reason for none."""
 
+import re
 from typing import NamedTuple
 
+from precis.model.extractive.alignment import align_lines
 from precis.model.text.article import Article
-from precis.model.text.normalization import normalise
+from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.options.targets import TARGETS
+from precis.pipelines.options.targets import SENTENCE_PAIRS, TARGETS
+
+# CNN marks so what it added to a summary later. No sentence tells what is new.
+_UPDATE_LABEL = re.compile(r"^new ?: *", re.IGNORECASE | re.MULTILINE)
 
 
 class TrainingPair(NamedTuple):
@@ -26,12 +31,36 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def read_pair(article: Article, options: PrepareOptions) -> TrainingPair | Skipped:
+def read_pairs(
+    article: Article, options: PrepareOptions
+) -> list[TrainingPair] | Skipped:
     """The texts of an article, or the reason it has none to learn from."""
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return Skipped("without_highlights")
+    if options.target == SENTENCE_PAIRS:
+        return _sentence_pairs(article, highlights, options) or Skipped(
+            "without_supported_sentences"
+        )
     target = TARGETS[options.target](article, highlights)
     if not target:
         return Skipped(f"without_{options.target}")
-    return TrainingPair(options.task_prefix + article.body, target)
+    return [TrainingPair(options.task_prefix + article.body, target)]
+
+
+def _sentence_pairs(
+    article: Article, highlights: str, options: PrepareOptions
+) -> list[TrainingPair]:
+    """Each line of the highlights that a sentence supports, and that sentence.
+
+    A line that is longer than its sentence would teach to add to it.
+    """
+    sentences = [one_line(sentence) for sentence in article.sentence_lines]
+    if not sentences:
+        return []
+    return [
+        TrainingPair(options.task_prefix + sentences[aligned.place], aligned.line)
+        for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights))
+        if aligned.support >= options.min_support
+        and len(aligned.line) <= len(sentences[aligned.place])
+    ]

@@ -37,14 +37,19 @@ _RECORD = np.dtype("<i4")
 _BYTES = np.dtype("u1")  # of word counts as JSON
 
 
-class NoFigures(NamedTuple):
-    """The steps report nothing of their own."""
+class ScanFigures(NamedTuple):
+    """What the steps report.
+
+    Attributes:
+      documents: that were read; 0 for the step `merge`.
+    """
+
+    documents: int = 0
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "NoFigures":
+    def from_json(cls, content: Mapping[str, Any]) -> "ScanFigures":
         """The figures of a receipt."""
-        del content
-        return cls()
+        return cls(content.get("documents", 0))
 
 
 class BucketTask(NamedTuple):
@@ -68,13 +73,13 @@ def merged_path(output: str, bucket: int) -> str:
 
 
 def publish_groups(
-    job: Job, path: str, groups: Mapping[int, np.ndarray]
-) -> TaskResult[NoFigures]:
+    job: Job, path: str, groups: Mapping[int, np.ndarray], *, documents: int = 0
+) -> TaskResult[ScanFigures]:
     """Publishes the file of a task; it accounts for no records."""
     write_groups(path, groups)
     name = path.removeprefix(files.join(job.output, ""))
     described = describe_file(job.output, name, rows=0)
-    return TaskResult(source_counts(), [described], NoFigures())
+    return TaskResult(source_counts(), [described], ScanFigures(documents))
 
 
 class MergeWorker(TaskWorker):
@@ -91,7 +96,7 @@ class MergeWorker(TaskWorker):
 
     def run(
         self, task: BucketTask, progress: TaskProgress, letters: LetterFile
-    ) -> TaskResult[NoFigures]:
+    ) -> TaskResult[ScanFigures]:
         """Writes the duplicates, or the most frequent words, of a bucket."""
         del progress, letters
         if task.number < self._buckets:

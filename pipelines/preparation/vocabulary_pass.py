@@ -34,7 +34,7 @@ from precis.pipelines.beam.tasks import (
 )
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import read_task
+from precis.pipelines.corpus.source import TaskReader, read_task
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
 from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job
@@ -42,14 +42,18 @@ from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.keys.document_keys import count_buckets
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.preparation.generator_result import GeneratorResult
-from precis.pipelines.preparation.training_pairs import TrainingPair, read_pair
+from precis.pipelines.preparation.training_pairs import (
+    Skipped,
+    TrainingPair,
+    read_pairs,
+)
 from precis.pipelines.preparation.vocabulary_buckets import (
     HASH_BYTES,
     PLACE,
     WORD_BUCKETS,
     BucketTask,
     MergeWorker,
-    NoFigures,
+    ScanFigures,
     hash_groups,
     pack_words,
     publish_groups,
@@ -75,8 +79,8 @@ def build_scan(
     buckets = count_buckets(tasks)
     scan = ScanWorker(corpus, options, job, buckets=buckets)
     merge = MergeWorker(job, buckets=buckets)
-    scan_step = Step(job, "scan", NoFigures.from_json)
-    merge_step = Step(job, "merge", NoFigures.from_json)
+    scan_step = Step(job, "scan", ScanFigures.from_json)
+    merge_step = Step(job, "merge", ScanFigures.from_json)
     _ = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
@@ -121,7 +125,7 @@ class ScanWorker(TaskWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, letters: LetterFile
-    ) -> TaskResult[NoFigures]:
+    ) -> TaskResult[ScanFigures]:
         """Writes the file of a task; dead letters are written by the second pass.
 
         Raises:
@@ -129,8 +133,10 @@ class ScanWorker(TaskWorker):
               the duplicates depend on every file, so there is nothing to go on with.
         """
         del letters
-        documents = _scan_documents(task, self._corpus, self._options, progress)
-        texts = GeneratorResult(documents)
+        reader = read_task(task, self._corpus)
+        texts = GeneratorResult(
+            _scan_documents(task.number, reader, self._options, progress)
+        )
         try:
             # One call for the whole task, so that a word that comes again is cut once.
             words = vocabulary.count_words(texts, lower_case=self._options.lower_case)
@@ -145,27 +151,27 @@ class ScanWorker(TaskWorker):
             self._buckets + bucket: pack_words(counts)
             for bucket, counts in enumerate(word_buckets(words))
         }
-        return publish_groups(
-            self._job, scanned_path(self._job.output, task.number), groups
-        )
+        path = scanned_path(self._job.output, task.number)
+        documents = reader.position.records
+        return publish_groups(self._job, path, groups, documents=documents)
 
 
 def _scan_documents(
-    task: Task, corpus: CorpusOptions, options: PrepareOptions, progress: TaskProgress
+    task: int, reader: TaskReader, options: PrepareOptions, progress: TaskProgress
 ) -> Generator[str, None, list[tuple[bytes, int, int]]]:
     """Yields the texts to learn words from; returns the places of all documents."""
     places = []
-    reader = read_task(task, corpus)
     for position, article in enumerate(reader):
         progress.advance_to(reader.position)
         if isinstance(article, EmptyArticle | Unreadable):
             continue
-        pair = read_pair(article, options)
-        if isinstance(pair, TrainingPair):
+        pairs = read_pairs(article, options)
+        if not isinstance(pairs, Skipped):
             digest = bytes.fromhex(article.content_sha256)[:HASH_BYTES]
-            places.append((digest, task.number, position))
+            places.append((digest, task, position))
             if article.document.split == TRAIN_SPLIT:
-                yield from _texts_to_learn(pair, options)
+                for pair in pairs:
+                    yield from _texts_to_learn(pair, options)
     return places
 
 

@@ -73,6 +73,8 @@ class Ending:
         # Functions that are called before and after the other processes are killed.
         self.first_acts: list[Callable[[], object]] = []
         self.last_acts: list[Callable[[], object]] = []
+        # What is printed for a message.
+        self.as_line: Callable[[str], str] = str
         self._terminal = os.dup(2)
         self._reader, self._writer = os.pipe()
         self._scratch = ""
@@ -202,7 +204,7 @@ class Ending:
             os.write(self._writer, bytes([_DONE]))
 
     def _say(self) -> None:
-        """Prints the line, below a bar that may stand in the last one."""
+        """Prints the line."""
         message = self._message
         if not message:
             if self._code is not None:
@@ -210,8 +212,9 @@ class Ending:
             name = signal.Signals(self.signal).name
             words = [f"stopped by {name}", self._detail, self._resume]
             message = "; ".join(filter(None, words))
-        has_bar = os.isatty(self._terminal) or self._is_saving
-        line = has_bar * "\n" + f"{self._program}: {message}\n"
+        line = self.as_line(f"{self._program}: {message}") + "\n"
+        if os.isatty(self._terminal):  # It shows ^C.
+            line = f"\n{line}"
         with contextlib.suppress(OSError):
             os.write(self._terminal, line.encode(errors="replace"))
 
@@ -250,6 +253,23 @@ def at_end(act: Callable[[], object], *, is_first: bool = False) -> Iterator[Non
         yield
     finally:
         acts.remove(act)
+
+
+@contextlib.contextmanager
+def worded(as_line: Callable[[str], str]) -> Iterator[None]:
+    """Has a function make the line that is printed if a signal ends the process while
+    the block runs.
+    """
+    ending = installed()
+    if ending is None:
+        yield
+        return
+    before, ending.as_line = ending.as_line, as_line
+    try:
+        yield
+    finally:
+        if not ending.signal:
+            ending.as_line = before
 
 
 @contextlib.contextmanager

@@ -5,7 +5,9 @@ summarize             the job; run_steps has its four steps, run_on_workers fini
 summarize_task        the step `infer`: a task of the corpus to its pieces
 task_rows             what is new goes to the summarizer, what is not is written
 window_summarizer     windows of documents (document_windows) to rows
-summary_rows          the columns of a document: extractive_summaries, long_documents
+summary_rows          the columns of a document: extractive_summaries, long_documents,
+                      sentence_writing, abstractive_columns
+compared_quality      measures of the other methods and of the reference
 scoring_models        the models that score sentences and phrases
 publish_parts         the step `publish`: pieces to parts; part_plans, duplicate_rows
 earlier_runs          --reuse; retried_records is --retry_failures

@@ -4,13 +4,13 @@ A row is taken over where its run had the same settings, and its content is the 
 `settings_id` and `content_sha256` say so.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import UsageError
+from precis.model.progress.stages import say
 from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.jobs.job import TASKS_FOLDER, Job, abandon_job
 from precis.pipelines.jobs.result_files import (
@@ -113,10 +113,9 @@ def _usable_parts(folder: str, settings: SummarySettings) -> list[EarlierPart]:
     if manifest.get("settings_id") == settings.settings_id:
         return run_parts(folder, manifest)
     differences = describe_differences(described, settings.described)
-    print(
+    say(
         f"precis summarize: nothing of {folder} is reused: "
-        f"{differences or 'an older version of precis wrote it'}",
-        file=sys.stderr,
+        f"{differences or 'an older version of precis wrote it'}"
     )
     return []
 

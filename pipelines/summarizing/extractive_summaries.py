@@ -5,16 +5,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from precis.model.bundle.manifest import EXTRACTIVE, open_bundle_config
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.extractive.config import BASELINES, SelectionConfig
+from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract, select
 from precis.model.isolation import Failure, isolate
+from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.sentences import Sentence
-from precis.pipelines.options.summarize import EXTRACT_THEN_WRITE, SummarizeOptions
+from precis.pipelines.options.summarize import (
+    EXTRACT_THEN_WRITE,
+    WRITE_SENTENCES,
+    SummarizeOptions,
+)
 from precis.pipelines.tables.score_rounding import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
@@ -52,7 +59,8 @@ def check_methods(options: SummarizeOptions) -> None:
             "--extractive neural needs --extractive_bundle, the --output of "
             "`precis train-extractor`; name it too"
         )
-    if options.extractive_bundle and NEURAL not in options.methods:
+    is_unused = NEURAL not in options.methods and options.write != WRITE_SENTENCES
+    if options.extractive_bundle and is_unused:
         raise UsageError(
             "--extractive_bundle is for the method neural, and --extractive is "
             f"{options.extractive}; name neural there too"
@@ -68,6 +76,37 @@ def check_methods(options: SummarizeOptions) -> None:
             "--long_documents extract_then_write reads the sentences of the first of "
             "--extractive, and oracle would choose them by the reference; name another "
             "method"
+        )
+
+
+def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
+    """Refuses to write sentences without what chooses them.
+
+    Raises:
+      UsageError: a bundle is missing, the extractor does not know the importance of
+        words, or several summaries of a document are asked for.
+    """
+    if options.write != WRITE_SENTENCES:
+        return
+    if decoding.n_best > 1:
+        raise UsageError(
+            f"--n_best {decoding.n_best}: --write sentences puts one summary together "
+            "from all lines of the beam; leave it at 1"
+        )
+    for name, command in (
+        ("bundle", "`precis train` on records of `--target sentences`"),
+        ("extractive_bundle", "`precis train-extractor`"),
+    ):
+        if not getattr(options, name):
+            raise UsageError(
+                f"--write sentences needs --{name}, the --output of {command}; name "
+                "it too"
+            )
+    contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
+    if "importance" not in contents.config:
+        raise UsageError(
+            f"{options.extractive_bundle}: does not know the importance of words, by "
+            "which --write sentences puts a summary together; train it again"
         )
 
 
@@ -104,6 +143,7 @@ def choose_sentences(
     *,
     methods: Sequence[str],
     selection: SelectionConfig,
+    expected: ExpectedReference | None = None,
 ) -> dict[str, list[Extract]]:
     """The sentences of a document that each method chooses, in document order.
 
@@ -114,11 +154,19 @@ def choose_sentences(
       neural: the scores of the method `neural`.
       methods: names of the methods.
       selection: how sentences are chosen by their scores.
+      expected: of the reference, by the network of `neural`, where it has learned
+          that.
     """
     texts = [sentence.text for sentence in sentences]
     return {
         method: _choose(
-            method, sentences, texts, reference, neural, selection=selection
+            method,
+            sentences,
+            texts,
+            reference,
+            neural,
+            selection=selection,
+            expected=expected if method == NEURAL else None,
         )
         for method in methods
     }
@@ -156,11 +204,12 @@ def _choose(
     neural: np.ndarray | None,
     *,
     selection: SelectionConfig,
+    expected: ExpectedReference | None,
 ) -> list[Extract]:
     if method == ORACLE:
         if not reference:
             return []
-        picks = oracle_sentences(texts, reference, selection.sentences)
+        picks = oracle_sentences(texts, reference, selection.count)
         extracts = [
             Extract(rank, pick.gain, sentences[pick.place])
             for rank, pick in enumerate(picks, start=1)
@@ -172,4 +221,5 @@ def _choose(
         scores,
         selection=selection.for_method(method),
         skip_boilerplate=method not in BASELINES,
+        expected=expected,
     )

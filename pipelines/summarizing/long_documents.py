@@ -11,7 +11,7 @@ reject               -          nothing                   a dead letter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from precis.model.inference.passages import EncodedDocument, PassageCutter
+from precis.model.inference.passages import WHOLE, EncodedDocument, PassageCutter
 from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.body_parts import body_parts
@@ -19,12 +19,13 @@ from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import EncodedSource, encode_sources
 from precis.pipelines.options.summarize import (
     CHUNK_MERGE,
+    EXTRACT_THEN_WRITE,
     HEAD,
     REJECT,
     SummarizeOptions,
 )
 from precis.pipelines.summarizing.extractive_summaries import rank_sentences
-from precis.pipelines.summarizing.summary_rows import ScoringModels, SourceDocument
+from precis.pipelines.summarizing.summary_rows import ScoredDocument, ScoringModels
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.summarizer import Summary
@@ -35,7 +36,7 @@ _TOO_LONG = "too_long"
 
 
 def encode_documents(
-    documents: Sequence[SourceDocument],
+    documents: Sequence[ScoredDocument],
     tokenizer: AnyTokenizer,
     *,
     max_source_tokens: int,
@@ -45,7 +46,7 @@ def encode_documents(
     """Makes the sources of documents; a document that is rejected is a failure.
 
     Args:
-      documents: those that the network is to read.
+      documents: those that the network is to read; their scores are not needed.
       tokenizer: of sources.
       max_source_tokens: tokens that the network reads.
       options: `long_documents` and what belongs to it.
@@ -53,12 +54,12 @@ def encode_documents(
     """
     sources = encode_sources(
         tokenizer,
-        [options.task_prefix + document.article.body for document in documents],
+        [options.task_prefix + document.article.body for document, _ in documents],
         max_source_tokens=max_source_tokens,
     )
     encoded: list[EncodedDocument | Failure] = []
     cutter = None
-    for document, source in zip(documents, sources, strict=True):
+    for (document, _), source in zip(documents, sources, strict=True):
         if not source.is_truncated or options.long_documents == HEAD:
             encoded.append(_one_source(source))
         elif options.long_documents == REJECT:
@@ -90,7 +91,8 @@ def _too_long(source: EncodedSource, max_source_tokens: int) -> Failure:
 
 
 def _one_source(source: EncodedSource) -> EncodedDocument:
-    return EncodedDocument([source.ids], source.source_tokens, len(source.ids))
+    method = HEAD if source.is_truncated else WHOLE
+    return EncodedDocument([source.ids], source.source_tokens, len(source.ids), method)
 
 
 def _encode_long(
@@ -113,7 +115,9 @@ def _encode_long(
     parts = body_parts(article)
     if options.long_documents == CHUNK_MERGE:
         passages = cutter.cut(parts)
-        return EncodedDocument(passages, source.source_tokens, source.source_tokens)
+        return EncodedDocument(
+            passages, source.source_tokens, source.source_tokens, CHUNK_MERGE
+        )
     chosen = cutter.choose(
         parts,
         lambda sentences: rank_sentences(
@@ -121,7 +125,9 @@ def _encode_long(
         ),
     )
     seen_tokens = min(len(chosen), source.source_tokens)
-    return EncodedDocument([chosen], source.source_tokens, seen_tokens)
+    return EncodedDocument(
+        [chosen], source.source_tokens, seen_tokens, EXTRACT_THEN_WRITE
+    )
 
 
 def merge_passages(

@@ -41,6 +41,7 @@ DOCUMENT_COLUMNS = (
     "source_position",
     "content_sha256",
     "reference_summary",
+    "reference_quality",
 )
 
 

@@ -35,6 +35,7 @@ from precis.pipelines.jobs.result_files import DATA_FOLDER, PublishedFile, descr
 from precis.pipelines.summarizing.duplicate_rows import RowFinder, copy_rows, name_first
 from precis.pipelines.summarizing.part_plans import PartTask
 from precis.pipelines.summarizing.pieces import piece_path, piece_schema, read_partition
+from precis.pipelines.summarizing.task_rows import flagged_rows
 from precis.pipelines.tables.part_layout import PartLayout
 from precis.pipelines.tables.part_writing import write_sorted
 
@@ -48,12 +49,14 @@ class PartFigures(NamedTuple):
       quality_flags: rows by each of the flags of the summary that is shown.
       fallbacks: rows whose abstractive summary is not shown, by each of the flags that
           it was held back for.
+      flagged: rows of duplicates with a quality flag.
     """
 
     rows_by_source: dict[str, int]
     summary_methods: dict[str, int]
     quality_flags: dict[str, int]
     fallbacks: dict[str, int]
+    flagged: int = 0
 
     @classmethod
     def from_json(cls, content: Any) -> "PartFigures":
@@ -92,7 +95,6 @@ class PartWorker(TaskWorker):
         self, task: PartTask, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[PartFigures]:
         """Writes the part of some pieces."""
-        del progress
         layout = self._settings.layout
         folder = layout.partitioning.folder(task.partition)
         name = files.join(DATA_FOLDER, *filter(None, [folder]), self._name(task))
@@ -103,6 +105,7 @@ class PartWorker(TaskWorker):
             layout,
             self._settings.footer,
         )
+        progress.add_flagged(rows.flagged_duplicates)
         published = [self._described(name, count, task)] if count else []
         return TaskResult(
             sources=source_counts(**rows.moved),
@@ -113,6 +116,7 @@ class PartWorker(TaskWorker):
                 dict(rows.methods),
                 dict(rows.flags),
                 dict(rows.fallbacks),
+                rows.flagged_duplicates,
             ),
         )
 
@@ -136,6 +140,7 @@ class _PartRows:
           source file.
       sources, methods, flags, fallbacks: rows, as in `PartFigures`.
       truncated: rows whose document a network did not read to its end.
+      flagged_duplicates: rows of duplicates with a quality flag.
     """
 
     def __init__(
@@ -149,6 +154,7 @@ class _PartRows:
         self.flags: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
         self.truncated = 0
+        self.flagged_duplicates = 0
         self._task = task
         self._output = job.output
         self._layout = settings.layout
@@ -195,6 +201,7 @@ class _PartRows:
                 self.moved["duplicates"][lost["source_file"]] -= 1
                 self._letters.write(_lost_letter(lost))
             if copied.rows.num_rows:
+                self.flagged_duplicates += flagged_rows(copied.rows)
                 yield copied.rows
 
     def _read(self, piece: int, kind: str) -> Iterator[pa.Table]:

@@ -169,7 +169,7 @@ def check_run(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None
     manifest = read_run_manifest(_pending_path(job))
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
-    if not counts["read"] - counts["other_split"]:
+    if not counts["read"] - counts["other_split"] - counts["not_selected"]:
         raise DataError(f"{corpus.corpus} holds no document{of_split}")
     check_failures(
         counts,

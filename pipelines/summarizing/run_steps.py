@@ -81,6 +81,7 @@ def build_run(
         buckets=buckets,
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
+        quality=settings.quality,
     )
     joined = _find_repeats(
         pipeline, tasks, job, description, earlier, processes=processes

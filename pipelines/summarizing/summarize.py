@@ -19,13 +19,14 @@ import pyarrow.parquet as pq
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
-from precis.model.bundle.network_bundle import with_decoding_of_bundle
+from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import (
     compute_on_one_thread,
     has_accelerator,
     refuse_within_import,
 )
+from precis.model.progress.stages import Stage, stage
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
 from precis.pipelines.beam.remote_checks import saves_template, stage_remote
@@ -48,6 +49,7 @@ from precis.pipelines.jobs.output_lock import own_output
 from precis.pipelines.jobs.result_files import read_run_manifest
 from precis.pipelines.keys.document_keys import (
     forget_failed_scans,
+    scan_size,
 )
 from precis.pipelines.options.results import (
     EarlierRunOptions,
@@ -66,14 +68,14 @@ from precis.pipelines.summarizing.run_manifest import (
 )
 from precis.pipelines.summarizing.run_on_workers import finish_on_workers
 from precis.pipelines.summarizing.run_steps import build_run
+from precis.pipelines.summarizing.search_processes import limit_search_processes
 from precis.pipelines.summarizing.summary_settings import (
     WITHOUT_EFFECT,
     SummarySettings,
-    limit_search_processes,
     summary_settings,
 )
 from precis.pipelines.tables.part_layout import part_layout
-from precis.pipelines.terminal.progress_line import load_tensorflow, show_step
+from precis.pipelines.terminal.job_progress import load_tensorflow, shown
 from precis.pipelines.warehouse.load_run import check_table, load_run
 
 # Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
@@ -96,7 +98,8 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       DataError: too many records failed.
       JobError: another process took over the output.
     """
-    return summarize_listed(list_tasks, flags, beam_args=beam_args)
+    with shown("summarize"):
+        return summarize_listed(list_tasks, flags, beam_args=beam_args)
 
 
 def summarize_listed(
@@ -109,7 +112,7 @@ def summarize_listed(
     refuse_within_import()
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     stage_remote(beam_options, "summarize", flags)
-    concerns = read_flags(SUMMARIZE, with_decoding_of_bundle(dict(flags)))
+    concerns = read_flags(SUMMARIZE, with_flags_of_bundle(dict(flags)))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     recorded = recorded_flags(concerns)
     settings = summary_settings(
@@ -166,7 +169,7 @@ def list_run_tasks(
     list_corpus: Callable[[CorpusOptions], list[Task]] = list_tasks,
 ) -> list[Task]:
     """The tasks of the corpus, after all checks that need no reading."""
-    with show_step("summarize  listing the corpus"):
+    with stage("listing the corpus", is_brief=True):
         tasks = list_corpus(corpus)
     check_output_apart(output, corpus, tasks)
     if retried_run:
@@ -197,7 +200,7 @@ def _run(
         workers.workers, beam_options, tasks=len(tasks), size=size
     )
     if settings.options.bundle:
-        load_tensorflow("summarize")
+        load_tensorflow()
         if workers.workers == 1 and not has_accelerator():
             # A worker has one core. A Python process may have begun with more.
             with contextlib.suppress(UsageError):
@@ -214,7 +217,14 @@ def _run(
     )
     if failures is not None:
         finish_on_workers(written, job, description.corpus, failures)
-    run_pipeline(pipeline, label="summarize", size=size)
+    scanned = sum(scan_size(task) for task in tasks)
+    run_pipeline(
+        pipeline,
+        [
+            Stage(name="scan", step="scan", size=scanned),
+            Stage(name="summarize", step="infer", size=size - scanned),
+        ],
+    )
 
 
 def run_inputs(

@@ -4,9 +4,14 @@ Only new documents are summarized. A document whose content stands earlier in th
 or in an earlier run has its row already.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from apache_beam.utils.shared import Shared
+
+from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.search_cost import summary_tokens
 from precis.pipelines.beam.tasks import (
     TaskResult,
     TaskWorker,
@@ -20,7 +25,7 @@ from precis.pipelines.jobs.job import Job
 from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.keys.document_keys import check_scanned, scan_size
 from precis.pipelines.keys.join_keys import read_joined
-from precis.pipelines.summarizing.document_windows import read_windows
+from precis.pipelines.summarizing.document_windows import DocumentWindow, read_windows
 from precis.pipelines.summarizing.pieces import PieceWriter, remove_pieces
 from precis.pipelines.summarizing.summary_rows import run_columns
 from precis.pipelines.summarizing.summary_settings import SummarySettings
@@ -35,16 +40,18 @@ class SummaryFigures(NamedTuple):
       search: what the search cost, as `search_cost` sums it.
       rows: the rows of each piece.
       partitions: the rows of each partition, those of duplicates included.
+      flagged: rows with a quality flag, without those of duplicates.
     """
 
     search: Mapping[str, Any] = {}
     rows: Mapping[str, int] = {}
     partitions: Mapping[str, int] = {}
+    flagged: int = 0
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "SummaryFigures":
         """The figures of a receipt; zero where it is empty."""
-        return cls(**{name: content.get(name, {}) for name in cls._fields})
+        return cls(**{name: content[name] for name in cls._fields if name in content})
 
 
 class SummarizeWorker(TaskWorker):
@@ -61,7 +68,7 @@ class SummarizeWorker(TaskWorker):
         self._settings = settings
         self._job = job
         self._infer = infer
-        self._summarizer = WindowSummarizer(settings)
+        self._summarizer = WindowSummarizer(settings, Shared)
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
@@ -92,20 +99,28 @@ class SummarizeWorker(TaskWorker):
                 letters,
                 run_columns(self._settings, run_id=self._job.run_id),
             )
+            flagged = 0
             windows = (
                 window._replace(position=reader.position)
                 for window in read_windows(rows.new_articles(reader), self._settings)
             )
             summarized = self._summarizer.summarize(
-                windows, lambda window, part: progress.advance_to(window.position, part)
+                windows, functools.partial(_count_batch, progress)
             )
             for window in summarized:
                 rows.write_window(window, self._summarizer)
                 progress.advance_to(window.window.position)
+                progress.add_flagged(rows.flagged - flagged)
+                flagged = rows.flagged
             rows.finish()
+            progress.advance_to(reader.position)  # New documents need not be the last.
+            progress.add_flagged(rows.flagged - flagged)
         return TaskResult(
             sources=source_counts(
-                read=reader.read, other_split=reader.other_split, **rows.outcomes
+                read=reader.read,
+                other_split=reader.other_split,
+                not_selected=reader.not_selected,
+                **rows.outcomes,
             ),
             counts={f"redacted/{rule}": n for rule, n in reader.redactions.items()},
             files=pieces.describe(),
@@ -113,5 +128,14 @@ class SummarizeWorker(TaskWorker):
                 rows.search.sums,
                 pieces.rows,
                 pieces.partitions,
+                rows.flagged,
             ),
         )
+
+
+def _count_batch(
+    progress: TaskProgress, window: DocumentWindow, part: float, batch: SearchedBatch
+) -> None:
+    """Counts a batch that was searched, and how much of its window that makes."""
+    progress.add_tokens(batch.source_tokens + summary_tokens(batch))
+    progress.advance_to(window.position, part)

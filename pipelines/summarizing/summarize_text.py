@@ -3,6 +3,7 @@ runner.
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from precis.model.errors import JobError, UsageError
@@ -13,6 +14,7 @@ from precis.pipelines.summarizing.document_windows import read_windows
 from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summarizing.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.terminal.job_progress import load_tensorflow
 
 # Two sets of settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
@@ -56,15 +58,32 @@ def summarize_text(
         if name in flags:
             raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
     check_cleaning(clean)
-    # A search process would take longer to start than one document to search.
-    settings = read_settings(
-        {"search_processes": 1, **flags},
-        cleaning={"clean": clean, "strip_boilerplate": strip_boilerplate},
-    )
     article = Article.from_text(text, clean=clean, strip_boilerplate=strip_boilerplate)
     article = article.with_id_and_split(article.content_sha256, "")
     if not article.body:
         raise UsageError("the text cannot be summarized: the article has no text")
+    cleaning = {"clean": clean, "strip_boilerplate": strip_boilerplate}
+    return summarize_article(article, flags, cleaning=cleaning)
+
+
+def summarize_article(
+    article: Article, flags: Mapping[str, Any], *, cleaning: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The row of an article with a text.
+
+    Args:
+      article: with its id and its split.
+      flags: as those of `summarize_text`.
+      cleaning: as in `SummarySettings`.
+
+    Raises:
+      UsageError: an invalid flag or bundle.
+      JobError: the summary cannot be made.
+    """
+    # A search process would take longer to start than one document to search.
+    settings = read_settings({"search_processes": 1, **flags}, cleaning=cleaning)
+    if settings.options.bundle or settings.options.extractive_bundle:
+        load_tensorflow()
     (window,) = read_windows([article], settings)
     summarizer = _load(_HashableSettings(settings))
     (summarized,) = summarizer.summarize([window])

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.expected_selection import expect_reference
 from precis.model.extractive.selection import Extract
 from precis.model.inference.passages import EncodedDocument
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.fallback import (
-    ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
     DisplayedSummary,
@@ -29,14 +30,21 @@ from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
+from precis.pipelines.summarizing.abstractive_columns import (
+    ABSTRACTIVE_COLUMNS,
+    abstractive_columns,
+)
+from precis.pipelines.summarizing.compared_quality import (
+    other_quality,
+    reference_quality,
+)
 from precis.pipelines.summarizing.extractive_summaries import (
     EXTRACT,
     choose_sentences,
-    neural_scores,
 )
 from precis.pipelines.summarizing.summary_settings import SummarySettings
 from precis.pipelines.tables.schema import SCHEMA_VERSION
-from precis.pipelines.tables.score_rounding import round_margin, round_score
+from precis.pipelines.tables.score_rounding import round_score
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.sentence_scorer import SentenceScorer
@@ -47,16 +55,6 @@ if TYPE_CHECKING:  # They import TensorFlow.
 _WORD_CHARACTERS = 40
 # The columns of a row that no other row of a run or of an earlier one is linked with.
 UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
-_ABSTRACTIVE_COLUMNS = (
-    "source_tokens",
-    "seen_tokens",
-    "seen_ratio",
-    "chunks",
-    "truncated",
-    "abstractive_summary",
-    "abstractive",
-    "abstractive_quality",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +72,10 @@ class SourceDocument(NamedTuple):
     is_short: bool
 
 
+# A document and the scores of its sentences, if there is a network for them.
+ScoredDocument = tuple[SourceDocument, "np.ndarray | Failure | None"]
+
+
 class PartialRow(NamedTuple):
     """The columns of a document that need no network, and what the others need.
 
@@ -83,6 +85,8 @@ class PartialRow(NamedTuple):
       source: the article, as the measures of quality read it.
       source_text: the document as its own summary.
       extractive: the extractive summary.
+      expected: of its reference; None where the extractor has not learned that, or can
+        read too little of the document.
     """
 
     columns: dict[str, Any]
@@ -90,6 +94,7 @@ class PartialRow(NamedTuple):
     source: SourceIndex
     source_text: SummaryText
     extractive: SummaryText
+    expected: ExpectedReference | None
 
 
 class SummaryRow(NamedTuple):
@@ -141,13 +146,19 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
 
 def draft_rows(
     documents: Sequence[SourceDocument],
+    scores_of_all: Sequence[np.ndarray | Failure | None],
     settings: SummarySettings,
     models: ScoringModels,
 ) -> list[PartialRow | Failure]:
-    """The columns of a window of documents that need no abstractive summaries."""
+    """The columns of a window of documents that need no abstractive summaries.
+
+    Args:
+      documents: of the window.
+      scores_of_all: `neural_scores` of the documents.
+      settings: how documents are summarized.
+      models: that score sentences and phrases.
+    """
     draft = functools.partial(_draft_row, settings=settings, models=models)
-    articles = [document.article for document in documents]
-    scores_of_all = neural_scores(articles, models.neural)
     return [
         neural
         if isinstance(neural, Failure)
@@ -164,16 +175,22 @@ def _draft_row(
     """The columns of a document with the scores that a network gave its sentences."""
     document, neural = scored
     article = document.article
+    expected = _expected_reference(article, neural, models)
     extracts = choose_sentences(
         article.sentences,
         article.document.highlights,
         neural,
         methods=settings.options.methods,
         selection=settings.selection,
+        expected=expected,
     )
     source = read_source(article)
+    texts = {
+        name: _one_a_line(extract.sentence for extract in chosen)
+        for name, chosen in extracts.items()
+    }
     method = settings.options.methods[0]
-    text = _one_a_line(extract.sentence for extract in extracts[method])
+    text = texts.pop(method)
     quality = measure(text, source, settings.quality)
     columns = {
         **document_columns(article.document),
@@ -183,6 +200,10 @@ def _draft_row(
         "extractive_summary": text,
         "extractive": _extract_items(extracts),
         "extractive_quality": quality._asdict(),
+        "other_quality": other_quality(texts, source, settings.quality),
+        "reference_quality": reference_quality(
+            article.document.highlights, source, settings.quality
+        ),
         **_keyphrase_columns(article, settings, models),
     }
     return PartialRow(
@@ -191,7 +212,18 @@ def _draft_row(
         source,
         _source_text(document, source),
         SummaryText(method, text, quality.flags),
+        expected,
     )
+
+
+def _expected_reference(
+    article: Article, neural: np.ndarray | None, models: ScoringModels
+) -> ExpectedReference | None:
+    """What the network that scored the sentences expects of the reference."""
+    if neural is None or models.neural is None or models.neural.importance is None:
+        return None
+    sentences = [sentence.text for sentence in article.sentences]
+    return expect_reference(sentences, neural, models.neural.importance)
 
 
 def _one_a_line(sentences: Iterable[Sentence]) -> str:
@@ -270,11 +302,11 @@ def finish_row(
       summaries: its abstractive summaries, best first; None as above.
       settings: how documents are summarized.
     """
-    columns: dict[str, Any] = dict.fromkeys(_ABSTRACTIVE_COLUMNS)
+    columns: dict[str, Any] = dict.fromkeys(ABSTRACTIVE_COLUMNS)
     abstractive = None
     if source is not None and summaries is not None:
-        columns, abstractive = _abstractive_columns(
-            partial, source, summaries, settings
+        columns, abstractive = abstractive_columns(
+            partial.source, source, summaries, settings
         )
     shown = choose_summary(
         source=partial.source_text,
@@ -283,46 +315,15 @@ def finish_row(
         is_short=partial.is_short,
         config=settings.fallback,
     )
+    other = partial.columns["other_quality"]
+    if shown.text.method == SOURCE:
+        texts = {SOURCE: shown.text.text}
+        (item,) = other_quality(texts, partial.source, settings.quality)
+        other = [*other, {**item, "flags": shown.text.flags}]
     shown_columns = {
+        "other_quality": other,
         "summary": shown.text.text,
         "summary_method": shown.text.method,
         "quality_flags": shown.text.flags,
     }
     return SummaryRow({**partial.columns, **columns, **shown_columns}, shown)
-
-
-def _abstractive_columns(
-    partial: PartialRow,
-    source: EncodedDocument,
-    summaries: "Sequence[Summary]",
-    settings: SummarySettings,
-) -> tuple[dict[str, Any], SummaryText]:
-    """The columns of the network, and the summary that may be shown."""
-    best = summaries[0]
-    # The flag low_confidence must follow from the column.
-    mean_log_prob = round_score(best.mean_log_prob)
-    quality = measure(
-        best.text,
-        partial.source,
-        settings.quality,
-        mean_log_prob=mean_log_prob,
-        is_truncated=source.is_truncated,
-    )
-    columns = {
-        "source_tokens": source.source_tokens,
-        "seen_tokens": source.seen_tokens,
-        "seen_ratio": source.seen_ratio,
-        "chunks": len(source.passages),
-        "truncated": source.is_truncated,
-        "abstractive_summary": best.text,
-        "abstractive": [
-            {"rank": rank, "score": round_score(summary.score), "text": summary.text}
-            for rank, summary in enumerate(summaries, start=1)
-        ],
-        "abstractive_quality": {
-            **quality._asdict(),
-            "mean_log_prob": mean_log_prob,
-            "beam_margin": round_margin(best.margin),
-        },
-    }
-    return columns, SummaryText(ABSTRACTIVE, best.text, quality.flags)

@@ -3,13 +3,8 @@
 The command and the transform `SummarizeDocuments` read them from the same flags.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from apache_beam.options.pipeline_options import (
-    PipelineOptions,
-)
 
 from precis.model import files
 from precis.model.bundle.manifest import (
@@ -21,17 +16,24 @@ from precis.model.bundle.manifest import (
 from precis.model.bundle.network_bundle import (
     check_prefix,
     open_bundle,
-    with_decoding_of_bundle,
 )
+from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.extractive.config import SelectionConfig
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
-from precis.model.search.config import SearchConfig, check_coverage
-from precis.pipelines.beam.beam_runner import works_in_this_process
+from precis.model.search.config import (
+    SearchConfig,
+    check_common_pieces,
+    check_coverage,
+    check_supported,
+)
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.summarize import SummarizeOptions, decode_id
-from precis.pipelines.summarizing.extractive_summaries import check_methods
+from precis.pipelines.summarizing.extractive_summaries import (
+    check_methods,
+    check_writing,
+)
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 # The options that `SummarySettings` are made from.
@@ -84,6 +86,8 @@ class SummarySettings(NamedTuple):
                 "precision",
                 "long_documents",
                 "merged_length",
+                "write",
+                "written_sentences",
                 *option_names([SearchConfig]),
             }
         if not options.keyphrase_bundle:
@@ -124,7 +128,7 @@ def read_settings(
       UsageError: a flag that there is not, or an invalid value or bundle.
     """
     # The command's folder, which must have a name. Nothing is written here.
-    values = {**with_decoding_of_bundle(flags), "output": "."}
+    values = {**with_flags_of_bundle(flags), "output": "."}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), cleaning=cleaning)
 
 
@@ -156,9 +160,15 @@ def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> 
       UsageError: options that do not go together, or a folder that is no bundle.
     """
     check_methods(options)
+    check_writing(options, decoding)
     if options.bundle:
         contents = open_bundle(options.bundle)
         check_coverage(decoding, has_pointer=contents.config.pointer)
+        has_one_vocabulary = (
+            contents.tokenizer.fingerprint == contents.source_tokenizer.fingerprint
+        )
+        check_supported(decoding, has_one_vocabulary=has_one_vocabulary)
+        check_common_pieces(decoding, has_one_vocabulary=has_one_vocabulary)
         check_prefix(options.task_prefix, contents)
 
 
@@ -193,23 +203,3 @@ def read_model_ids(
         model = KeyphraseModel.load(options.keyphrase_bundle)
         ids["keyphrase_model_id"] = model.model_id
     return ids
-
-
-def limit_search_processes(
-    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int = 0
-) -> SummarizeOptions:
-    """The options with a number of search processes that leaves no core to two.
-
-    Beam starts one worker process a core, and each of them would start one search
-    process a core, so each has one. In this process there are as many as workers. The
-    flag --search_processes is obeyed where it is given.
-
-    Args:
-      options: of the summaries.
-      beam_options: those of the job.
-      workers: the flag --workers; 0 is one for each core.
-    """
-    if options.search_processes:
-        return options
-    processes = workers if works_in_this_process(beam_options) else 1
-    return dataclasses.replace(options, search_processes=processes)

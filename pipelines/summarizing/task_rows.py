@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from precis.model.inference.search_cost import SearchCost
+from precis.model.quality.flags import QualityConfig
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import (
@@ -23,17 +25,16 @@ from precis.pipelines.corpus.dead_letters import (
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.keys.earlier_rows import EarlierPart, EarlierRows, holds_for
 from precis.pipelines.keys.join_keys import JoinedTask, Link
+from precis.pipelines.summarizing.compared_quality import quality_of_own_reference
 from precis.pipelines.summarizing.pieces import (
     LINK_COLUMNS,
     PieceWriter,
     duplicate_schema,
     piece_schema,
 )
+from precis.pipelines.summarizing.summarized_windows import SummarizedWindow
 from precis.pipelines.summarizing.summary_rows import UNLINKED, document_columns
-from precis.pipelines.summarizing.window_summarizer import (
-    SummarizedWindow,
-    WindowSummarizer,
-)
+from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.part_layout import PartLayout
 from precis.pipelines.tables.schema import summary_table
 
@@ -50,12 +51,14 @@ class InferSettings:
       buckets: of the join.
       earlier: the parts of earlier runs.
       suffix_ids: whether a repeated document_id gets a suffix.
+      quality: the thresholds of the flags.
     """
 
     layout: PartLayout
     buckets: int
     earlier: tuple[EarlierPart, ...]
     suffix_ids: bool
+    quality: QualityConfig
 
 
 class TaskRows:
@@ -64,6 +67,7 @@ class TaskRows:
     Attributes:
       outcomes: documents by outcome and source file, without the dead letters.
       search: what the search cost.
+      flagged: rows with a quality flag; those of duplicates are not among them.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class TaskRows:
             name: Counter() for name in ("written", "reused", "duplicates")
         }
         self.search = SearchCost()
+        self.flagged = 0
         self._joined = joined
         self._infer = infer
         self._pieces = pieces
@@ -159,6 +164,9 @@ class TaskRows:
         schema = self._schemas[kind]
         columns = self._finished(number, article.document, row)
         columns["content_sha256"] = article.content_sha256
+        columns["reference_quality"] = quality_of_own_reference(
+            article, row, self._infer.quality
+        )
         waiting = self._waiting[kind]
         waiting.append({name: columns[name] for name in schema.names})
         if len(waiting) == _TABLE_ROWS:
@@ -210,7 +218,8 @@ class TaskRows:
         self.search.add(summarized.batches, documents=searched)
 
     def _count(self, table: pa.Table) -> None:
-        """Counts rows by what became of their documents."""
+        """Counts rows by what became of their documents, and those with a flag."""
+        self.flagged += flagged_rows(table)
         columns = ("source_file", "_first_task", "reused_from")
         values = (table.column(name).to_pylist() for name in columns)
         for source_file, first_task, reused_from in zip(*values, strict=True):
@@ -223,6 +232,12 @@ class TaskRows:
         """Writes the rows that still wait."""
         for kind in self._waiting:
             self._flush(kind)
+
+
+def flagged_rows(table: pa.Table) -> int:
+    """How many rows have a quality flag."""
+    flags = pc.list_value_length(table.column("quality_flags"))
+    return int(pc.sum(pc.greater(flags, 0)).as_py() or 0)
 
 
 def _place(document: Document) -> tuple[str, str]:

@@ -14,35 +14,48 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+import numpy as np
 import pyarrow as pa
-from apache_beam.utils.shared import Shared
 
+from precis.model.extractive.expected import ExpectedReference
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
-from precis.model.inference.passages import EncodedDocument
+from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
 from precis.model.inference.worker_pool import ModelSearch
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
 from precis.pipelines.jobs.failure_watch import FailureWatch
+from precis.pipelines.options.summarize import WRITE_SENTENCES
 from precis.pipelines.summarizing.document_windows import DocumentWindow
-from precis.pipelines.summarizing.extractive_summaries import EXTRACT
+from precis.pipelines.summarizing.extractive_summaries import EXTRACT, neural_scores
 from precis.pipelines.summarizing.long_documents import (
     ENCODE,
     encode_documents,
     is_too_long,
     merge_passages,
 )
+from precis.pipelines.summarizing.model_handles import Handle, Unshared
 from precis.pipelines.summarizing.scoring_models import open_scoring_models
+from precis.pipelines.summarizing.sentence_writing import (
+    compose,
+    encode_best_sentences,
+)
+from precis.pipelines.summarizing.summarized_windows import (
+    SummarizedWindow,
+    one_ahead,
+    sort_out,
+)
 from precis.pipelines.summarizing.summary_rows import (
     PartialRow,
     ScoringModels,
+    SourceDocument,
     SummaryRow,
     draft_rows,
     finish_row,
@@ -55,26 +68,9 @@ if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
     from precis.model.inference.summarizer import Summary
 
-ItemT = TypeVar("ItemT")
 FINISH = "finish"
-
-
-class SummarizedWindow(NamedTuple):
-    """A window and its result.
-
-    Attributes:
-      window: the documents.
-      rows: of the documents that did not fail, in their order.
-      batches: what was searched; empty without a network.
-      letters: the dead letters of the documents that failed, beside those of `window`.
-      articles: of the rows.
-    """
-
-    window: DocumentWindow
-    rows: list[SummaryRow]
-    batches: list[SearchedBatch]
-    letters: list[DeadLetter]
-    articles: list[Article]
+# Takes a window, how much of it is searched, and the batch that was searched last.
+OnSearched = Callable[[DocumentWindow, float, SearchedBatch], None]
 
 
 class _StartedWindow(NamedTuple):
@@ -82,12 +78,14 @@ class _StartedWindow(NamedTuple):
 
     Attributes:
       window: the documents.
+      scores: `neural_scores` of the documents.
       sources: the sources of each document, or why there are none; None for a short
           document, and without a network.
       search: the search of those with sources; None without a network.
     """
 
     window: DocumentWindow
+    scores: Sequence[np.ndarray | Failure | None]
     sources: Sequence[EncodedDocument | Failure | None]
     search: "PendingWindow | None"
 
@@ -98,10 +96,13 @@ class WindowSummarizer:
     The copies of a process share the models, which `load` opens.
     """
 
-    def __init__(self, settings: SummarySettings) -> None:
+    def __init__(
+        self, settings: SummarySettings, handle: Callable[[], Handle] = Unshared
+    ) -> None:
+        """Stores its arguments; `handle` makes what the copies share models by."""
         self._settings = settings
-        self._shared_bulk = Shared()
-        self._shared_models = Shared()
+        self._shared_bulk = handle()
+        self._shared_models = handle()
         self._bulk: BulkSummarizer | None = None
         self._models = ScoringModels()
         self._watch = FailureWatch()
@@ -135,12 +136,15 @@ class WindowSummarizer:
     def _open_bulk(self) -> "BulkSummarizer":
         from precis.model.inference.bulk_summarizer import BulkSummarizer
 
-        options = self._settings.options
+        options, decoding = self._settings.options, self._settings.decoding
+        if options.write == WRITE_SENTENCES:
+            # A summary is put together from all that the beam holds of a sentence.
+            decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
         search = ModelSearch(
             options.bundle,
             str(self._settings.model_ids["model_id"]),
             options.precision,
-            self._settings.decoding,
+            decoding,
             options.batch_invariant,
         )
         processes = count_processes(options.search_processes)
@@ -149,14 +153,14 @@ class WindowSummarizer:
     def summarize(
         self,
         windows: Iterable[DocumentWindow],
-        on_searched: Callable[[DocumentWindow, float], None] = lambda *_: None,
+        on_searched: OnSearched = lambda *_: None,
     ) -> Iterator[SummarizedWindow]:
         """Summarizes windows, in order.
 
         Args:
           windows: the documents.
-          on_searched: takes a window and how much of it is searched, from 0 to 1; it is
-            called after each batch.
+          on_searched: takes a window, how much of it is searched, from 0 to 1, and the
+            last batch; it is called after each batch.
 
         Raises:
           JobError: every document so far failed in the same stage and way.
@@ -166,7 +170,7 @@ class WindowSummarizer:
             rows = self._rows(started, on_searched)
             articles = [document.article for document in documents]
             batches = started.search.searched if started.search else []
-            yield _sort_out(
+            yield sort_out(
                 SummarizedWindow(started.window, [], batches, [], articles), rows
             )
 
@@ -196,7 +200,7 @@ class WindowSummarizer:
             for failure, row in zip(failures, summarized.rows, strict=True)
         ]
         self._watch.check(WRITE, results)
-        return table, _sort_out(summarized, results)
+        return table, sort_out(summarized, results)
 
     def _start(self, windows: Iterable[DocumentWindow]) -> Iterator[_StartedWindow]:
         """Begins to search each window.
@@ -207,10 +211,15 @@ class WindowSummarizer:
         """
         in_processes = None
         for window in windows:
+            scores = neural_scores(
+                [document.article for document in window.documents],
+                self._models.neural,
+            )
             if self._bulk is None:
-                yield _StartedWindow(window, [None] * len(window.documents), None)
+                no_sources = [None] * len(window.documents)
+                yield _StartedWindow(window, scores, no_sources, None)
                 continue
-            sources = self._encode(window, self._bulk)
+            sources = self._encode(window.documents, scores, self._bulk)
             ids = [
                 passage
                 for source in sources
@@ -220,16 +229,28 @@ class WindowSummarizer:
             if in_processes is None and ids:
                 in_processes = self._bulk.pays_for_processes(ids)
             search = self._bulk.begin(ids, in_processes=bool(in_processes))
-            yield _StartedWindow(window, sources, search)
+            yield _StartedWindow(window, scores, sources, search)
 
     def _encode(
-        self, window: DocumentWindow, bulk: "BulkSummarizer"
+        self,
+        documents: Sequence[SourceDocument],
+        scores: Sequence[np.ndarray | Failure | None],
+        bulk: "BulkSummarizer",
     ) -> list[EncodedDocument | Failure | None]:
-        """The sources of the documents that are not short."""
+        """The sources of the documents that are not short and did not fail."""
+        is_read = [
+            not (document.is_short or isinstance(document_scores, Failure))
+            for document, document_scores in zip(documents, scores, strict=True)
+        ]
+        encode = (
+            encode_best_sentences
+            if self._settings.options.write == WRITE_SENTENCES
+            else encode_documents
+        )
         encoded = isolate(
-            [document for document in window.documents if not document.is_short],
-            lambda documents: encode_documents(
-                documents,
+            list(itertools.compress(zip(documents, scores, strict=True), is_read)),
+            lambda group: encode(
+                group,
                 bulk.source_tokenizer,
                 max_source_tokens=bulk.max_source_tokens,
                 options=self._settings.options,
@@ -242,37 +263,40 @@ class WindowSummarizer:
             ENCODE, [None if is_too_long(result) else result for result in encoded]
         )
         remaining = iter(encoded)
-        return [
-            None if document.is_short else next(remaining)
-            for document in window.documents
-        ]
+        return [next(remaining) if is_one else None for is_one in is_read]
 
     def _rows(
         self,
         started: _StartedWindow,
-        on_searched: Callable[[DocumentWindow, float], None],
+        on_searched: OnSearched,
     ) -> list[SummaryRow | Failure]:
         """The row of each document of a window, or its failure."""
         # Made before the summaries are waited for.
-        drafts = draft_rows(started.window.documents, self._settings, self._models)
+        drafts = draft_rows(
+            started.window.documents, started.scores, self._settings, self._models
+        )
         self._watch.check(EXTRACT, drafts)
         searched: Iterator[list[Summary] | Failure] = iter(())
-        if started.search is not None:
-            summaries_of_all = started.search.summaries(
-                lambda part: on_searched(started.window, part)
+        search = started.search
+        if search is not None:
+            summaries_of_all = search.summaries(
+                lambda part: on_searched(started.window, part, search.searched[-1])
             )
             self._watch.check(SEARCH, summaries_of_all)
             searched = iter(summaries_of_all)
         rows = []
-        for draft, source in zip(drafts, started.sources, strict=True):
+        for document, draft, source in zip(
+            started.window.documents, drafts, started.sources, strict=True
+        ):
             count = len(source.passages) if _is_encoded(source) else 0
             passages = list(itertools.islice(searched, count))
-            rows.append(self._row(draft, source, passages))
+            rows.append(self._row(document.article, draft, source, passages))
         self._watch.check(FINISH, rows)
         return rows
 
     def _row(
         self,
+        article: Article,
         draft: PartialRow | Failure,
         source: EncodedDocument | Failure | None,
         passages: "Sequence[list[Summary] | Failure]",
@@ -292,14 +316,25 @@ class WindowSummarizer:
             lambda partial: finish_row(
                 partial,
                 source,
-                merge_passages(
-                    summaries_of_all,
-                    merged_length=self._settings.options.merged_length,
-                ),
+                self._summaries(article, source, summaries_of_all, partial.expected),
                 self._settings,
             ),
             stage=FINISH,
         )
+
+    def _summaries(
+        self,
+        article: Article,
+        source: EncodedDocument | None,
+        passages: "Sequence[Sequence[Summary]]",
+        expected: ExpectedReference | None,
+    ) -> "Sequence[Summary] | None":
+        """The summaries of a document from those of its passages."""
+        options = self._settings.options
+        if source is None or source.method != BEST_SENTENCES:
+            return merge_passages(passages, merged_length=options.merged_length)
+        most = self._settings.selection.most
+        return compose(article, source, passages, expected, most=most) or None
 
 
 def _is_encoded(
@@ -307,32 +342,3 @@ def _is_encoded(
 ) -> TypeGuard[EncodedDocument]:
     """Whether there are token ids to search."""
     return isinstance(source, EncodedDocument)
-
-
-def _sort_out(
-    summarized: SummarizedWindow, results: Sequence[SummaryRow | Failure]
-) -> SummarizedWindow:
-    """A window with new results of its articles, the failures as dead letters."""
-    rows = []
-    articles = []
-    letters = [*summarized.letters]
-    for article, result in zip(summarized.articles, results, strict=True):
-        if isinstance(result, Failure):
-            letters.append(document_letter(article, result))
-        else:
-            rows.append(result)
-            articles.append(article)
-    return summarized._replace(rows=rows, articles=articles, letters=letters)
-
-
-def one_ahead(items: Iterable[ItemT]) -> Iterator[ItemT]:
-    """Yields each item when the next one has been made."""
-    iterator = iter(items)
-    try:
-        current = next(iterator)
-    except StopIteration:
-        return
-    for following in iterator:
-        yield current
-        current = following
-    yield current

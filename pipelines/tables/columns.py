@@ -6,29 +6,20 @@ Each field carries its description in its metadata; docs/SCHEMA.md is made from 
 
 import pyarrow as pa
 
-from precis.pipelines.tables.score_rounding import MARGIN_DECIMALS, SCORE_DIGITS
-
-ROUNDED = f"rounded to {SCORE_DIGITS} significant digits"
-
-
-def column(
-    name: str, kind: pa.DataType, description: str, *, nullable: bool = False
-) -> pa.Field:
-    """A column with its description."""
-    return pa.field(
-        name, kind, nullable=nullable, metadata={"description": description}
-    )
-
-
-def _list_of(*fields: pa.Field) -> pa.ListType:
-    return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
-
-
-_STRINGS = pa.list_(pa.field("element", pa.string(), nullable=False))
+from precis.pipelines.tables.measure_columns import (
+    COMPARED_MEASURES,
+    FLAGS,
+    MEASURES,
+    NETWORK_MEASURES,
+    ROUNDED,
+    STRINGS,
+    column,
+    list_of,
+)
 
 RUN_ID = column("run_id", pa.string(), "the run that wrote the row")
 
-_SENTENCES = _list_of(
+_SENTENCES = list_of(
     column(
         "method", pa.string(), "name of the extractive method that chose the sentence"
     ),
@@ -45,15 +36,28 @@ _SENTENCES = _list_of(
     column("text", pa.string(), "the sentence, as it stands in the article"),
 )
 
-_ABSTRACTIVE_SUMMARIES = _list_of(
+_ABSTRACTIVE_SUMMARIES = list_of(
     column("rank", pa.int32(), "place among the candidates, from 1"),
     column(
-        "score", pa.float32(), f"log-probability after the length penalty, {ROUNDED}"
+        "score",
+        pa.float32(),
+        f"log-probability after the length penalty, {ROUNDED}; of written sentences "
+        "the mean, without those left as they stand",
     ),
     column("text", pa.string(), "the summary, one sentence a line"),
+    column(
+        "support",
+        list_of(
+            column("start", pa.int32(), "its first character in the article"),
+            column("end", pa.int32(), "behind its last character"),
+        ),
+        "the sentence of the article that each line was written of; null where the "
+        "network wrote of more than a sentence",
+        nullable=True,
+    ),
 )
 
-_KEYPHRASES = _list_of(
+_KEYPHRASES = list_of(
     column(
         "method",
         pa.string(),
@@ -66,86 +70,6 @@ _KEYPHRASES = _list_of(
         f"probability by the classifier, or one over the rank by frequency, {ROUNDED}",
     ),
 )
-
-# The measures of every summary; `model.quality.measures.Quality` defines them.
-_MEASURES = (
-    column("words", pa.int32(), "length of the summary in words"),
-    *(
-        column(
-            f"novel_{n}grams_percent",
-            pa.float64(),
-            f"{n}-grams of the summary's sentences that the article does not have "
-            "(See et al. 2017); null where there are none",
-            nullable=True,
-        )
-        for n in (1, 2, 3, 4)
-    ),
-    column(
-        "coverage",
-        pa.float64(),
-        "share of the words within an extractive fragment (Grusky et al. 2018); "
-        "null without words",
-        nullable=True,
-    ),
-    column(
-        "density",
-        pa.float64(),
-        "mean squared length of the fragments, by words (Grusky et al. 2018); "
-        "null without words",
-        nullable=True,
-    ),
-    column(
-        "compression",
-        pa.float64(),
-        "words of the article over words of the summary; null without words",
-        nullable=True,
-    ),
-    column(
-        "length_ratio",
-        pa.float64(),
-        "words of the summary over words of the article; "
-        "null where the article has none",
-        nullable=True,
-    ),
-    column(
-        "repetition_rate",
-        pa.float64(),
-        "share of the trigrams that the summary has written before",
-    ),
-    column(
-        "unsupported_numbers",
-        _STRINGS,
-        "numbers that the article does not hold, whatever their form",
-    ),
-    column(
-        "unsupported_dates",
-        _STRINGS,
-        "weekdays, months and days of a month that the article does not hold",
-    ),
-    column(
-        "unsupported_names",
-        _STRINGS,
-        "capitalised names that the article does not hold; "
-        "null where the summary has no capital letter",
-        nullable=True,
-    ),
-)
-_NETWORK_MEASURES = (
-    column(
-        "mean_log_prob",
-        pa.float32(),
-        f"mean log-probability of the tokens with the end token, {ROUNDED}; "
-        "low_confidence is decided by the rounded value",
-    ),
-    column(
-        "beam_margin",
-        pa.float32(),
-        "score of the best hypothesis less that of the second, rounded to "
-        f"{MARGIN_DECIMALS} decimals; null with beam width 1",
-        nullable=True,
-    ),
-)
-_FLAGS = column("flags", _STRINGS, "what the measures warn of; the names stand below")
 
 _DOCUMENT = (
     column(
@@ -209,7 +133,21 @@ _DOCUMENT = (
         "passages that the network read, whose summaries are merged; null as above",
         nullable=True,
     ),
-    column("truncated", pa.bool_(), "seen_tokens < source_tokens", nullable=True),
+    column(
+        "abstractive_method",
+        pa.string(),
+        "what the network wrote of: whole, sentences that the extractor chose, or "
+        "head, chunk_merge, extract_then_write of a document that is too long for it; "
+        "null as above",
+        nullable=True,
+    ),
+    column(
+        "truncated",
+        pa.bool_(),
+        "seen_tokens < source_tokens, and no extractor has read all sentences; null as "
+        "above",
+        nullable=True,
+    ),
     column("article_words", pa.int32(), "length of the article in words"),
 )
 _SUMMARIES = (
@@ -227,7 +165,7 @@ _SUMMARIES = (
     ),
     column(
         "quality_flags",
-        _STRINGS,
+        STRINGS,
         "what is to be said against `summary`; the names stand below",
     ),
     column(
@@ -255,14 +193,29 @@ _SUMMARIES = (
     ),
     column(
         "extractive_quality",
-        pa.struct([*_MEASURES, _FLAGS]),
+        pa.struct([*MEASURES, FLAGS]),
         "measures of extractive_summary",
     ),
     column(
         "abstractive_quality",
-        pa.struct([*_MEASURES, *_NETWORK_MEASURES, _FLAGS]),
+        pa.struct([*MEASURES, *NETWORK_MEASURES, FLAGS]),
         "measures of abstractive_summary; null where there is none",
         nullable=True,
+    ),
+    column(
+        "other_quality",
+        list_of(
+            column(
+                "system",
+                pa.string(),
+                "an extractive method as in extractive[].method"
+                ", or source where the article is its own summary",
+            ),
+            *COMPARED_MEASURES,
+            FLAGS,
+        ),
+        "measures of the summaries by the other extractive methods, and of `summary` "
+        "where it is the article",
     ),
 )
 _KEYPHRASES_AND_REFERENCE = (
@@ -275,7 +228,7 @@ _KEYPHRASES_AND_REFERENCE = (
     ),
     column(
         "reference_keyphrases",
-        _STRINGS,
+        STRINGS,
         "candidates of the article that its reference names, as stems; "
         "null without a bundle for keyphrases or a reference",
         nullable=True,
@@ -284,6 +237,13 @@ _KEYPHRASES_AND_REFERENCE = (
         "reference_summary",
         pa.string(),
         "the highlights, one sentence a line; null if none",
+        nullable=True,
+    ),
+    column(
+        "reference_quality",
+        pa.struct([*COMPARED_MEASURES, FLAGS]),
+        "measures of reference_summary; null where there is none, or where measuring "
+        "failed",
         nullable=True,
     ),
 )

@@ -119,6 +119,16 @@ def json_names(schema: pa.Schema) -> list[str]:
     ]
 
 
+def as_json_text(value: Any, kind: pa.DataType) -> str:
+    """A value that is not null as JSON text.
+
+    Args:
+      value: as Python has it.
+      kind: its type in Arrow.
+    """
+    return orjson.dumps(_to_json(value, kind)).decode()
+
+
 def _flat_fields(field: pa.Field) -> Iterator[pa.Field]:
     if not _is_spread(field):
         yield _text_field(field)
@@ -155,7 +165,7 @@ def _as_text(array: pa.Array) -> pa.Array:
     if not pa.types.is_nested(kind):
         return array
     texts = [
-        None if value is None else orjson.dumps(_to_json(value, kind)).decode()
+        None if value is None else as_json_text(value, kind)
         for value in array.to_pylist()
     ]
     return pa.array(texts, pa.string())

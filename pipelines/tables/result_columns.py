@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from precis.pipelines.tables.columns import RUN_ID, column
+from precis.pipelines.tables.columns import RUN_ID
+from precis.pipelines.tables.measure_columns import STRINGS, column
 
 SCORES_COLUMNS = (
     column(
@@ -14,20 +15,54 @@ SCORES_COLUMNS = (
     column(
         "system",
         pa.string(),
-        "an extractive method as in extractive[].method, or abstractive, or summary",
+        "an extractive method as in extractive[].method, or abstractive, or summary; "
+        "or reference, which has measures and no ROUGE",
     ),
-    column("rouge1", pa.float64(), "F1 of ROUGE-1, 0 to 1"),
-    column("rouge2", pa.float64(), "F1 of ROUGE-2, 0 to 1"),
+    column(
+        "rouge1",
+        pa.float64(),
+        "F1 of ROUGE-1, 0 to 1; null for the reference",
+        nullable=True,
+    ),
+    column(
+        "rouge2", pa.float64(), "F1 of ROUGE-2, 0 to 1; null as above", nullable=True
+    ),
     column(
         "rougeL",
         pa.float64(),
         "F1 of ROUGE-L of the unsplit texts, 0 to 1; "
-        "what papers on news call ROUGE-L is rougeLsum",
+        "what papers on news call ROUGE-L is rougeLsum; null as above",
+        nullable=True,
     ),
     column(
         "rougeLsum",
         pa.float64(),
-        "F1 of ROUGE-Lsum of the texts split at line breaks, 0 to 1",
+        "F1 of ROUGE-Lsum of the texts split at line breaks, 0 to 1; null as above",
+        nullable=True,
+    ),
+    column(
+        "words",
+        pa.int32(),
+        "length of the text in words; null where the run does not hold its measures",
+        nullable=True,
+    ),
+    column(
+        "novel_2grams_percent",
+        pa.float64(),
+        "2-grams that the article does not have; null as above or where there are none",
+        nullable=True,
+    ),
+    column(
+        "repetition_rate",
+        pa.float64(),
+        "share of the trigrams that the text has written before; null as words",
+        nullable=True,
+    ),
+    column(
+        "flags",
+        STRINGS,
+        "what the measures warn of; null as words",
+        nullable=True,
     ),
 )
 

@@ -118,6 +118,11 @@ def _open_parquet(file: IO[bytes], path: str, needed: Sequence[str]) -> pq.Parqu
 
 def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a task, with those of the columns that the file has."""
+    return read_table(rows, columns).to_pylist()
+
+
+def read_table(rows: RowRange, columns: Sequence[str]) -> pa.Table:
+    """The rows of a task as a table."""
     with files.open_read(rows.path) as file:
         parquet = pq.ParquetFile(file)
         ends = np.cumsum(_row_group_sizes(parquet))
@@ -128,7 +133,7 @@ def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
             parquet, list(range(first_group, last_group + 1)), columns
         )
     start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
-    return table.slice(start, rows.rows).to_pylist()
+    return table.slice(start, rows.rows)
 
 
 def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:

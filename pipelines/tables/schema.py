@@ -20,7 +20,7 @@ from precis.pipelines.tables.columns import SUMMARY_COLUMNS
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.result_columns import DEAD_LETTER_COLUMNS, SCORES_COLUMNS
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,
@@ -31,7 +31,7 @@ SCORES_SCHEMA = pa.schema(
     SCORES_COLUMNS,
     metadata={
         "precis.schema": "scores",
-        "precis.schema_version": "1",
+        "precis.schema_version": "2",
         "precis.variant": rouge.VARIANT,
     },
 )
@@ -273,7 +273,7 @@ def as_markdown() -> str:
         "",
         "## Flags",
         "",
-        "In `quality_flags` and in `flags` of both qualities, in this order.",
+        "In `quality_flags` and in `flags` of every quality, in this order.",
         "",
         "| flag | |",
         "|---|---|",

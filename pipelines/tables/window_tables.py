@@ -18,6 +18,8 @@ _COMPUTED = (
     "extractive_quality",
     "abstractive",
     "abstractive_quality",
+    "other_quality",
+    "reference_quality",
     "keyphrases",
 )
 

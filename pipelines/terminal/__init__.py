@@ -1,6 +1,10 @@
 """What a command prints beside its result.
 
-progress_line  what is done of a job, in one line
-last_lines     what a command made, where it lies, and what takes it next
-program        how precis was called
+job_progress       listens to the stages of a command and has them shown
+progress_state     what is said of a stage: its total, rate and time left
+progress_text      the same in words, and as JSON
+progress_painters  plain lines, JSON lines, nothing
+live_painter       the display of a terminal, which is renewed in place
+last_lines         what a command made, where it lies, and what takes it next
+program            how precis was called
 """

@@ -2,10 +2,11 @@
 
 import dataclasses
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from precis.model.config import flag_name
+from precis.model.progress.stages import say
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.terminal.program import precis_program
 
@@ -13,12 +14,23 @@ from precis.pipelines.terminal.program import precis_program
 # says so.
 _NOTABLE_CUT_SHARE = 0.25
 # The flags of a corpus that say which documents to take, and in what pieces.
-_OF_ONE_RUN = ("corpus", "split", "task_bytes")
+_OF_ONE_RUN = ("corpus", "split", "limit", "sample", "sample_seed", "task_bytes")
 
 
 def listed(counts: Mapping[str, int]) -> str:
     """Counts by name in one line."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as days, hours, minutes: `2 d 3 h`, `1 h 5 min`, `3 min 20 s`, `12 s`."""
+    whole = round(seconds)
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    for (name, size), (lower_name, lower) in zip(units, units[1:], strict=False):
+        if whole >= size:
+            rest = whole % size // lower
+            return f"{whole // size} {name} {rest} {lower_name}"
+    return f"{whole} s"
 
 
 def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
@@ -31,10 +43,7 @@ def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None
       way_out: what to do.
     """
     if share > _NOTABLE_CUT_SHARE:
-        print(
-            f"precis {command}: warning: {share:.0%} of {what}; {way_out}",
-            file=sys.stderr,
-        )
+        say(f"precis {command}: warning: {share:.0%} of {what}; {way_out}")
 
 
 def end_with(output: Any, *command: Any) -> None:
@@ -76,8 +85,9 @@ def corpus_flags_of_records(records: Any) -> list[str]:
         value = recorded.get(field.name, field.default)
         if field.name in _OF_ONE_RUN or value == field.default:
             continue
+        name = flag_name(field.name)
         if isinstance(value, bool):
-            flags.append(f"--{field.name}" if value else f"--no-{field.name}")
+            flags.append(f"--{name}" if value else f"--no-{name}")
         else:
-            flags += [f"--{field.name}", str(value)]
+            flags += [f"--{name}", str(value)]
     return flags

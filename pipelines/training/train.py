@@ -5,14 +5,14 @@ in `precis.model.training`, and no part of it needs Beam.
 """
 
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from precis.model.bundle.manifest import ABSTRACTIVE, refuse_other_kind
 from precis.model.errors import UsageError
-from precis.model.network.architectures import named_network
+from precis.model.network.architectures import LAYOUTS, named_network
 from precis.model.network.config import NetworkConfig
+from precis.model.progress.stages import say
 from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training.config import TrainingConfig
@@ -28,6 +28,7 @@ from precis.model.training.record_sets import RecordSets, open_records
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.recipes import RECIPES
 from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
+from precis.pipelines.terminal.job_progress import shown
 
 
 def train(**flags: Any) -> TrainResult:
@@ -64,13 +65,14 @@ def train_until(is_stopped: Callable[[], bool] | None, **flags: Any) -> TrainRes
         _refuse_shape_flags(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
     warn_of_warmup(training)
-    return _train_network(
-        options,
-        settings,
-        training,
-        request={"command": "train", "flags": recorded_flags(concerns)},
-        is_stopped=is_stopped,
-    )
+    with shown("train"):
+        return _train_network(
+            options,
+            settings,
+            training,
+            request={"command": "train", "flags": recorded_flags(concerns)},
+            is_stopped=is_stopped,
+        )
 
 
 def _refuse_shape_flags(settings: NetworkOptions) -> None:
@@ -98,11 +100,10 @@ def warn_of_warmup(training: TrainingConfig) -> None:
     if training.epochs or training.steps >= warmup:
         return
     share = training.steps / warmup
-    print(
+    say(
         f"precis train: warning: --steps {training.steps} end within the warm-up of "
         f"{warmup} steps, at {share:.0%} of the learning rate; "
-        f"set --warmup_steps {max(1, training.steps // 5)} or train longer",
-        file=sys.stderr,
+        f"set --warmup_steps {max(1, training.steps // 5)} or train longer"
     )
 
 
@@ -115,6 +116,27 @@ def _train_network(
     is_stopped: Callable[[], bool] | None,
 ) -> TrainResult:
     records = open_records(options.folders, settings.weights)
+    network, initial = choose_network(records, settings)
+    return train_network(
+        records,
+        options.output,
+        network=network,
+        training=training,
+        initial=initial,
+        request=request,
+        is_stopped=is_stopped,
+    )
+
+
+def choose_network(
+    records: RecordSets, settings: NetworkOptions
+) -> tuple[NetworkConfig, InitialWeights]:
+    """The network that is trained on records, and what its weights begin with.
+
+    Raises:
+      UsageError: the records or a bundle do not go with the flags.
+      DataError: a damaged bundle.
+    """
     limits = _token_limits(records, settings)
     if settings.init_from:
         network, initial = _network_of_bundle(records.tokenizers, settings, limits)
@@ -125,15 +147,7 @@ def _train_network(
         initial = InitialWeights()
     if settings.word_vectors:
         initial = with_word_vectors(initial, settings.word_vectors)
-    return train_network(
-        records,
-        options.output,
-        network=network,
-        training=training,
-        initial=initial,
-        request=request,
-        is_stopped=is_stopped,
-    )
+    return network, initial
 
 
 def _token_limits(records: RecordSets, settings: NetworkOptions) -> dict[str, Any]:
@@ -167,6 +181,8 @@ def _network_on_encoder(
     """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
     vocabulary = _vocabulary(tokenizers)
     shape = _shape_flags(settings)
+    if LAYOUTS[settings.layout]:
+        shape["layout"] = settings.layout
     decoder_layers = shape.pop("decoder_layers", None)
     decoder_flags = ("width", "heads", "feed_forward", "convolutional_gate")
     for name in shape:
@@ -215,9 +231,27 @@ def _new_network(
         dropout=settings.dropout,
         pointer=settings.pointer,
         **vocabulary,
+        **_layout_fields(settings),
         **_shape_flags(settings),
         **limits,
     )
+
+
+def _layout_fields(settings: NetworkOptions) -> dict[str, Any]:
+    """The fields that the layout of a Transformer sets.
+
+    Raises:
+      UsageError: the network is of another architecture.
+    """
+    fields = dict(LAYOUTS[settings.layout])
+    if fields and settings.architecture != "transformer":
+        raise UsageError(
+            f"--layout {settings.layout} is of the architecture transformer, not of "
+            f"{settings.architecture}; leave it out"
+        )
+    if not settings.tied_output:  # T5 scales the output only where it is tied.
+        fields.pop("scaled_output", None)
+    return fields
 
 
 def _vocabulary(tokenizers: TokenizerPair) -> dict[str, Any]:

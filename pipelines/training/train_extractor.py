@@ -9,6 +9,7 @@ from precis.model.training.export import TrainResult
 from precis.model.training.extractor import train_extractor as train_network
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.train import TRAIN_EXTRACTOR
+from precis.pipelines.terminal.job_progress import shown
 
 
 def train_extractor(**flags: Any) -> TrainResult:
@@ -26,9 +27,10 @@ def train_extractor(**flags: Any) -> TrainResult:
     concerns = read_flags(TRAIN_EXTRACTOR, flags)
     options, training = concerns
     refuse_other_kind(options.output, EXTRACTIVE)
-    return train_network(
-        options.records,
-        options.output,
-        training=training,
-        request={"command": "train-extractor", "flags": recorded_flags(concerns)},
-    )
+    with shown("train-extractor"):
+        return train_network(
+            options.records,
+            options.output,
+            training=training,
+            request={"command": "train-extractor", "flags": recorded_flags(concerns)},
+        )

@@ -7,12 +7,15 @@ from typing import Any
 
 from precis.model.bundle.manifest import KEYPHRASES, refuse_other_kind
 from precis.model.keyphrases.training import train_keyphrases as train_classifier
+from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
+from precis.model.records.facts import record_facts
 from precis.model.training.export import TrainResult
 from precis.model.training.shards import check_shards
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.train import TRAIN_KEYPHRASES
+from precis.pipelines.terminal.job_progress import shown
 
 
 def train_keyphrases(**flags: Any) -> TrainResult:
@@ -32,13 +35,18 @@ def train_keyphrases(**flags: Any) -> TrainResult:
     require_oracle(info, options.records)
     provenance = {
         "records_fingerprint": info.fingerprint,
+        "data": [record_facts(info)],
         "command": "train-keyphrases",
         "flags": recorded_flags(concerns),
     }
-    with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
+    with (
+        shown("train-keyphrases"),
+        tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
+        stage("train", total=info.records("train")) as progress,
+    ):
         shards = check_shards(options.records, info, "train", staging=staging)
         articles = (
-            (record.sentences, record.highlights)
+            progress.counted((record.sentences, record.highlights))
             for path in shards
             for record in read_labelled(path)
         )

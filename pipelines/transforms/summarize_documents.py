@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.utils.shared import Shared
 
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
@@ -13,10 +14,10 @@ from precis.pipelines.corpus.clean import check_cleaning
 from precis.pipelines.corpus.dead_letters import DeadLetter
 from precis.pipelines.corpus.task import EmptyArticle
 from precis.pipelines.summarizing.document_windows import read_windows
+from precis.pipelines.summarizing.search_processes import limit_search_processes
 from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summarizing.summary_settings import (
     SummarySettings,
-    limit_search_processes,
     read_settings,
 )
 from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
@@ -123,7 +124,7 @@ class _SummarizeBatch(beam.DoFn):
         self._settings = settings
         self._columns = columns
         self._cleaning = cleaning
-        self._summarizer = WindowSummarizer(settings)
+        self._summarizer = WindowSummarizer(settings, Shared)
 
     def setup(self) -> None:
         self._summarizer.load()

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 from precis.model import files
+from precis.model.bundle.card import CARD_FILE
 from precis.model.bundle.manifest import (
     MANIFEST_FILE,
+    SUMMARIZER,
+    SUMMARIZER_PARTS,
     TRAINING_FOLDER,
     check_file,
     read_manifest,
@@ -21,13 +24,16 @@ from precis.pipelines.verification.folder import check_others
 
 
 def check_bundle(folder: str) -> Iterator[Finding]:
-    """Checks a bundle."""
+    """Checks a bundle, and those that it consists of.
+
+    The model card may be missing or edited: it is no part of the model.
+    """
     try:
         manifest = read_manifest(folder)
     except (DataError, UsageError) as error:
         yield Finding(MANIFEST_FILE, _without_path(error, folder))
         return
-    expected = {MANIFEST_FILE}
+    expected = {MANIFEST_FILE, CARD_FILE}
     for name in manifest["sha256"]:
         expected.add(name)
         try:
@@ -46,8 +52,14 @@ def check_bundle(folder: str) -> Iterator[Finding]:
                 yield Finding(name, f"is not the tokenizer that {MANIFEST_FILE} names")
         except (DataError, OSError) as error:
             yield Finding(name, f"is damaged or missing: {error}")
+    parts = SUMMARIZER_PARTS.values() if manifest.get("kind") == SUMMARIZER else ()
+    for part in parts:
+        for finding in check_bundle(files.join(folder, part)):
+            yield finding._replace(file=files.join(part, finding.file))
+    # Each of these folders has its own files.
+    apart = tuple(f"{name}/" for name in (TRAINING_FOLDER, *parts))
     for finding in check_others(folder, expected):
-        if not finding.file.startswith(f"{TRAINING_FOLDER}/"):
+        if not finding.file.startswith(apart):
             yield finding
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from precis.model import files
+from precis.model.progress.stages import stage
 from precis.pipelines.flags.flags import read_flags
 from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
@@ -24,6 +25,7 @@ from precis.pipelines.jobs.result_files import (
 )
 from precis.pipelines.options.verify import DIGEST
 from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.verification.folder import listed_rows
 
 # Columns that differ where equal results were computed in another run, or were read
 # from another place.
@@ -61,13 +63,16 @@ def digest(**flags: Any) -> str:
     check_parts(folder)
     manifest = read_run_manifest(files.join(folder, DESCRIPTION_FILES["summaries"]))
     total, count = 0, 0
-    for file in manifest["files"]:
-        path = files.join(folder, file["file"])
-        types = manifest.get("partition_by", {})
-        for rows in _read_rows(path, file.get("partition", {}), types):
-            for row in encode_rows(rows):
-                total += int.from_bytes(hashlib.sha256(row).digest(), "big")
-            count += rows.num_rows
+    types = manifest.get("partition_by", {})
+    rows_of_all = sum(map(listed_rows, manifest["files"]))
+    with stage("read", total=rows_of_all, unit="rows") as reading:
+        for file in manifest["files"]:
+            path = files.join(folder, file["file"])
+            for rows in _read_rows(path, file.get("partition", {}), types):
+                for row in encode_rows(rows):
+                    total += int.from_bytes(hashlib.sha256(row).digest(), "big")
+                count += rows.num_rows
+                reading.advance(rows.num_rows)
     text = f"{_VERSION}\n{count}\n{total % _MODULUS:064x}\n"
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from precis.model import files
+from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.source import TaskReader, list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Task, Unreadable
 from precis.pipelines.tables.part_files import read_row_groups
 from precis.pipelines.verification.findings import Finding
@@ -117,24 +118,26 @@ def check_documents(
     lost = set(letters.lost_files)
     tasks = list_tasks(corpus)
     moved = MovedFiles.of(tasks, manifest["sources"])
-    for task in tasks:
-        try:
-            findings = list(_check_task(task, corpus, rows, letters, lost, moved))
-        except FileFailure as error:
-            yield Finding(error.path, error.detail)
-            lost.add(error.path)
-            continue
-        if not is_complete:
-            findings = [finding for finding in findings if finding.file in parts]
-        yield from findings
+    with stage("compare", total=manifest["counts"].get("read")) as comparing:
+        for task in tasks:
+            reader = read_task(task, corpus)
+            try:
+                findings = list(_check_task(reader, rows, letters, lost, moved))
+            except FileFailure as error:
+                yield Finding(error.path, error.detail)
+                lost.add(error.path)
+                continue
+            comparing.advance(reader.read.total())
+            if not is_complete:
+                findings = [finding for finding in findings if finding.file in parts]
+            yield from findings
     yield from rows.without_document()
     if is_complete:
         yield from letters.findings()
 
 
 def _check_task(
-    task: Task,
-    corpus: CorpusOptions,
+    reader: TaskReader,
     rows: "RunRows",
     letters: LetterPlaces,
     lost: Collection[str],
@@ -143,7 +146,7 @@ def _check_task(
     """Looks for the rows and dead letters of the documents of a task."""
     articles: dict[_Place, Article] = {}
     others: list[_Place] = []
-    for record in read_task(task, corpus):
+    for record in reader:
         content = record if isinstance(record, Unreadable) else record.document
         place = moved.name_in_run(content.source_file), content.source_position
         if isinstance(record, Article):

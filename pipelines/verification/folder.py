@@ -10,6 +10,7 @@ from typing import Any
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.progress.stages import stage
 from precis.pipelines.jobs.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
 from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
@@ -70,12 +71,21 @@ def check_listing(folder: str, kind: str, description: Any) -> Iterator[Finding]
         yield Finding(name, f"its list of files is damaged: {error}")
 
 
+def listed_rows(file: Mapping[str, Any]) -> int:
+    """The rows of a file as far as a description says so, for the display."""
+    rows = file.get("rows")
+    return rows if isinstance(rows, int) else 0
+
+
 def check_listed(folder: str, description: Mapping[str, Any]) -> Iterator[Finding]:
     """Compares the files that a description lists with those that are there."""
-    for file in listed_files(description):
-        damage = damage_of(folder, file)
-        if damage:
-            yield Finding(file["file"], damage)
+    listed = listed_files(description)
+    with stage("check", total=len(listed), unit="files") as checking:
+        for file in listed:
+            damage = damage_of(folder, file)
+            checking.advance()
+            if damage:
+                yield Finding(file["file"], damage)
 
 
 def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:

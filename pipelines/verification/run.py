@@ -5,6 +5,7 @@ from typing import Any
 
 from precis.model import files
 from precis.model.errors import JobError
+from precis.model.progress.stages import stage
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.jobs.accounts import check_sources, total_counts
 from precis.pipelines.jobs.result_files import (
@@ -21,6 +22,7 @@ from precis.pipelines.verification.folder import (
     check_listing,
     check_others,
     check_success,
+    listed_rows,
 )
 from precis.pipelines.verification.keys import KeyCheck
 from precis.pipelines.verification.letters import LetterCheck
@@ -127,10 +129,12 @@ def _check_parts(
     """Checks the parts that are whole; with all of them, also their counts."""
     counts = PartCounts()
     are_all_read = True
-    with KeyCheck() as keys:
+    rows = sum(map(listed_rows, manifest["files"]))
+    with KeyCheck() as keys, stage("read", total=rows, unit="rows") as reading:
         check = PartCheck(folder, manifest, counts, keys)
         for file in manifest["files"]:
             findings = list(check.check(file)) if file["file"] in whole else None
+            reading.advance(listed_rows(file))
             are_all_read = are_all_read and findings == []
             yield from findings or ()
         if are_all_read:

@@ -4,13 +4,14 @@ Each run is an application transaction of the table's log, which checkpoints kee
 the versions themselves are gone; that is how a second load is noticed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from precis.model.errors import DataError, JobError
+from precis.model.progress.counters import count
 from precis.pipelines.options.table_address import TableAddress
 from precis.pipelines.warehouse.finished_run import FinishedRun
 from precis.pipelines.warehouse.row_keys import read_keys
@@ -35,7 +36,7 @@ def load_delta(
         )
     run.check_parts()
     read_keys(run, key)
-    rows = pa.RecordBatchReader.from_batches(run.schema, run.batches())
+    rows = pa.RecordBatchReader.from_batches(run.schema, _counted(run.batches()))
     properties = CommitProperties(
         custom_metadata=run.facts, app_transactions=[Transaction(application, 1)]
     )
@@ -83,6 +84,13 @@ def _write(
     )
     metrics = merge.when_matched_update_all().when_not_matched_insert_all().execute()
     return int(metrics["num_target_rows_updated"])
+
+
+def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Counts the rows of batches, as they are taken, for the display."""
+    for batch in batches:
+        yield batch
+        count(documents=batch.num_rows)
 
 
 def _find_table(folder: str) -> DeltaTable | None:

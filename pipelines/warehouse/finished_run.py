@@ -55,6 +55,7 @@ class FinishedRun:
       run_id, fingerprint, precis_version, schema_version: from its manifest.
       parts: its Parquet files.
       schema: the columns of all parts, those in the names of folders among them.
+      flags: of the command that wrote it.
     """
 
     folder: str
@@ -64,6 +65,7 @@ class FinishedRun:
     schema_version: int
     parts: Sequence[RunPart]
     schema: pa.Schema
+    flags: Mapping[str, Any]
 
     @property
     def rows(self) -> int:
@@ -152,6 +154,7 @@ def open_run(folder: str) -> FinishedRun:
         facts = {name: str(manifest[name]) for name in ("run_id", "precis_version")}
         fingerprint = str(manifest.get("fingerprint", manifest["run_id"]))
         schema_version = int(manifest["schema_version"])
+        flags = dict(manifest.get("provenance", {}).get("flags", {}))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"{manifest_path} is damaged or no manifest of a run "
@@ -164,6 +167,7 @@ def open_run(folder: str) -> FinishedRun:
         schema_version=schema_version,
         parts=parts,
         schema=described(_common_schema(parts, types)),
+        flags=flags,
     )
 
 

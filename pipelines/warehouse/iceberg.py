@@ -29,6 +29,7 @@ from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from precis.model.errors import DataError, JobError, UsageError
+from precis.model.progress.counters import count
 from precis.pipelines.options.table_address import (
     ICEBERG,
     LOCAL_CATALOG,
@@ -299,6 +300,7 @@ def _stage(
     for batch in run.batches():
         rows = pa.Table.from_batches([batch]).cast(stored)
         writer.write(pa.Table.from_arrays(rows.columns, schema=schema))
+        count(documents=batch.num_rows)
     added = writer.close()
     # `overwrite` also where nothing is replaced: a plain append would be committed
     # beside the rows of a load that ran at the same time and may have the same keys.

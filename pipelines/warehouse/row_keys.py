@@ -42,7 +42,29 @@ def read_keys(run: FinishedRun, columns: Sequence[str]) -> RowKeys:
     """
     for name in columns:
         _check_column(run, name)
-    batches = _key_batches(run, columns)
+    return RowKeys(columns, _unique_digests(run, columns, _key_batches(run, columns)))
+
+
+def check_unique(run: FinishedRun, columns: Sequence[str]) -> None:
+    """Refuses a run in which a key repeats; two nulls are equal.
+
+    Raises:
+      UsageError: a column that the run does not have, or whose type makes no key.
+      DataError: two rows have the same key.
+    """
+    for name in columns:
+        _check_column(run, name)
+    _unique_digests(run, columns, run.batches(columns))
+
+
+def _unique_digests(
+    run: FinishedRun, columns: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> np.ndarray:
+    """The digests of the keys of all rows.
+
+    Raises:
+      DataError: two rows have the same key.
+    """
     digests = [digest_keys(batch, columns) for batch in batches]
     keys = np.concatenate([NO_KEYS, *digests])
     ordered = np.sort(keys)
@@ -55,7 +77,7 @@ def read_keys(run: FinishedRun, columns: Sequence[str]) -> RowKeys:
             f"{len(repeated)} rows repeat a key; summarize with --on_duplicate_id "
             "suffix or fail, or name the columns of a unique key with --table_key"
         )
-    return RowKeys(columns, keys)
+    return keys
 
 
 def digest_keys(batch: pa.RecordBatch, columns: Sequence[str]) -> np.ndarray:

@@ -32,11 +32,13 @@ FLAGS = {
     "batch_documents": 42,
     "dropout": 0.3,
     "vector_precision": "float32",
+    "importance_articles": 0,
 }
 ARTICLES = 84
 STEPS_PER_EPOCH = 2  # of 42 articles
 MAX_SENTENCES = ExtractorConfig().max_sentences
 BUNDLE_FILES = [
+    "README.md",
     "config.json",
     "manifest.json",
     "tokenizer/tokenizer.json",

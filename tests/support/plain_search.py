@@ -6,13 +6,17 @@ There are no tensors and no sentinels: a forbidden continuation does not exist.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 Tokens = tuple[int, ...]
 # The logits of the next token after the start token and these tokens.
 Logits = Callable[[Tokens], Sequence[float]]
+BOUND: Literal["bound"] = "bound"
+# Whether a token may be written after these tokens; BOUND where it is written though it
+# repeats an n-gram.
+MayFollow = Callable[[Tokens, int], bool | Literal["bound"]]
 
 
 class Hypothesis(NamedTuple):
@@ -81,6 +85,7 @@ def next_log_probs(
     written: Tokens,
     config: SearchConfig,
     special: SpecialTokens,
+    may_follow: MayFollow = lambda written, token: True,
 ) -> dict[int, float]:
     """The tokens that may follow the start token and those written, with their
     log-probabilities.
@@ -92,13 +97,15 @@ def next_log_probs(
     past = (special.start_id, *written)
     allowed = {}
     for token, log_prob in enumerate(log_softmax(logits)):
-        if token in special.suppressed:
+        follows = may_follow(written, token)
+        if token in special.suppressed or not follows:
             continue
         if token == special.end_id and len(written) < config.min_summary_tokens:
             continue
         order = config.no_repeat_ngram
         if (
             order
+            and follows != BOUND
             and len(past) + 1 >= order
             and (*past, token)[-order:] in ngrams(past, order)
         ):
@@ -124,6 +131,7 @@ class Group:
         lowered: Callable[[int], float],
         config: SearchConfig,
         special: SpecialTokens,
+        may_follow: MayFollow,
     ) -> tuple[list[tuple[float, int, int]], bool]:
         """The 2k best (log-probability, token, place of the parent), and whether equals
         stand around the k-th or the 2k-th place.
@@ -131,7 +139,7 @@ class Group:
         candidates = []
         for place, parent in enumerate(self.live):
             for token, log_prob in next_log_probs(
-                logits_after(parent.tokens), parent.tokens, config, special
+                logits_after(parent.tokens), parent.tokens, config, special, may_follow
             ).items():
                 candidates.append(
                     (parent.log_prob + (log_prob - lowered(token)), token, place)
@@ -194,6 +202,7 @@ def beam_search(
     special: SpecialTokens,
     coverage: Callable[[Tokens], float] | None = None,
     stops: bool = True,
+    may_follow: MayFollow = lambda written, token: True,
 ) -> SearchResult:
     """The best hypotheses of one document, at most as many as the beam is wide; fewer
     where nothing else can be written.
@@ -204,6 +213,7 @@ def beam_search(
       special: special tokens.
       coverage: the coverage of a hypothesis that has read these tokens.
       stops: False searches to the last place whatever `config.early_stopping` says.
+      may_follow: which tokens may follow others.
     """
 
     def bonus(read: Tokens) -> float:
@@ -223,6 +233,7 @@ def beam_search(
                 ),
                 config,
                 special,
+                may_follow,
             )
             ties += tie
             chosen += [token for _, token, _ in best[: group.width]]
@@ -230,6 +241,14 @@ def beam_search(
         written += 1
         for group in groups:
             group.done = group.done or (stops and group.is_decided(written, config))
+    by_score = ranked(groups, bonus, config)
+    return SearchResult(by_score[: config.beam_width], written, ties)
+
+
+def ranked(
+    groups: Sequence[Group], bonus: Callable[[Tokens], float], config: SearchConfig
+) -> list[Hypothesis]:
+    """Finished hypotheses by their scores, then unfinished ones by theirs."""
     finished = [hypothesis for group in groups for hypothesis in group.finished]
     unfinished = [
         Hypothesis(
@@ -241,16 +260,19 @@ def beam_search(
         for group in groups
         for log_prob, tokens in group.live
     ]
-    by_score = [
+    return [
         hypothesis
         for part in (finished, unfinished)
         for hypothesis in sorted(part, key=lambda each: -each.score)
     ]
-    return SearchResult(by_score[: config.beam_width], written, ties)
 
 
 def greedy_search(
-    logits_after: Logits, *, config: SearchConfig, special: SpecialTokens
+    logits_after: Logits,
+    *,
+    config: SearchConfig,
+    special: SpecialTokens,
+    may_follow: MayFollow = lambda written, token: True,
 ) -> Hypothesis | None:
     """The one hypothesis of the most likely token at every step, the smaller of equals;
     None where a step allows no token.
@@ -258,7 +280,9 @@ def greedy_search(
     tokens: Tokens = ()
     log_prob = 0.0
     while len(tokens) < config.max_summary_tokens and special.end_id not in tokens:
-        allowed = next_log_probs(logits_after(tokens), tokens, config, special)
+        allowed = next_log_probs(
+            logits_after(tokens), tokens, config, special, may_follow
+        )
         if not allowed:
             return None
         best = min(allowed, key=lambda token: (-allowed[token], token))

@@ -44,6 +44,7 @@ def end_by_signal(
     folder: Path,
     to_group: bool = True,
     program: Iterable[str] = ("-m", PROGRAM),
+    cwd: Path = ROOT,
 ) -> Ended:
     """Starts a command and sends it a signal.
 
@@ -54,13 +55,14 @@ def end_by_signal(
       folder: for the temporary files of the command.
       to_group: whether all its processes get the signal, as Ctrl-C sends it.
       program: what Python runs.
+      cwd: the folder in which it runs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environment = shell_environment(TMPDIR=str(folder), MARK=str(folder))
     with open(folder / "stderr", "wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, *program, *map(str, flags)],
-            cwd=ROOT,
+            cwd=cwd,
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
@@ -97,8 +99,8 @@ def shell_environment(**variables: str) -> dict[str, str]:
 
 
 def is_progress(line: str) -> bool:
-    """Whether a line shows how far a job has come, as they do every ten seconds."""
-    return bool(re.match(r"[a-z ]+ +\d+%|\rtrain: |train: ", line))
+    """Whether a line shows how far a stage has come, as in `encode   43%  ...`."""
+    return bool(re.match(r"[a-z]+( [a-z]+)*  ", line))
 
 
 def leftovers(folder: Path) -> list[str]:

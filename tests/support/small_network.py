@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 from precis.model.network.architectures import ARCHITECTURES
 from precis.model.network.build import build_network
@@ -169,6 +170,12 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "recurrent": RECURRENT,
 }
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
+# For a test of every variant: those that differ most are fast, the others slow tests.
+_FAST = ("pointer", "t5", "decoder_only", "decoder_only_relative", "gru", "lstm")
+EACH = tuple(
+    name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)
+    for name in ALL
+)
 # One of each architecture, with a pointer, and of those the ones that were trained with
 # coverage.
 KINDS = ("pointer", "decoder_only", "gru")

@@ -24,6 +24,7 @@ from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
 )
+from precis.model.search.supported import Support
 from support import plain_search
 
 PRINTS = 7
@@ -256,6 +257,7 @@ def search(
     *,
     covers: bool = False,
     network: TableNetwork | None = None,
+    support: Support | None = None,
 ) -> Any:
     """Beam search over tables, as numpy arrays or, within a graph, tensors."""
     memory = tuple(ops.convert_to_tensor(part) for part in tables)
@@ -266,6 +268,7 @@ def search(
         config=config,
         special=special,
         coverage=coverage_of_cache if covers else None,
+        support=support,
     )
 
 

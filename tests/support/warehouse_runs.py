@@ -87,7 +87,7 @@ def write_run(
         "run_id": folder.name,
         "fingerprint": f"fingerprint of {folder.name}",
         "precis_version": "0.1.0",
-        "schema_version": 3,
+        "schema_version": 4,
         "files": entries,
         **manifest,
     }

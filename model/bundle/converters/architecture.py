@@ -19,7 +19,7 @@ _LEAVES = {
     "beta": "bias",
 }
 # The name of an activation in config.json -> its name in a network here.
-_ACTIVATIONS = {
+ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
@@ -128,9 +128,9 @@ def activation(settings: Mapping[str, Any], field: str) -> str:
       DataError: no network has such an activation.
     """
     name = settings.get(field, "gelu")
-    if name not in _ACTIVATIONS:
+    if name not in ACTIVATIONS:
         raise DataError(
-            f"config.json: {field} {name!r} is not one of {', '.join(_ACTIVATIONS)}; "
+            f"config.json: {field} {name!r} is not one of {', '.join(ACTIVATIONS)}; "
             "it cannot be imported"
         )
-    return _ACTIVATIONS[name]
+    return ACTIVATIONS[name]

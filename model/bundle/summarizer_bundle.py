@@ -1,0 +1,150 @@
+"""The bundle of a summarizer: an extractor, which chooses sentences, and a writer,
+which rewrites them, in one folder.
+
+    extractor/       bundle of the kind extractive
+    writer/          bundle of the kind abstractive
+    config.json      the kind summarizer, and the names of the two folders
+    README.md        the model card, which covers both
+    manifest.json    checksums of config.json and of the manifests of both bundles,
+                     model_id, provenance; written last
+
+The folder may be moved as a whole. Each bundle in it can be used alone.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.bundle.card import write_card
+from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
+    CONFIG_FILE,
+    EXTRACTIVE,
+    FORMAT_VERSION,
+    MANIFEST_FILE,
+    SUMMARIZER,
+    SUMMARIZER_PARTS,
+    check_file,
+    content_model_id,
+    naming_config,
+    open_bundle_config,
+    read_manifest,
+)
+from precis.model.bundle.network_bundle import read_decoding, with_decoding_of_bundle
+
+# What `precis summarize` does with a summarizer. Lines of a sentence need few pieces
+# beside those of the sentence, and the best of them is found early.
+_FLAGS: Mapping[str, Any] = {
+    "write": "sentences",
+    "extractive": "neural,lead",
+    "supported": "numbers,names",
+    "common_pieces": 768,
+    "early_stopping": "bound",
+}
+_NEURAL = "neural"
+
+
+class SummarizerBundle(NamedTuple):
+    """A summarizer, with the folders of its bundles.
+
+    Attributes:
+      extractor: the folder of the bundle that chooses sentences.
+      writer: the folder of the bundle that rewrites them.
+      model_id: as in `BundleConfig`; it changes with either bundle.
+    """
+
+    extractor: str
+    writer: str
+    model_id: str
+
+
+def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str:
+    """Makes a summarizer of the two bundles that lie in a folder.
+
+    Args:
+      folder: holds the folders `SUMMARIZER_PARTS`.
+      provenance: how it was made, for the manifest.
+
+    Returns:
+      The model_id.
+
+    Raises:
+      UsageError: one of the two is no complete bundle of its kind.
+      DataError: one of the two is damaged.
+    """
+    for kind, name in SUMMARIZER_PARTS.items():
+        open_bundle_config(files.join(folder, name), kind)
+    # Without a manifest the folder is no bundle while its files are replaced.
+    files.remove(files.join(folder, MANIFEST_FILE))
+    config = {"extractor": SUMMARIZER_PARTS[EXTRACTIVE]}
+    config["writer"] = SUMMARIZER_PARTS[ABSTRACTIVE]
+    content = {"format_version": FORMAT_VERSION, "kind": SUMMARIZER, **config}
+    files.write_json(files.join(folder, CONFIG_FILE), content)
+    manifests = [files.join(name, MANIFEST_FILE) for name in config.values()]
+    manifest = {
+        "format_version": FORMAT_VERSION,
+        "kind": SUMMARIZER,
+        "sha256": {
+            name: files.sha256_file(files.join(folder, name))
+            for name in (CONFIG_FILE, *manifests)
+        },
+        "provenance": provenance,
+    }
+    manifest["model_id"] = content_model_id(manifest)
+    parts = {name: read_manifest(files.join(folder, name)) for name in config.values()}
+    write_card(folder, manifest, content, parts=parts)
+    files.write_json(files.join(folder, MANIFEST_FILE), manifest)
+    return str(manifest["model_id"])
+
+
+def open_summarizer_bundle(folder: str) -> SummarizerBundle:
+    """Reads which bundles a summarizer consists of, and checks their manifests.
+
+    Raises:
+      UsageError: the folder is no complete bundle of a summarizer.
+      DataError: config.json or one of the two manifests is missing or another one.
+    """
+    _, config, model_id = open_bundle_config(folder, SUMMARIZER)
+    manifest = read_manifest(folder)
+    paths = {}
+    with naming_config(folder):
+        files.check_fields(config, dict.fromkeys(SUMMARIZER_PARTS.values(), str))
+    for part in SUMMARIZER_PARTS.values():
+        name = config[part]
+        paths[part] = files.path_within(folder, name, listed_in=CONFIG_FILE)
+        check_file(folder, files.join(name, MANIFEST_FILE), manifest)
+    return SummarizerBundle(**paths, model_id=model_id)
+
+
+def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of `precis summarize`, and for those that are not given what the bundle
+    says.
+
+    A summarizer stands for the flags that name its two bundles and how they work
+    together. The search is that of the network's bundle.
+
+    Raises:
+      UsageError: `bundle` names no complete bundle of a network or a summarizer.
+      DataError: the bundle is damaged.
+    """
+    bundle = flags.get("bundle")
+    # A value of another type is refused where the flags are read.
+    if not bundle or not isinstance(bundle, str | os.PathLike):
+        return dict(flags)
+    folder = os.fspath(bundle)
+    if read_manifest(folder).get("kind") != SUMMARIZER:
+        return with_decoding_of_bundle(flags)
+    summarizer = open_summarizer_bundle(folder)
+    expanded = {
+        **read_decoding(summarizer.writer),
+        **_FLAGS,
+        **flags,
+        "bundle": summarizer.writer,
+    }
+    is_extractor_used = expanded["write"] == _FLAGS["write"] or _NEURAL in str(
+        expanded["extractive"]
+    )
+    if is_extractor_used:
+        expanded.setdefault("extractive_bundle", summarizer.extractor)
+    return expanded

@@ -1,0 +1,189 @@
+"""Summaries by their expected ROUGE: which sentences, and how many, are likely to share
+most with the reference.
+
+If an n-gram of a document stands in its reference with the probability p, a candidate
+is expected to share the sum of p over its different n-grams, and
+
+    expected F1 = 2 x shared / (n-grams of the candidate + n-grams of the reference)
+
+for words and for pairs. As in summaries by concepts (Gillick and Favre 2009) an n-gram
+counts once, so that a repetition costs length and brings nothing. F1 falls where a
+sentence is longer than what it brings, which decides how many sentences there are.
+
+A candidate takes at most one option of each place: the sentence as it stands, or a way
+to write it. The search adds, removes or exchanges one option at a time, as long as that
+raises the value.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from precis.model.extractive.ngrams import Gram
+from precis.model.extractive.threads import single_thread
+
+# ROUGE-2 differs less between candidates than ROUGE-1 does.
+_PAIR_WEIGHT = 3.0
+_MIN_GAIN = 1e-9  # a smaller gain is a rounding error
+
+
+class ExpectedReference(NamedTuple):
+    """What is expected of the reference of a document.
+
+    Attributes:
+      words: the probability of each word of the document to stand in it.
+      pairs: the same of each pair of words.
+      length: its words.
+    """
+
+    words: Mapping[Gram, float]
+    pairs: Mapping[Gram, float]
+    length: float
+
+
+class Option(NamedTuple):
+    """A sentence that a summary may have.
+
+    Attributes:
+      place: the place in the document that it speaks of; a summary has at most one
+          option of each.
+      words: as ROUGE reads them.
+      length: its words as `--max_words` counts them.
+      cost: what speaks against it, in F1; a summary costs the mean of its options.
+    """
+
+    place: int
+    words: Sequence[str]
+    length: int = 0
+    cost: float = 0.0
+
+
+def choose_options(
+    options: Sequence[Option],
+    reference: ExpectedReference,
+    *,
+    most: int,
+    max_words: int = 0,
+    length_cost: float = 0.0,
+) -> list[int]:
+    """The options whose summary has the highest expected ROUGE-1 and ROUGE-2 F1.
+
+    Args:
+      options: of a document.
+      reference: what is expected of its reference.
+      most: options that a summary has at most, at least 1.
+      max_words: the length of a summary, at most; 0 sets no limit.
+      length_cost: what a summary as long as its reference costs, in F1.
+
+    Returns:
+      Their positions, ascending; none only where no option is short enough.
+    """
+    values = _Values(options, reference, length_cost)
+    places = [option.place for option in options]
+    lengths = [option.length for option in options]
+    chosen: list[int] = []
+    best = -np.inf
+    with single_thread():
+        while True:
+            changes = [
+                change
+                for change in _changes(chosen, places, most)
+                if not max_words or sum(lengths[each] for each in change) <= max_words
+            ]
+            if not changes:
+                return sorted(chosen)
+            scores = values.of(changes)
+            number = int(scores.argmax())
+            if scores[number] <= best + _MIN_GAIN:
+                return sorted(chosen)
+            best, chosen = float(scores[number]), changes[number]
+
+
+def _changes(
+    chosen: Sequence[int], places: Sequence[int], most: int
+) -> Iterable[list[int]]:
+    """Every summary that differs by one option that is added, removed or exchanged."""
+    taken = {places[option] for option in chosen}
+    for option in range(len(places)):
+        if option in chosen:
+            continue
+        if places[option] not in taken and len(chosen) < most:
+            yield [*chosen, option]
+        for old in chosen:
+            others = [each for each in chosen if each != old]
+            if all(places[each] != places[option] for each in others):
+                yield [*others, option]
+    if len(chosen) > 1:
+        for old in chosen:
+            yield [each for each in chosen if each != old]
+
+
+class _Values:
+    """The expected ROUGE of sets of options."""
+
+    def __init__(
+        self,
+        options: Sequence[Option],
+        reference: ExpectedReference,
+        length_cost: float,
+    ) -> None:
+        pairs = [list(itertools.pairwise(option.words)) for option in options]
+        words = [list(option.words) for option in options]
+        self._kinds = [
+            _members(words, reference.words, reference.length),
+            _members(pairs, reference.pairs, max(reference.length - 1.0, 0.0)),
+        ]
+        self._costs = np.array([option.cost for option in options], np.float64)
+        words_of_options = self._kinds[0].lengths
+        self._length_costs = length_cost * words_of_options / max(reference.length, 1.0)
+
+    def of(self, summaries: Sequence[Sequence[int]]) -> np.ndarray:
+        """The value of each set of options, float64."""
+        chosen = np.zeros((len(summaries), self._kinds[0].lengths.shape[0]))
+        for row, options in enumerate(summaries):
+            chosen[row, options] = 1.0
+        counts = np.maximum(chosen.sum(axis=1), 1.0)
+        total = -(chosen @ self._costs / counts) - chosen @ self._length_costs
+        for kind, weight in zip(self._kinds, (1.0, _PAIR_WEIGHT), strict=True):
+            shared = (chosen @ kind.members > 0) @ kind.importance
+            length = chosen @ kind.lengths + kind.reference_length
+            total += weight * 2.0 * shared / np.maximum(length, 1.0)
+        return total
+
+
+class _Kind(NamedTuple):
+    """The n-grams of one length.
+
+    Attributes:
+      members: float32 [O, G], 1 where an option has an n-gram.
+      importance: float64 [G].
+      lengths: float64 [O], n-grams of each option.
+      reference_length: n-grams of the reference.
+    """
+
+    members: np.ndarray
+    importance: np.ndarray
+    lengths: np.ndarray
+    reference_length: float
+
+
+def _members(
+    options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float], length: float
+) -> _Kind:
+    numbers: dict[Gram, int] = {}
+    cells = [
+        (row, numbers.setdefault(gram, len(numbers)))
+        for row, grams in enumerate(options)
+        for gram in grams
+    ]
+    members = np.zeros((len(options), len(numbers)), np.float32)
+    rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
+    members[rows, columns] = 1.0
+    return _Kind(
+        members,
+        np.array([importance.get(gram, 0.0) for gram in numbers]),
+        np.array([len(grams) for grams in options], np.float64),
+        length,
+    )

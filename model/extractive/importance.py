@@ -1,0 +1,299 @@
+"""The importance of words and word pairs: how likely each stands in the reference.
+
+Hong and Nenkova (2014) learn the importance of words, Li, Qian and Liu (2013) that of
+pairs, from where they stand and how often summaries took them. Here the probability of
+each n-gram of a document is the output of a small network over such features, which
+include the scores that the extractor gave the sentences.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.ngrams import Gram, Ngrams, find_pairs, find_words
+from precis.model.text.stop_words import STOP_WORDS
+
+# Of each n-gram; of words and pairs alike, then those of the words themselves.
+PLACE_FEATURES = (
+    "log_count",
+    "log_sentences",
+    "log_first",
+    "relative_first",
+    "log_second",
+    "in_first",
+    "in_second",
+    "in_third",
+    "best_score",
+    "sum_of_scores",
+    "mean_score",
+    "log_best_rank",
+    "in_best_sentences",
+    "log_document_sentences",
+    "log_document_words",
+    "share_of_words",
+    "share_of_sentences",
+)
+LEXICON_FEATURES = ("log_taken", "log_documents", "idf")
+WORD_FEATURES = (*PLACE_FEATURES, *LEXICON_FEATURES, "stop_word", "letters", "digit")
+PAIR_FEATURES = (
+    *PLACE_FEATURES,
+    *LEXICON_FEATURES,
+    "stop_words",
+    "first_word",
+    "second_word",
+    "both_words",
+)
+_BEST_SENTENCES = 3
+# The features of an n-gram that stands in one sentence, or in no training article.
+_NO_SECOND = 5.0
+# Documents that a ratio is smoothed by.
+_SMOOTHING = 20.0
+
+
+class Lexicon(NamedTuple):
+    """How often n-grams stood in training articles, and in their references too.
+
+    Attributes:
+      documents: the number of articles.
+      taken_share: the share of all n-grams of articles that references take, above 0.
+      counts: of each n-gram, articles that have it, and articles whose reference has it
+          as well.
+    """
+
+    documents: int
+    taken_share: float
+    counts: Mapping[Gram, tuple[int, int]]
+
+
+class ImportanceNetwork(NamedTuple):
+    """A network of three layers from features to a probability.
+
+    It is small, so that it runs in numpy, without the seconds that TensorFlow takes to
+    start.
+
+    Attributes:
+      mean, scale: float32 [F]; features are shifted and multiplied by them.
+      kernels: float32 [F, D], [D, E] and [E, 1].
+      biases: float32 [D], [E] and [1].
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    kernels: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...]
+
+    def probabilities(self, features: np.ndarray) -> np.ndarray:
+        """Features float32 [G, F] -> float64 [G], each from 0 to 1."""
+        states = (features - self.mean) * self.scale
+        last = len(self.kernels) - 1
+        for layer, weights in enumerate(zip(self.kernels, self.biases, strict=True)):
+            kernel, bias = weights
+            states = states @ kernel + bias
+            if layer < last:
+                states = np.maximum(states, 0.0)
+        logits = states[:, 0].astype(np.float64)
+        return np.asarray(1.0 / (1.0 + np.exp(-logits)))
+
+
+class ImportanceModel(NamedTuple):
+    """What tells how important the n-grams of a document are.
+
+    Attributes:
+      words, pairs: the networks.
+      word_lexicon, pair_lexicon: counts in the training articles.
+      length_weights: float64 [L], of `length_features`.
+    """
+
+    words: ImportanceNetwork
+    pairs: ImportanceNetwork
+    word_lexicon: Lexicon
+    pair_lexicon: Lexicon
+    length_weights: np.ndarray
+
+    def expect(
+        self, sentences: Sequence[Sequence[str]], scores: np.ndarray
+    ) -> ExpectedReference:
+        """What to expect of the reference of a document.
+
+        Args:
+          sentences: the words of each sentence, as ROUGE reads them; at least one word.
+          scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
+        """
+        words, pairs = find_words(sentences), find_pairs(sentences)
+        count = int(words.counts.sum())
+        word_importance = dict(
+            zip(
+                words.grams,
+                self.words.probabilities(
+                    features_of_words(words, scores, count, self.word_lexicon)
+                ).tolist(),
+                strict=True,
+            )
+        )
+        pair_importance = dict(
+            zip(
+                pairs.grams,
+                self.pairs.probabilities(
+                    features_of_pairs(
+                        pairs, scores, count, self.pair_lexicon, word_importance
+                    )
+                ).tolist(),
+                strict=True,
+            )
+        )
+        length = float(np.exp(length_features(sentences) @ self.length_weights))
+        return ExpectedReference(word_importance, pair_importance, length)
+
+
+def features_of_words(
+    words: Ngrams,
+    scores: np.ndarray,
+    count: int,
+    lexicon: Lexicon,
+    taken: Sequence[bool] | None = None,
+) -> np.ndarray:
+    """The features of the words of a document, float32 [G, WORD_FEATURES].
+
+    Args:
+      words: of the document.
+      scores: of its sentences.
+      count: of its words.
+      lexicon: of words.
+      taken: as for `lexicon_features`.
+    """
+    return np.concatenate(
+        [
+            place_features(words, scores, count),
+            lexicon_features(words.grams, lexicon, taken),
+            _letters(words.grams),
+        ],
+        axis=1,
+    )
+
+
+def features_of_pairs(
+    pairs: Ngrams,
+    scores: np.ndarray,
+    count: int,
+    lexicon: Lexicon,
+    importance: Mapping[Gram, float],
+    taken: Sequence[bool] | None = None,
+) -> np.ndarray:
+    """The features of the pairs of a document, float32 [G, PAIR_FEATURES].
+
+    Args:
+      pairs, scores, count, lexicon, taken: as for `features_of_words`.
+      importance: of the words.
+    """
+    return np.concatenate(
+        [
+            place_features(pairs, scores, count),
+            lexicon_features(pairs.grams, lexicon, taken),
+            _members(pairs.grams, importance),
+        ],
+        axis=1,
+    )
+
+
+def length_features(sentences: Sequence[Sequence[str]]) -> np.ndarray:
+    """What the length of a reference is estimated from, float64 [3]: 1, and the
+    logarithms of the words and of the sentences of the article.
+    """
+    words = sum(map(len, sentences))
+    return np.array([1.0, math.log(max(words, 1)), math.log(max(len(sentences), 1))])
+
+
+def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray:
+    """The features that depend on the document alone, float32 [G, PLACE_FEATURES].
+
+    Args:
+      ngrams: of the document.
+      scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
+      words: of the document.
+    """
+    rows, members = ngrams.sentences, ngrams.members
+    size, sentences = len(ngrams.grams), len(scores)
+    if not size:
+        return np.zeros((0, len(PLACE_FEATURES)), np.float32)
+    # The cells of an n-gram are in the order of the sentences.
+    order = np.argsort(members, kind="stable")
+    starts = np.searchsorted(members[order], np.arange(size))
+    in_sentences = np.bincount(members, minlength=size)
+    first = rows[order[starts]]
+    has_second = in_sentences > 1
+    second = np.full(size, _NO_SECOND)
+    second[has_second] = np.log1p(rows[order[starts[has_second] + 1]])
+    ranks = np.empty(sentences)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(sentences)
+    cell_scores = scores[rows]
+    total = np.bincount(members, cell_scores, size)
+    best_rank = np.minimum.reduceat(ranks[rows[order]], starts)
+    is_in = np.zeros((3, size))
+    for place in range(3):
+        is_in[place, members[rows == place]] = 1.0
+    ones = np.ones(size)
+    columns = [
+        np.log(ngrams.counts),
+        np.log1p(in_sentences),
+        np.log1p(first),
+        first / sentences,
+        second,
+        *is_in,
+        np.maximum.reduceat(cell_scores[order], starts),
+        total,
+        total / in_sentences,
+        np.log1p(best_rank),
+        np.bincount(members, ranks[rows] < _BEST_SENTENCES, size),
+        ones * math.log(sentences),
+        ones * math.log(words),
+        100.0 * ngrams.counts / words,
+        in_sentences / sentences,
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def lexicon_features(
+    grams: Sequence[Gram], lexicon: Lexicon, taken: Sequence[bool] | None = None
+) -> np.ndarray:
+    """The features that the training articles tell, float32 [G, LEXICON_FEATURES].
+
+    Args:
+      grams: of a document.
+      lexicon: counts them.
+      taken: whether the reference has each n-gram, for an article of the lexicon,
+          which is then left out of it; None for other articles.
+    """
+    base = lexicon.taken_share
+    rows = [lexicon.counts.get(gram, (0, 0)) for gram in grams]
+    counts = np.array(rows, np.float64).reshape(-1, 2)
+    if taken is not None:
+        known = counts[:, 0] > 0
+        counts[:, 0] -= known
+        counts[:, 1] -= known * np.asarray(taken, np.float64)
+    articles, references = counts.T
+    ratio = (references + _SMOOTHING * base) / (articles + _SMOOTHING) / base
+    idf = np.log(max(lexicon.documents, 1) / np.maximum(articles, 0.5))
+    return np.stack([np.log(ratio), np.log1p(articles), idf], axis=1).astype(np.float32)
+
+
+def _letters(words: Sequence[Gram]) -> np.ndarray:
+    """The features of the words themselves, float32 [G, 3]."""
+    rows = [
+        (word in STOP_WORDS, len(str(word)), any(map(str.isdigit, str(word))))
+        for word in words
+    ]
+    return np.array(rows, np.float32).reshape(-1, 3)
+
+
+def _members(pairs: Sequence[Gram], importance: Mapping[Gram, float]) -> np.ndarray:
+    """The features of the words of pairs, float32 [G, 4]."""
+    rows = []
+    for pair in pairs:
+        first, second = cast(tuple[str, str], pair)
+        a, b = importance.get(first, 0.0), importance.get(second, 0.0)
+        stop_words = (first in STOP_WORDS) + (second in STOP_WORDS)
+        rows.append((stop_words, a, b, a * b))
+    return np.array(rows, np.float32).reshape(-1, 4)

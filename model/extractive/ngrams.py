@@ -1,0 +1,57 @@
+"""The words and the pairs of words of a document, numbered, with the places where they
+stand.
+
+    sentences   the flood hit . the town
+    words       the flood hit town             in the order in which they first stand
+    cells       the in sentence 0, flood in 0, hit in 0, the in 1, town in 1
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+Gram = Hashable  # a word, or a pair of words
+
+
+class Ngrams(NamedTuple):
+    """The n-grams of a document of N sentences, G different ones.
+
+    A cell is an n-gram in a sentence; there are C of them, in the order of the text.
+
+    Attributes:
+      grams: the different n-grams, in the order in which they first stand.
+      counts: int64 [G], how often each stands.
+      sentences: int64 [C], the sentence of each cell.
+      members: int64 [C], the n-gram of each cell.
+    """
+
+    grams: list[Gram]
+    counts: np.ndarray
+    sentences: np.ndarray
+    members: np.ndarray
+
+
+def find_words(sentences: Sequence[Sequence[str]]) -> Ngrams:
+    """The words of tokenized sentences."""
+    return _find(sentences)
+
+
+def find_pairs(sentences: Sequence[Sequence[str]]) -> Ngrams:
+    """The pairs of consecutive words within each tokenized sentence."""
+    return _find([list(itertools.pairwise(sentence)) for sentence in sentences])
+
+
+def _find(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
+    counts = Counter(itertools.chain.from_iterable(sentences))
+    numbers = {gram: number for number, gram in enumerate(counts)}
+    cells = [
+        (row, numbers[gram])
+        for row, sentence in enumerate(sentences)
+        for gram in dict.fromkeys(sentence)
+    ]
+    rows, members = np.array(cells, np.int64).reshape(-1, 2).T
+    totals = np.fromiter(counts.values(), np.int64, len(counts))
+    return Ngrams(list(counts), totals, rows, members)

@@ -1,0 +1,121 @@
+"""Which pieces of a vocabulary spell numbers, dates and names: what
+`search.supported` must know of a tokenizer.
+
+The words are those by which `quality.facts` judges a summary, so that what a search may
+write is what is not flagged. English only, as there.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from precis.model.quality.dates import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
+from precis.model.quality.names import NO_NAMES
+from precis.model.quality.numerals import RARELY_NUMBERS, SCALES, SMALL, TENS
+from precis.model.quality.openings import OPENINGS
+from precis.model.search.config import NAMES, NUMBERS, SpecialTokens
+from precis.model.search.supported import (
+    FACT,
+    FREE,
+    INNER,
+    INNER_NAME,
+    INNER_NUMBER,
+    OPENING,
+    PieceTable,
+)
+from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.wordpiece import JOINER, LINE_BREAK, SPACE
+
+_NUMBER_WORDS = frozenset([*SMALL, *TENS, *SCALES]) - RARELY_NUMBERS
+_DATE_WORDS = frozenset([*MONTHS, *WEEKDAYS])
+_CONNECTORS = frozenset(".,:-–/")
+_SENTENCE_ENDS = frozenset(".?!:\"'“”‘’`([" + LINE_BREAK)
+
+
+def fact_pieces(
+    tokenizer: AnyTokenizer, special: SpecialTokens, kinds: Sequence[str]
+) -> PieceTable:
+    """The table of a vocabulary.
+
+    Args:
+      tokenizer: of sources and summaries.
+      special: a sentence begins behind the start token and the prefix.
+      kinds: `numbers`, which are dates too, and `names`.
+    """
+    pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary_size)]
+    has_spaces = any(piece.startswith(SPACE) for piece in pieces)
+    table = PieceTable(
+        classes=np.zeros(len(pieces), np.int32),
+        is_whole=np.zeros(len(pieces), bool),
+        connects=np.zeros(len(pieces), bool),
+        is_word=np.zeros(len(pieces), bool),
+        is_number=np.zeros(len(pieces), bool),
+        is_scale=np.zeros(len(pieces), bool),
+        opens=np.zeros(len(pieces), bool),
+        capitalised=np.full(len(pieces), -1, np.int32),
+    )
+    ids = {piece: token for token, piece in reversed(list(enumerate(pieces)))}
+    beginnings = _number_beginnings(tokenizer) if NUMBERS in kinds else frozenset()
+    no_text = {special.start_id, special.end_id, special.pad_id, *special.prefix}
+    for token, piece in enumerate(pieces):
+        text = piece.removeprefix(JOINER).strip(SPACE)
+        table.opens[token] = token in no_text or text[-1:] in _SENTENCE_ENDS
+        if token in no_text or not text:
+            continue
+        word = text.casefold()
+        is_behind_space = has_spaces and piece.startswith(SPACE)
+        continues = piece.startswith(JOINER) or (has_spaces and not is_behind_space)
+        has_digit = any(character.isdigit() for character in text)
+        table.is_word[token] = text[-1].isalnum()
+        table.connects[token] = text in _CONNECTORS and not is_behind_space
+        if NUMBERS in kinds:
+            table.is_number[token] = has_digit or word in _NUMBER_WORDS
+            table.is_scale[token] = word in SCALES and not continues
+        if text[0].isalnum():
+            kind, table.is_whole[token] = _classify(text, kinds)
+            if token in beginnings:
+                kind = FACT
+            table.classes[token] = (
+                _inner_class(kind, has_digit=has_digit) if continues else kind
+            )
+        if text[0].islower() and not piece.startswith(JOINER):
+            capital = piece.replace(text[0], text[0].upper(), 1)
+            table.capitalised[token] = ids.get(capital, -1)
+    return table
+
+
+def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
+    """The class of a piece that begins a word, and whether it is a whole word that
+    needs no support.
+    """
+    word = text.casefold()
+    is_capital = text[0].isupper()
+    if NUMBERS in kinds:
+        if any(character.isdigit() for character in text) or word in _NUMBER_WORDS:
+            return FACT, False
+        if word in _DATE_WORDS and (is_capital or word not in AMBIGUOUS_MONTHS):
+            return FACT, False
+    if NAMES not in kinds or not is_capital:
+        return FREE, False
+    if word in NO_NAMES:
+        return FREE, True
+    return (OPENING if word in OPENINGS else FACT), False
+
+
+def _inner_class(kind: int, *, has_digit: bool) -> int:
+    """The class of a piece without a space before it.
+
+    Args:
+      kind: its class as the beginning of a word.
+      has_digit: whether it holds a digit.
+    """
+    if has_digit and kind != FREE:
+        return INNER_NUMBER
+    return INNER_NAME if kind in (FACT, OPENING) else INNER
+
+
+def _number_beginnings(tokenizer: AnyTokenizer) -> frozenset[int]:
+    """The first pieces of the names of numbers that have several."""
+    words = sorted(_NUMBER_WORDS)
+    encoded = tokenizer.encode_parts([f" {word}" for word in words])
+    return frozenset(int(ids[0]) for ids in encoded if len(ids) > 1)

@@ -1,0 +1,202 @@
+"""Counts what a job does, across the threads and processes of this machine.
+
+Every thread of a worker counts into a small memory-mapped file, in a folder that an
+environment variable names, and the process that shows the progress sums the files. A
+folder may have a folder below it for a step of the job:
+
+    precis-progress-8f3a/            steps that have no folder
+    precis-progress-8f3a/scan/       threads that have entered the step `scan`
+
+Where the variable is not set, as on a remote worker, counting does nothing.
+"""
+
+import contextlib
+import mmap
+import os
+import struct
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
+# `step`: the step that the thread works on; `files`: its open files by their folders.
+_thread = threading.local()
+
+
+class Counts(NamedTuple):
+    """What one thread has done, or all of them.
+
+    Attributes:
+      documents: finished by this run; where a stage counts something else, such as the
+          steps of a training, so many of these.
+      size: how much of the job they are, in the job's unit, such as bytes on disk.
+      tokens: that were encoded, read or written for them.
+      dead_letters: records that became dead letters, in this run and in earlier ones.
+      flagged: rows whose summary has a quality flag, in this run and in earlier ones.
+      earlier_documents, earlier_size, earlier_tokens: what was done before the clock
+          started, as by an earlier run. It says nothing of the rate.
+      started: when the first task began, in seconds of a clock that all processes of
+          this machine share; 0 where none has.
+      ended: when the last document was finished.
+    """
+
+    documents: int = 0
+    size: int = 0
+    tokens: int = 0
+    dead_letters: int = 0
+    flagged: int = 0
+    earlier_documents: int = 0
+    earlier_size: int = 0
+    earlier_tokens: int = 0
+    started: float = 0.0
+    ended: float = 0.0
+
+
+_LAYOUT = struct.Struct("<8q2d")  # the fields of `Counts`
+
+
+@contextlib.contextmanager
+def counting_folder(steps: Sequence[str] = ()) -> Iterator[str]:
+    """A folder that the workers of this process and of its children count into.
+
+    Args:
+      steps: those that are counted apart.
+    """
+    with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
+        for step in steps:
+            os.mkdir(os.path.join(folder, step))
+        with counting_into(folder):
+            yield folder
+
+
+@contextlib.contextmanager
+def counting_into(folder: str) -> Iterator[None]:
+    """Has this process and its children count into a folder; into none if it is ""."""
+    folder_before = os.environ.get(FOLDER_VARIABLE)
+    os.environ[FOLDER_VARIABLE] = folder
+    try:
+        yield
+    finally:
+        if folder_before is None:
+            del os.environ[FOLDER_VARIABLE]
+        else:
+            os.environ[FOLDER_VARIABLE] = folder_before
+
+
+def enter_step(name: str) -> None:
+    """Says which step of the job this thread works on from now on."""
+    _thread.step = name
+
+
+def count(
+    *,
+    documents: int = 0,
+    size: int = 0,
+    tokens: int = 0,
+    dead_letters: int = 0,
+    flagged: int = 0,
+) -> None:
+    """Adds what this thread has just done; the first call starts the clock."""
+    now = time.monotonic()
+    _add(Counts(documents, size, tokens, dead_letters, flagged, started=now, ended=now))
+
+
+def count_earlier(
+    *,
+    documents: int = 0,
+    size: int = 0,
+    tokens: int = 0,
+    dead_letters: int = 0,
+    flagged: int = 0,
+) -> None:
+    """Adds what was done before the clock starts, as by an earlier run."""
+    _add(
+        Counts(
+            dead_letters=dead_letters,
+            flagged=flagged,
+            earlier_documents=documents,
+            earlier_size=size,
+            earlier_tokens=tokens,
+        )
+    )
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Takes the time of the block out of the rate of what this thread counts."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        folder = os.environ.get(FOLDER_VARIABLE)
+        if folder:
+            with contextlib.suppress(OSError):
+                file = _open_file(folder)
+                counts = Counts(*_LAYOUT.unpack_from(file))
+                if counts.started:
+                    seconds = time.monotonic() - began
+                    later = counts._replace(
+                        started=counts.started + seconds, ended=counts.ended + seconds
+                    )
+                    _LAYOUT.pack_into(file, 0, *later)
+
+
+def _add(counts: Counts) -> None:
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return
+    try:
+        file = _open_file(folder)
+    except OSError:  # A job does not fail because its progress cannot be shown.
+        return
+    before = Counts(*_LAYOUT.unpack_from(file))
+    _LAYOUT.pack_into(file, 0, *_sum([before, counts]))
+
+
+def _open_file(folder: str) -> mmap.mmap:
+    """This thread's file for the step that it works on."""
+    step = getattr(_thread, "step", "")
+    opened: dict[tuple[str, str], mmap.mmap]
+    opened = _thread.__dict__.setdefault("files", {})
+    if (folder, step) not in opened:
+        for other in [key for key in opened if not os.path.exists(key[0])]:
+            del opened[other]  # Its job is over.
+        of_step = os.path.join(folder, step)
+        path = os.path.join(
+            of_step if os.path.isdir(of_step) else folder, f"{uuid.uuid4().hex}.counts"
+        )
+        with open(path, "wb") as file:
+            file.write(bytes(_LAYOUT.size))
+        with open(path, "r+b") as file:
+            opened[folder, step] = mmap.mmap(file.fileno(), _LAYOUT.size)
+    return opened[folder, step]
+
+
+def total(folder: str) -> Counts:
+    """The counts of all workers in a folder, without those of the folders below it."""
+    parts = []
+    for name in os.listdir(folder):
+        if not name.endswith(".counts"):
+            continue
+        with open(os.path.join(folder, name), "rb") as file:
+            content = file.read(_LAYOUT.size)
+        if len(content) == _LAYOUT.size:  # A file that is just being made is shorter.
+            parts.append(Counts(*_LAYOUT.unpack(content)))
+    return _sum(parts)
+
+
+def added(first: Counts, second: Counts) -> Counts:
+    """The counts of two folders together."""
+    return _sum([first, second])
+
+
+def _sum(parts: Sequence[Counts]) -> Counts:
+    sums: list[Any] = [
+        sum(part[place] for part in parts) for place in range(len(Counts._fields) - 2)
+    ]
+    started = min((part.started for part in parts if part.started), default=0.0)
+    ended = max((part.ended for part in parts), default=0.0)
+    return Counts(*sums)._replace(started=started, ended=ended)

@@ -1,0 +1,201 @@
+"""The stages of a job, for a display that listens.
+
+    with stage("train", total=steps, unit="steps") as training:
+        for batch in batches:
+            step(batch)
+            training.advance(tokens=batch.tokens)
+
+The code that works knows no display. A display is a `Listener`, which is told of the
+stages that begin and end, and reads what is done of them from `counters`. Without one,
+stages are silent, and messages go to stderr.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from precis.model.progress.counters import (
+    Counts,
+    added,
+    count,
+    count_earlier,
+    counting_folder,
+    counting_into,
+    total,
+)
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclasses.dataclass(kw_only=True)
+class Stage:
+    """A stage of a job, and what is known of its work.
+
+    Attributes:
+      name: a word or two.
+      total: how many documents, or other units, there are; None where only their size
+          is known, or nothing.
+      size: the size of all of them, in the unit that workers count, such as bytes;
+          None where it is not known.
+      unit: what `total` counts, in the plural.
+      step: the step that its threads enter, where stages run together.
+      warms_up: whether the first units also compile, and say nothing of the rate.
+      is_elsewhere: whether the workers are on other machines and count nothing here.
+      is_brief: whether only a live display shows the stage, until it ends.
+      note: a few words that change while the stage runs, such as the loss.
+    """
+
+    name: str
+    total: int | None = None
+    size: int | None = None
+    unit: str = "documents"
+    step: str = ""
+    warms_up: bool = False
+    is_elsewhere: bool = False
+    is_brief: bool = False
+    note: str = ""
+
+    def advance(self, units: int = 1, *, tokens: int = 0) -> None:
+        """Counts units that this thread has done."""
+        if self.warms_up:
+            self.warms_up = False
+            count_earlier(documents=units, tokens=tokens)
+            count()
+        else:
+            count(documents=units, tokens=tokens)
+
+    def counted(self, result: ResultT) -> ResultT:
+        """Counts a unit, and returns what came of it."""
+        self.advance()
+        return result
+
+    def resume(self, units: int) -> None:
+        """Counts units that an earlier run has done."""
+        count_earlier(documents=units)
+
+
+class StageGroup:
+    """Stages that begin and end together; their work may overlap.
+
+    Attributes:
+      stages: in the order of their work.
+    """
+
+    def __init__(self, stages: Sequence[Stage], folder: str) -> None:
+        """Stores its arguments.
+
+        Args:
+          stages: in the order of their work.
+          folder: that they count into. The step of each of several stages has a folder
+            below it; what lies in none of these belongs to the last stage.
+        """
+        self.stages = tuple(stages)
+        self._folder = folder
+
+    def counts(self) -> list[Counts]:
+        """What is done of each stage."""
+        rest = total(self._folder)
+        if len(self.stages) == 1:
+            return [rest]
+        counts = [
+            total(os.path.join(self._folder, stage.step)) for stage in self.stages
+        ]
+        last = added(counts[-1], rest)
+        # The clock of the last stage is that of its tasks.
+        started, ended = counts[-1].started, counts[-1].ended
+        return [*counts[:-1], last._replace(started=started, ended=ended)]
+
+
+class Listener(Protocol):
+    """What shows the stages."""
+
+    def begin(self, group: StageGroup) -> None:
+        """Stages begin; those of an earlier call may still run."""
+
+    def end(self, *, is_done: bool) -> None:
+        """The stages that began last have ended, done or failed."""
+
+    def say(self, text: str) -> None:
+        """There is a message of one line, such as a warning."""
+
+
+_listener: contextvars.ContextVar[Listener | None] = contextvars.ContextVar(
+    "listener", default=None
+)
+
+
+def current_listener() -> Listener | None:
+    """What shows the stages of this thread."""
+    return _listener.get()
+
+
+@contextlib.contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Tells a listener of the stages of the block; None hides them."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextlib.contextmanager
+def unseen() -> Iterator[None]:
+    """Shows no stage of the block and counts nothing of it, as of a trial."""
+    with listening(None), counting_into(""):
+        yield
+
+
+@contextlib.contextmanager
+def stage(
+    name: str,
+    *,
+    total: int | None = None,
+    unit: str = "documents",
+    warms_up: bool = False,
+    is_brief: bool = False,
+) -> Iterator[Stage]:
+    """Shows a stage while the block does its work.
+
+    Args:
+      name, total, unit, warms_up, is_brief: as in `Stage`.
+    """
+    one = Stage(name=name, total=total, unit=unit, warms_up=warms_up, is_brief=is_brief)
+    with stages([one]):
+        if total is not None and not warms_up:
+            count()  # This thread does the work, from now on.
+        yield one
+
+
+@contextlib.contextmanager
+def stages(several: Sequence[Stage]) -> Iterator[None]:
+    """Shows stages while the block does their work.
+
+    Threads count for the stage whose step they have entered, else for the last one.
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    steps = [each.step for each in several] if len(several) > 1 else []
+    with counting_folder(steps) as folder:
+        listener.begin(StageGroup(several, folder))
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            listener.end(is_done=is_done)
+
+
+def say(text: str) -> None:
+    """Gives a message of one line to the display; without one, to stderr."""
+    listener = _listener.get()
+    if listener is None:
+        print(text, file=sys.stderr, flush=True)
+    else:
+        listener.say(text)

@@ -1,0 +1,313 @@
+"""Facts that are copied, never invented: `--supported numbers,names`.
+
+A number or a name is a unit of pieces. A search may write a unit only as the source has
+it: from its first piece, in the order of the source, to a piece where the source ends a
+unit. Two units without a word between them must stand so in the source too.
+
+    source     ▁John ▁Ker ##ry ▁paid ▁$   4   .   5   ##m  ▁to  ▁4   ▁banks
+    begins       x     x         x    x   x                 x    x    x
+    joined                  x                 x   x    x
+
+    written    ▁Ker      may be followed by ##ry only
+    written    ▁Ker ##ry may be followed by every word, but by no name or number that
+                         does not follow there, and by no other ##piece
+    written    4         may be followed by `.` only, as no unit of the source is this 4
+    written    ▁4        may be followed by every word
+
+Every hypothesis keeps the places of the source that its last unit may have been copied
+from. So the source is an automaton whose states are sets of places, and a step of it
+costs as much as a comparison with the source.
+"""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from precis.model.cache import Cache
+from precis.model.logits import logit_indices
+from precis.model.search.scores import LOWEST_SCORE
+
+FACTS = "facts"  # the name of its parts in a cache
+
+# The classes of pieces that may be forbidden.
+FREE = 0  # never by itself: most words, punctuation
+FACT = 1  # begins a number or a name behind a space
+OPENING = 2  # a word with a capital that may open a sentence without being a name
+INNER = 3  # continues a word
+INNER_NAME = 4  # has a capital and no space before it
+INNER_NUMBER = 5  # has a digit and no space before it
+CLASSES = 6
+
+
+class PieceTable(NamedTuple):
+    """What a search knows of the V pieces of a vocabulary, as arrays [V].
+
+    Attributes:
+      classes: int32, one of the classes above.
+      is_whole: bool, a word with a capital that needs no support, but is no beginning
+          of another: `The`, not `Theo`.
+      connects: bool, punctuation that may stand within a unit: `4.5`, `Jean-Claude`.
+      is_word: bool, ends in a letter or a digit.
+      is_number: bool, holds a digit or is the name of a number.
+      is_scale: bool, multiplies the number before it: `million`.
+      opens: bool, behind it a sentence begins.
+      capitalised: int32, the same piece with a capital, or -1.
+    """
+
+    classes: Any
+    is_whole: Any
+    connects: Any
+    is_word: Any
+    is_number: Any
+    is_scale: Any
+    opens: Any
+    capitalised: Any
+
+
+class Support(NamedTuple):
+    """What a search may copy facts from.
+
+    Attributes:
+      source: int32 [B, S], negative at padding.
+      table: of the vocabulary that sources and summaries share.
+    """
+
+    source: Any
+    table: PieceTable
+
+
+class SourceUnits(NamedTuple):
+    """The units of B sources.
+
+    Attributes:
+      tokens: int32 [B, S]; -1 at padding.
+      joined: bool [B, S], belongs to the unit of the token before it.
+      begins: bool [B, S], is the first of a unit.
+      ends: bool [B, S], is the last of a unit.
+      capitalised: int32 [B, S], the same piece with a capital, or -1.
+      is_inner: bool [B, S], is of a class that continues words.
+    """
+
+    tokens: Any
+    joined: Any
+    begins: Any
+    ends: Any
+    capitalised: Any
+    is_inner: Any
+
+
+class WrittenUnit(NamedTuple):
+    """The unit that each hypothesis has written last.
+
+    Attributes:
+      places: bool [B, K, S], the places of the source that its last piece may be.
+      is_open: bool [B, K], the last piece belongs to a unit.
+      may_end: bool [B, K], the unit is as long as one of the source.
+      is_adjacent: bool [B, K], the last piece is the end of a fact, so that another one
+          follows it at once.
+      is_word: bool [B, K], the last piece ends in a letter or a digit.
+      opens: bool [B, K], the next piece begins a sentence.
+    """
+
+    places: Any
+    is_open: Any
+    may_end: Any
+    is_adjacent: Any
+    is_word: Any
+    opens: Any
+
+
+def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
+    """Adds the units of B sources to the cache of a search of K hypotheses."""
+    if support is None:
+        return cache
+    table = PieceTable(*(ops.convert_to_tensor(part) for part in support.table))
+    units = source_units(support.source, table)
+    batch, length = ops.shape(support.source)
+    no = ops.zeros((batch, beams), dtype="bool")
+    yes = ops.logical_not(no)
+    places = ops.zeros((batch, beams, length), dtype="bool")
+    return Cache(
+        per_beam={**cache.per_beam, FACTS: WrittenUnit(places, no, yes, no, no, yes)},
+        per_document={**cache.per_document, FACTS: units},
+        shared={**cache.shared, FACTS: table},
+    )
+
+
+def source_units(source: Any, table: PieceTable) -> SourceUnits:
+    """Finds the units of sources, int32 [B, S]."""
+    exists = source >= 0
+    known = ops.maximum(source, 0)
+
+    def read(values: Any) -> Any:
+        return ops.logical_and(ops.take(values, known, axis=0), exists)
+
+    is_inner = ops.logical_and(ops.take(table.classes, known, axis=0) >= INNER, exists)
+    was_word = _before(read(table.is_word))
+    # `4.5`, but not `4.` at the end of a sentence.
+    is_inside = read(table.connects) & was_word & _behind(is_inner)
+    joined = (
+        (is_inner & (was_word | _before(is_inside)))
+        | is_inside
+        | (read(table.is_scale) & _before(read(table.is_number)))
+    )
+    begins = ops.logical_and(exists, ops.logical_not(joined))
+    capitalised = ops.take(table.capitalised, known, axis=0)
+    return SourceUnits(
+        tokens=source,
+        joined=joined,
+        begins=begins,
+        ends=ops.logical_not(_behind(joined)),
+        capitalised=ops.where(begins, capitalised, -1),
+        is_inner=is_inner,
+    )
+
+
+def follow_facts(cache: Cache, tokens: Any) -> WrittenUnit | None:
+    """Reads the last token of each hypothesis.
+
+    Args:
+      cache: before the step.
+      tokens: int32 [B, K].
+
+    Returns:
+      The unit that each has written last; None where facts are not watched.
+    """
+    if FACTS not in cache.per_beam:
+        return None
+    before: WrittenUnit = cache.per_beam[FACTS]
+    units: SourceUnits = cache.per_document[FACTS]
+    table: PieceTable = cache.shared[FACTS]
+
+    def read(values: Any) -> Any:
+        return ops.take(values, tokens, axis=0)
+
+    classes = read(table.classes)
+    connects = read(table.connects)
+    is_inner = classes >= INNER
+    is_opening = before.opens & ops.equal(classes, OPENING)
+    # Needs no support. A word of the source may still tell how it goes on.
+    is_free = read(table.is_whole) | is_opening
+    is_fact = ops.not_equal(classes, FREE) & ops.not_equal(classes, INNER)
+    token = tokens[..., None]  # [B, K, 1]
+    is_same = ops.equal(units.tokens[:, None], token)  # [B, K, S]
+    is_next = _before(before.places)
+    continued = is_same & is_next & units.joined[:, None]
+    is_scaled = read(table.is_scale) & ops.any(continued, axis=-1)
+    is_continued = before.is_open & (is_inner | connects | is_scaled)
+    is_begun = (
+        (is_fact | is_free)
+        & ops.logical_not(is_continued)
+        & ops.logical_not(is_inner & before.is_word)
+    )
+    is_capitalised = before.opens[..., None] & ops.equal(
+        units.capitalised[:, None], token
+    )
+    is_adjacent = before.is_adjacent & ops.logical_not(is_free)
+    begun = (is_same & units.begins[:, None]) | is_capitalised
+    begun = begun & (is_next | ops.logical_not(is_adjacent)[..., None])
+    places = (continued & is_continued[..., None]) | (begun & is_begun[..., None])
+    is_ended = ops.any(places & units.ends[:, None], axis=-1)
+    is_open = is_begun | is_continued
+    return WrittenUnit(
+        places=places,
+        is_open=is_open,
+        may_end=is_ended
+        | (is_begun & is_free)
+        | (is_continued & connects & before.may_end)
+        | ops.logical_not(is_open),
+        is_adjacent=is_open
+        & ops.logical_not(connects)
+        & ops.logical_not(is_begun & is_free),
+        is_word=read(table.is_word),
+        opens=read(table.opens),
+    )
+
+
+def keep_facts(cache: Cache, written: WrittenUnit | None) -> Cache:
+    """The cache of a network's step with the units of its hypotheses."""
+    if written is None:
+        return cache
+    return cache._replace(per_beam={**cache.per_beam, FACTS: written})
+
+
+def must_continue(cache: Cache) -> Any:
+    """Whether the unit of each hypothesis is incomplete, bool [B, K]; None where facts
+    are not watched.
+    """
+    if FACTS not in cache.per_beam:
+        return None
+    return ops.logical_not(cache.per_beam[FACTS].may_end)
+
+
+def lower_unsupported(logits: Any, cache: Cache) -> Any:
+    """Lowers the logits of tokens that would invent a fact.
+
+    Args:
+      logits: float32 [B, K, V] of the next token.
+      cache: with the units of each hypothesis, the last token included.
+
+    Returns:
+      float32 [B, K, V], LOWEST_SCORE or below at forbidden tokens.
+    """
+    if FACTS not in cache.per_beam:
+        return logits
+    written: WrittenUnit = cache.per_beam[FACTS]
+    units: SourceUnits = cache.per_document[FACTS]
+    table: PieceTable = cache.shared[FACTS]
+    must_continue = ops.logical_not(written.may_end)
+    always = ops.ones_like(must_continue)
+    by_class = [
+        ops.zeros_like(must_continue),
+        always,
+        ops.logical_not(written.opens),
+        written.is_open,
+        written.is_open | ops.logical_not(written.is_word),
+        always,
+    ]
+    forbidden = ops.stack([part | must_continue for part in by_class], axis=-1)
+    # One product writes the whole vocabulary once.
+    members = ops.one_hot(table.classes, CLASSES, axis=0, dtype=logits.dtype)  # [C, V]
+    lowered = logits + ops.matmul(
+        ops.cast(forbidden, logits.dtype) * LOWEST_SCORE, members
+    )
+    ids, is_allowed = _supported_tokens(written, units)
+    supported = ops.where(
+        is_allowed, ops.take_along_axis(logits, ids, axis=-1), -float("inf")
+    )
+    return ops.scatter_update(
+        lowered, logit_indices(ids), ops.reshape(supported, (-1,)), reduction="max"
+    )
+
+
+def _supported_tokens(written: WrittenUnit, units: SourceUnits) -> tuple[Any, Any]:
+    """The tokens of the source that may be written next.
+
+    Returns:
+      int32 and bool, [B, K, 2 S]: each token of the source, then each with a capital,
+      and whether it is allowed.
+    """
+    is_next = _before(written.places)  # [B, K, S]
+    goes_on = is_next & units.joined[:, None]
+    begins = (
+        written.may_end[..., None]
+        & units.begins[:, None]
+        & ops.logical_not(written.is_open[..., None] & units.is_inner[:, None])
+    )
+    is_adjacent = written.is_adjacent[..., None]
+    follows = begins & (is_next | ops.logical_not(is_adjacent))
+    opens = begins & written.opens[..., None] & (units.capitalised >= 0)[:, None]
+    ids = ops.concatenate([units.tokens, units.capitalised], axis=1)  # [B, 2 S]
+    allowed = ops.concatenate([goes_on | follows, opens], axis=-1)
+    ids = ops.broadcast_to(ops.maximum(ids, 0)[:, None], ops.shape(allowed))
+    return ids, allowed
+
+
+def _before(values: Any) -> Any:
+    """The value at the place before, False at the first place; bool [..., S]."""
+    return ops.concatenate([ops.zeros_like(values[..., :1]), values[..., :-1]], axis=-1)
+
+
+def _behind(values: Any) -> Any:
+    """The value at the place behind, False at the last place; bool [..., S]."""
+    return ops.concatenate([values[..., 1:], ops.zeros_like(values[..., :1])], axis=-1)

@@ -1,0 +1,142 @@
+"""A tokenizer as files that transformers reads.
+
+    tokenizer.json           a definition of the `tokenizers` library
+    tokenizer_config.json    special tokens, and where a text is cut
+
+The definition of a `Tokenizer` of this project also holds `normalise`: it gives the
+same ids for a text as it stands as the tokenizer gives for the normalised one.
+"""
+
+import json
+import re
+from typing import Any
+
+from precis.model import files
+from precis.model.text.normalization import INVISIBLE
+from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.wordpiece import (
+    JOINER,
+    LINE_BREAK,
+    RESERVED_TOKENS,
+    SPACE,
+    UNKNOWN,
+    Tokenizer,
+)
+
+DEFINITION_FILE = "tokenizer.json"
+SETTINGS_FILE = "tokenizer_config.json"
+# The line breaks of `str.splitlines`, and the other white space of `str.split`.
+_LINE_BREAKS = "\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]"
+_WHITE_SPACE = "[\t\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
+_LONGEST_WORD = 1 << 16  # as in `wordpiece`
+
+
+def definition_of(tokenizer: AnyTokenizer) -> dict[str, Any]:
+    """The definition of a tokenizer in the format of the `tokenizers` library."""
+    if not isinstance(tokenizer, Tokenizer):
+        return tokenizer.definition
+    return json.loads(_wordpiece_definition(tokenizer))
+
+
+def save_for_transformers(
+    folder: str,
+    tokenizer: AnyTokenizer,
+    *,
+    pad_id: int,
+    end_id: int,
+    max_source_tokens: int,
+) -> None:
+    """Writes the files of a tokenizer.
+
+    Args:
+      folder: of the checkpoint.
+      tokenizer: of sources and summaries.
+      pad_id, end_id: the tokens that fill up a batch and end a summary.
+      max_source_tokens: where `truncation=True` cuts a text.
+    """
+    definition = definition_of(tokenizer)
+    settings: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "model_max_length": max_source_tokens,
+    }
+    for name, token in (("pad_token", pad_id), ("eos_token", end_id)):
+        piece = stored_piece(tokenizer, token)
+        if piece is not None:
+            settings[name] = piece
+    if isinstance(tokenizer, Tokenizer):
+        settings["unk_token"] = UNKNOWN
+        # "[PAD]" in an article is text.
+        settings["split_special_tokens"] = True
+    files.write_bytes(
+        files.join(folder, DEFINITION_FILE),
+        (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode(),
+    )
+    files.write_json(files.join(folder, SETTINGS_FILE), settings)
+
+
+def stored_piece(tokenizer: AnyTokenizer, token: int) -> str | None:
+    """The piece of a token as its vocabulary stores it; None where there is none."""
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer.vocabulary[token]
+    return tokenizer.stored_piece(token)
+
+
+def _wordpiece_definition(tokenizer: Tokenizer) -> str:
+    """The definition of a tokenizer of this project."""
+    from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer as Library
+
+    library = Library(
+        models.WordPiece(
+            {piece: token for token, piece in enumerate(tokenizer.vocabulary)},
+            unk_token=UNKNOWN,
+            continuing_subword_prefix=JOINER,
+            max_input_chars_per_word=_LONGEST_WORD,
+        )
+    )
+    library.normalizer = _normalizer(tokenizer.lower_case)
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.Sequence(
+        [
+            decoders.Replace(Regex(f"^{JOINER}(?=.)"), ""),
+            decoders.Fuse(),
+            decoders.Replace(Regex(f"{SPACE}+"), " "),
+            decoders.Strip(" ", 1, 0),
+            decoders.Replace(Regex(f" ?{LINE_BREAK} ?"), "\n"),
+        ]
+    )
+    library.add_special_tokens(
+        [AddedToken(piece, special=True, normalized=False) for piece in RESERVED_TOKENS]
+    )
+    library.encode_special_tokens = True
+    return library.to_str()
+
+
+def _normalizer(lower_case: bool) -> Any:
+    """`normalise`, then visible spaces, as a normalizer of the `tokenizers` library."""
+    from tokenizers import Regex, normalizers
+
+    # No text of that library holds half of a surrogate pair.
+    invisible = re.sub("\ud800-\udfff", "", INVISIBLE.pattern)
+    steps = [
+        normalizers.Replace(Regex(_LINE_BREAKS), "\n"),
+        normalizers.Replace(Regex(invisible), ""),
+        normalizers.NFC(),
+        normalizers.Replace(SPACE, "_"),
+        normalizers.Replace(LINE_BREAK, " "),
+        normalizers.Replace(Regex(_WHITE_SPACE), " "),
+        normalizers.Replace(Regex("[ \n]*\n[ \n]*"), "\n"),
+        normalizers.Replace(Regex("\\A[ \n]+|[ \n]+\\z"), ""),
+        normalizers.Replace("\n", f" {LINE_BREAK} "),
+        normalizers.Replace(Regex(" +"), f" {SPACE}"),
+        normalizers.Prepend(SPACE),
+        normalizers.BertNormalizer(
+            clean_text=False,
+            handle_chinese_chars=True,
+            strip_accents=False,
+            lowercase=lower_case,
+        ),
+    ]
+    return normalizers.Sequence(steps)

@@ -1,0 +1,223 @@
+"""Training of the importance of words and pairs: articles with references and with the
+scores of an extractor -> `ImportanceModel`.
+
+Every article is left out of the lexicon while its own features are computed: a word
+that stands in no other article tells nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from precis.model.extractive.importance import (
+    ImportanceModel,
+    ImportanceNetwork,
+    Lexicon,
+    features_of_pairs,
+    features_of_words,
+    length_features,
+)
+from precis.model.extractive.ngrams import Gram, Ngrams, find_pairs, find_words
+
+_LAYERS = (64, 32)
+_EPOCHS = 3
+# Small sets of articles are read more often.
+_MIN_STEPS = 300
+_BATCH_NGRAMS = 4_096
+_LEARNING_RATE = 2e-3
+_MIN_DEVIATION = 1e-3
+# Rarer n-grams tell too little for their place in the bundle.
+_MIN_ARTICLES_WORD = 2
+_MIN_ARTICLES_PAIR = 10
+
+
+class ScoredArticle(NamedTuple):
+    """An article to learn from.
+
+    Attributes:
+      sentences: the words of each sentence, as ROUGE reads them.
+      scores: float64 [N], of the extractor.
+      words, pairs: those of the reference.
+      reference_words: the length of the reference.
+    """
+
+    sentences: Sequence[Sequence[str]]
+    scores: np.ndarray
+    words: frozenset[Gram]
+    pairs: frozenset[Gram]
+    reference_words: int
+
+
+def train_importance(
+    articles: Sequence[ScoredArticle], *, seed: int
+) -> ImportanceModel | None:
+    """Learns which words and pairs references take.
+
+    Args:
+      articles: with references.
+      seed: of the weights and of the order of the n-grams.
+
+    Returns:
+      None where ROUGE reads no pair of words in the articles, as in other alphabets
+      than the Latin one.
+    """
+    if not any(
+        len(sentence) > 1 for article in articles for sentence in article.sentences
+    ):
+        return None
+    words = [find_words(article.sentences) for article in articles]
+    counts = [int(ngrams.counts.sum()) for ngrams in words]
+    of_words = _learn(
+        words,
+        [article.words for article in articles],
+        lambda place, lexicon, taken: features_of_words(
+            words[place], articles[place].scores, counts[place], lexicon, taken
+        ),
+        least=_MIN_ARTICLES_WORD,
+        seed=seed,
+    )
+    pairs = [find_pairs(article.sentences) for article in articles]
+
+    def pair_features(
+        place: int, lexicon: Lexicon, taken: Sequence[bool]
+    ) -> np.ndarray:
+        probabilities = of_words.network.probabilities(of_words.features[place])
+        return features_of_pairs(
+            pairs[place],
+            articles[place].scores,
+            counts[place],
+            lexicon,
+            dict(zip(words[place].grams, probabilities.tolist(), strict=True)),
+            taken,
+        )
+
+    of_pairs = _learn(
+        pairs,
+        [article.pairs for article in articles],
+        pair_features,
+        least=_MIN_ARTICLES_PAIR,
+        seed=seed,
+    )
+    return ImportanceModel(
+        words=of_words.network,
+        pairs=of_pairs.network,
+        word_lexicon=of_words.lexicon,
+        pair_lexicon=of_pairs.lexicon,
+        length_weights=_fit_length(articles),
+    )
+
+
+class _Learned(NamedTuple):
+    """What was learned of words or of pairs, and the features of each article's."""
+
+    network: ImportanceNetwork
+    lexicon: Lexicon
+    features: list[np.ndarray]
+
+
+def _learn(
+    ngrams_of_all: Sequence[Ngrams],
+    taken_of_all: Sequence[frozenset[Gram]],
+    features_of: Callable[[int, Lexicon, Sequence[bool]], np.ndarray],
+    *,
+    least: int,
+    seed: int,
+) -> _Learned:
+    """Learns which n-grams of one length references take.
+
+    Args:
+      ngrams_of_all: of each article.
+      taken_of_all: the n-grams of each reference.
+      features_of: computes those of the n-grams of an article from its place, the
+        lexicon, and whether the reference takes each of them.
+      least: articles that an n-gram of the lexicon stands in.
+      seed: as for `train_importance`.
+    """
+    lexicon = _count(ngrams_of_all, taken_of_all, least=least)
+    labels = [
+        [gram in taken for gram in ngrams.grams]
+        for ngrams, taken in zip(ngrams_of_all, taken_of_all, strict=True)
+    ]
+    features = [
+        features_of(place, lexicon, taken) for place, taken in enumerate(labels)
+    ]
+    return _Learned(_fit(features, labels, seed=seed), lexicon, features)
+
+
+def _count(
+    ngrams_of_all: Sequence[Ngrams],
+    taken_of_all: Sequence[frozenset[Gram]],
+    *,
+    least: int,
+) -> Lexicon:
+    """Counts articles and references by n-gram."""
+    articles: Counter[Gram] = Counter()
+    references: Counter[Gram] = Counter()
+    for ngrams, taken in zip(ngrams_of_all, taken_of_all, strict=True):
+        articles.update(ngrams.grams)
+        references.update(gram for gram in ngrams.grams if gram in taken)
+    share = (references.total() + 1) / (articles.total() + 1)
+    counts = {
+        gram: (count, references[gram])
+        for gram, count in articles.items()
+        if count >= least
+    }
+    return Lexicon(len(ngrams_of_all), share, counts)
+
+
+def _fit(
+    features: Sequence[np.ndarray], labels: Sequence[Sequence[bool]], *, seed: int
+) -> ImportanceNetwork:
+    """Trains a network on the n-grams of all articles (cross entropy, Adam with cosine
+    decay).
+    """
+    inputs = np.concatenate(features)
+    targets = np.concatenate([np.asarray(each, np.float32) for each in labels])
+    mean = inputs.mean(axis=0, dtype=np.float64).astype(np.float32)
+    deviation = inputs.std(axis=0, dtype=np.float64)
+    # What never differed has taught nothing.
+    known = deviation > _MIN_DEVIATION
+    scale = np.where(known, 1.0 / np.where(known, deviation, 1.0), 0.0).astype(
+        np.float32
+    )
+    keras.utils.set_random_seed(seed)
+    network = keras.Sequential(
+        [
+            *(keras.layers.Dense(width, activation="relu") for width in _LAYERS),
+            keras.layers.Dense(1),
+        ]
+    )
+    steps_per_epoch = -(-len(inputs) // _BATCH_NGRAMS)
+    epochs = max(_EPOCHS, -(-_MIN_STEPS // steps_per_epoch))
+    network.compile(
+        keras.optimizers.Adam(
+            keras.optimizers.schedules.CosineDecay(
+                _LEARNING_RATE, epochs * steps_per_epoch
+            )
+        ),
+        keras.losses.BinaryCrossentropy(from_logits=True),
+    )
+    network.fit(
+        (inputs - mean) * scale,
+        targets,
+        batch_size=_BATCH_NGRAMS,
+        epochs=epochs,
+        verbose=0,
+    )
+    weights = [layer.get_weights() for layer in network.layers]
+    return ImportanceNetwork(
+        mean,
+        scale,
+        kernels=tuple(kernel for kernel, _ in weights),
+        biases=tuple(bias for _, bias in weights),
+    )
+
+
+def _fit_length(articles: Sequence[ScoredArticle]) -> np.ndarray:
+    """Least squares of the logarithm of the references' lengths."""
+    inputs = np.stack([length_features(article.sentences) for article in articles])
+    lengths = np.log([max(article.reference_words, 1) for article in articles])
+    return np.asarray(np.linalg.lstsq(inputs, lengths, rcond=None)[0])

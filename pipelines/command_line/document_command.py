@@ -1,0 +1,78 @@
+"""`precis summarize FILE`: prints the summary of one document."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from precis.model.errors import UsageError
+from precis.model.progress.stages import say
+from precis.pipelines.options.one_document import OneDocumentOptions
+
+# Fields of the measures of a summary that name what the article does not hold.
+_UNSUPPORTED = ("numbers", "dates", "names")
+
+
+def print_summary(
+    options: OneDocumentOptions, values: dict[str, Any], beam_args: Sequence[str]
+) -> int:
+    """Prints the summary, and warnings of it to the standard error.
+
+    Raises:
+      UsageError: a word that is no flag of the command.
+    """
+    _refuse_words(beam_args)
+    from precis.pipelines.summarizing.one_document import (
+        as_json,
+        check_flags,
+        summarize_document,
+    )
+
+    check_flags(options.file, values)
+    row = summarize_document(options.file, **values)
+    print(as_json(row) if options.json else row["summary"])
+    for line in warnings_of(row):
+        say(f"precis summarize: {line}")
+    return 0
+
+
+def _refuse_words(words: Sequence[str]) -> None:
+    if not words:
+        return
+    if words[0].startswith("-"):
+        raise UsageError(
+            f"there is no flag {words[0]} where one document is summarized; `precis "
+            "summarize --help all` lists the flags"
+        )
+    raise UsageError(
+        f"{words[0]!r} is a second document, and one is summarized at a time; name "
+        "several by --corpus 'text:*.txt'"
+    )
+
+
+def warnings_of(row: Mapping[str, Any]) -> list[str]:
+    """What a reader of the summary should know, in lines.
+
+    Args:
+      row: of the document.
+    """
+    lines = []
+    if row["quality_flags"]:
+        lines.append(f"quality flags: {', '.join(row['quality_flags'])}")
+    if row["summary_method"] == "source":
+        lines.append("the document is short, and is its own summary")
+    elif row["abstractive_summary"] and row["summary_method"] != "abstractive":
+        flags = row["abstractive_quality"]["flags"]
+        lines.append(
+            f"the network's summary is held back ({', '.join(flags)}); these are "
+            f"sentences of the document, by the method {row['summary_method']}"
+        )
+    quality = row["abstractive_quality"]
+    for kind in _UNSUPPORTED:
+        found = quality and quality[f"unsupported_{kind}"]
+        if found and row["summary_method"] == "abstractive":
+            lines.append(f"{kind} that the document does not hold: {', '.join(found)}")
+    if row["truncated"]:
+        lines.append(
+            f"the network read {row['seen_tokens']:,} of the {row['source_tokens']:,} "
+            "tokens of the document"
+        )
+    return lines

@@ -1,0 +1,165 @@
+"""Runs with columns of every kind and texts that SQL could misread."""
+
+import datetime
+import decimal
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from support.warehouse_runs import write_run
+
+KEY = ("document_id", "document_id_repeat", "model_id", "decode_id", "schema_version")
+_SUMMARY_COLUMNS = (
+    *("document_id", "document_id_repeat", "split", "summary", "quality_flags"),
+    *("extractive", "abstractive", "abstractive_quality", "reference_quality"),
+    *("model_id", "decode_id", "run_id", "schema_version"),
+)
+KEPT = (
+    pa.field("section", pa.string()),
+    pa.field("views", pa.int64()),
+    pa.field("share", pa.float64()),
+    pa.field("published", pa.timestamp("us", tz="UTC")),
+    pa.field("day", pa.date32()),
+    pa.field("price", pa.decimal128(9, 2)),
+    pa.field("thumbnail", pa.binary()),
+    pa.field("is_live", pa.bool_()),
+)
+SCHEMA = pa.schema([*(SUMMARY_SCHEMA.field(name) for name in _SUMMARY_COLUMNS), *KEPT])
+ODD_NAME = 'it\'s "odd" `x\\y`'
+ODD_SCHEMA = pa.schema([*SCHEMA, pa.field(ODD_NAME, pa.string())])
+TEXTS = (
+    'It\'s "quoted" and `ticked`; -- no comment',
+    "tab\tline\nreturn\r\nend",
+    "back\\slash \\n \\N \\. \\u0000 %s $1 {x}",
+    "\\.",
+    "a line\n\\.\nand \\N",
+    "emoji \U0001f642 e\u0301 \u4e2d\u6587 \u2028",
+    "",
+    " ",
+)
+# Where the warehouses see a run.
+LOCATIONS = {
+    "bigquery": "gs://bucket/runs/a",
+    "snowflake": "@news/runs/a",
+    "databricks": "/Volumes/main/news/a",
+    "clickhouse": "s3://bucket/runs/a",
+    "duckdb": "s3://bucket/runs/a",
+}
+_MOMENT = datetime.datetime(2026, 3, 4, 5, 6, 7, 891011, tzinfo=datetime.UTC)
+
+
+def make_row(number: int, run_id: str = "a", **columns: Any) -> dict[str, Any]:
+    """A row; every second one is by a network and has no null."""
+    text = TEXTS[number % len(TEXTS)]
+    is_written = number % 2 == 1
+    quality = {
+        "words": number,
+        **{f"novel_{n}grams_percent": n / 4 for n in (1, 2, 3, 4)},
+        **{"coverage": 0.5, "density": 1.5, "compression": None, "length_ratio": 0.1},
+        "repetition_rate": 0.0,
+        "unsupported_numbers": [text, "4.5"],
+        "unsupported_dates": [],
+        "unsupported_names": None if number % 4 == 1 else [text],
+        "mean_log_prob": -0.125,
+        "beam_margin": None,
+        "flags": ["repeated"],
+    }
+    candidates = [
+        {"rank": 1, "score": -1.25, "text": text, "support": None},
+        {"rank": 2, "score": -2.5, "text": "x", "support": [{"start": 0, "end": 9}]},
+    ]
+    row = {
+        "document_id": f"d{number:02} {text.strip()}",
+        "document_id_repeat": 0,
+        "split": "test",
+        "summary": text,
+        "quality_flags": ["too_short", text][: number % 3],
+        "extractive": [
+            {
+                **{"method": "lead", "rank": rank, "score": 0.1 * rank},
+                **{"start": 2**40, "end": 2**40 + 1, "text": text},
+            }
+            for rank in range(1, number % 3 + 1)
+        ],
+        "abstractive": candidates if is_written else None,
+        "abstractive_quality": quality if is_written else None,
+        "reference_quality": None,
+        "model_id": "m" if is_written else None,
+        "decode_id": "k" if is_written else None,
+        "run_id": run_id,
+        "schema_version": 4,
+        "section": text if is_written else None,
+        "views": 2**62 if is_written else None,
+        "share": [float("inf"), 0.1, -1e-300][number % 3] if is_written else None,
+        "published": _MOMENT if is_written else None,
+        "day": datetime.date(2026, 3, number + 1) if is_written else None,
+        "price": decimal.Decimal("-12.50") if is_written else None,
+        "thumbnail": b"\x00\xff\\'" if is_written else None,
+        "is_live": number % 4 == 1 if is_written else None,
+    }
+    return {**row, **columns}
+
+
+def make_rows(numbers: Sequence[int], run_id: str = "a", **columns: Any) -> list[dict]:
+    """A row for each number."""
+    return [make_row(number, run_id, **columns) for number in numbers]
+
+
+def write_rows(folder: Path, numbers: Sequence[int], **columns: Any) -> str:
+    """Writes a run with these rows in two parts; its name is the run_id."""
+    rows = make_rows(numbers, folder.name, **columns)
+    half = len(rows) // 2
+    parts = {
+        f"data/part-{folder.name}-00000-of-00002.parquet": rows[:half],
+        f"data/part-{folder.name}-00001-of-00002.parquet": rows[half:],
+    }
+    return write_run(folder, parts, schema=SCHEMA)
+
+
+def write_partitions(folder: Path) -> str:
+    """Writes a run by `split` and `day`: an empty text, a slash, a null."""
+    places = {
+        "split=a%2Fb%27s/day=2026-03-04/part-0.parquet": ("a/b's", "2026-03-04"),
+        "split=__HIVE_DEFAULT_PARTITION__/day=2026-03-04/part-1.parquet": (
+            "",
+            "2026-03-04",
+        ),
+        "split=test/day=__HIVE_DEFAULT_PARTITION__/part-2.parquet": ("test", None),
+    }
+    schema = SCHEMA
+    for name in ("split", "day"):
+        schema = schema.remove(schema.get_field_index(name))
+    parts = {}
+    for number, name in enumerate(places):
+        row = make_row(number, folder.name)
+        parts[f"data/{name}"] = [{key: row[key] for key in schema.names}]
+    run = write_run(folder, parts, schema=schema)
+    manifest = folder / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["partition_by"] = {"split": "string", "day": "date32[day]"}
+    for entry, (split, day) in zip(content["files"], places.values(), strict=True):
+        entry["partition"] = {"split": split, "day": day}
+    manifest.write_text(json.dumps(content))
+    return run
+
+
+def read_rows(run: str) -> dict[str, dict[str, Any]]:
+    """The rows of an unpartitioned run by document, as pyarrow reads them."""
+    rows = [
+        row
+        for path in sorted(Path(run).rglob("*.parquet"))
+        for row in pq.ParquetFile(path).read().to_pylist()
+    ]
+    return {row["document_id"]: row for row in rows}
+
+
+def flags_for(name: str, tmp_path: Path) -> dict[str, Any]:
+    """The flags of a dialect for any run."""
+    if name == "postgresql":
+        return {"for_": name, "copy_rows": tmp_path / "rows.copy"}
+    return {"for_": name, "location": LOCATIONS[name]}

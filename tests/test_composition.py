@@ -1,0 +1,100 @@
+"""A summary that is put together from rewritten sentences."""
+
+import itertools
+
+import pytest
+
+from precis.model.extractive.expected import ExpectedReference
+from precis.model.inference.composition import RewrittenSentence, compose_summary
+from precis.model.inference.summarizer import Summary
+from precis.model.rouge import tokenize
+from precis.model.text.sentences import Sentence
+
+EXPECTED = ExpectedReference(
+    {"troop": 0.9, "seiz": 0.9, "bridg": 0.9, "nobodi": 0.6, "hurt": 0.6, "dawn": 0.1},
+    {("troop", "seiz"): 0.8, ("was", "hurt"): 0.8},
+    7.0,
+)
+
+
+def sentence(start, text):
+    return Sentence(start, start + len(text), text)
+
+
+def way(text, log_prob=-0.5, margin=None):
+    return Summary(text, 2 * log_prob, log_prob, margin)
+
+
+def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
+    first = sentence(10, "At dawn, on a cold day, troops seized the old bridge.")
+    second = sentence(90, "Nobody was hurt.")
+    rewritten = [
+        RewrittenSentence(
+            first,
+            [
+                way("Troops seized the bridge.", -0.4, 0.25),
+                way("At dawn troops seized."),
+            ],
+        ),
+        RewrittenSentence(second, [way("Was it so?", -3.0)]),
+    ]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=3)
+    assert summary.text == "Troops seized the bridge.\nNobody was hurt."
+    assert summary.support == ((10, 63), (90, 106))
+    # The second line stands as it was, so the first alone has a probability.
+    assert summary.mean_log_prob == pytest.approx(-0.4)
+    assert (summary.score, summary.margin) == pytest.approx((-0.8, 0.25))
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    assert summary.support == ((10, 63),)
+
+
+def test_without_sentences_there_is_no_summary():
+    assert compose_summary([], EXPECTED, most=3) == []
+
+
+def test_what_says_nothing_is_never_chosen():
+    rewritten = [RewrittenSentence(sentence(0, "Troops seized it."), [way(" ")])]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=3)
+    assert summary.text == "Troops seized it."
+
+
+def test_a_sentence_with_decomposed_accents_is_compared_in_its_normal_form():
+    first = sentence(0, "At dawn, on a cold day, troops seized Saint-Rene\u0301mie.")
+    written = "Troops seized Saint-Ren\u00e9mie."
+    rewritten = [RewrittenSentence(first, [way(written)])]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    assert summary.text == written
+
+
+def test_a_line_that_was_cut_within_a_clause_is_never_chosen():
+    first = sentence(0, "At dawn, on a cold day, troops seized the old bridge at Mor.")
+    rewritten = [
+        RewrittenSentence(
+            first,
+            [way("Troops seized the bridge of ."), way("Troops seized the bridge.")],
+        )
+    ]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    assert summary.text == "Troops seized the bridge."
+
+
+def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():
+    whole = "Troops came at dawn on Monday in the last week of the old year."
+    words = tokenize(whole)
+    pairs = list(itertools.pairwise(words))
+    expected = ExpectedReference(
+        {**dict.fromkeys(words, 0.01), "dawn": 0.5, "monday": 0.5},
+        dict.fromkeys(pairs, 0.01),
+        5.0,
+    )
+    ways = [way("Troops came on Monday."), way("Troops came at dawn.")]
+    (summary,) = compose_summary(
+        [RewrittenSentence(sentence(0, whole), ways)], expected, most=1
+    )
+    assert summary.text == "Troops came on Monday."
+    # A much better score outweighs it.
+    ways = [ways[1], ways[0]._replace(score=-6.0)]
+    (summary,) = compose_summary(
+        [RewrittenSentence(sentence(0, whole), ways)], expected, most=1
+    )
+    assert summary.text == "Troops came at dawn."

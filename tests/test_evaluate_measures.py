@@ -1,0 +1,301 @@
+"""Tests of the measures in an evaluation: read from the rows, summed, and shown."""
+
+import json
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.command_line import write_jsonl
+from support.summarize_runs import rows_of as rows_of_run
+from support.summary_rows import rows_of, write_run
+
+from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.evaluation.evaluation_table import as_markdown, as_text, combine
+from precis.pipelines.evaluation.measures import (
+    QUALITY_COLUMNS,
+    Measures,
+    MeasureSums,
+    mean_measures,
+    measures_of_rows,
+    sum_measures,
+)
+from precis.pipelines.evaluation.scoring import RangeScores
+from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+
+GOOD = Measures(10, 0.0, 0.0, [])
+BAD = Measures(4, 50.0, 0.25, ["repeated", "unsupported_name"])
+EMPTY = Measures(0, None, 0.0, ["empty"])
+
+
+def quality(measures):
+    """The measures as a struct of the rows, with those that are not read."""
+    others = dict.fromkeys(
+        ("unsupported_numbers", "unsupported_dates", "unsupported_names"), ["x"]
+    )
+    return {**others, **measures._asdict()}
+
+
+def table_of(*rows):
+    """Rows with the columns of the measures."""
+    schema = pa.schema(
+        [SUMMARY_SCHEMA.field(name).with_nullable(True) for name in QUALITY_COLUMNS]
+    )
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+ROWS = (
+    {
+        "extractive_method": "lead",
+        "extractive_quality": quality(GOOD),
+        "abstractive_quality": quality(BAD),
+        "other_quality": [{"system": "frequency", **EMPTY._asdict()}],
+        "reference_quality": GOOD._asdict(),
+        "summary_method": "abstractive",
+        "quality_flags": ["repeated"],
+    },
+    {
+        "extractive_method": "lead",
+        "extractive_quality": quality(BAD),
+        "abstractive_quality": None,
+        "other_quality": [
+            {"system": "frequency", **GOOD._asdict()},
+            {"system": "source", **BAD._asdict()},
+        ],
+        "reference_quality": None,
+        "summary_method": "source",
+        "quality_flags": ["short_source"],
+    },
+    {
+        "extractive_method": "lead",
+        "extractive_quality": quality(GOOD),
+        "abstractive_quality": None,
+        "other_quality": [],
+        "reference_quality": BAD._asdict(),
+        "summary_method": "lead",
+        "quality_flags": [],
+    },
+)
+EXPECTED = [
+    {
+        "lead": GOOD,
+        "abstractive": BAD,
+        "reference": GOOD,
+        "frequency": EMPTY,
+        "summary": BAD._replace(flags=["repeated"]),
+    },
+    {
+        "lead": BAD,
+        "frequency": GOOD,
+        "summary": BAD._replace(flags=["short_source"]),
+    },
+    {"lead": GOOD, "reference": BAD, "summary": GOOD},
+]
+
+
+def test_each_system_has_the_measures_of_its_column():
+    assert measures_of_rows(table_of(*ROWS)) == EXPECTED
+
+
+def test_a_range_has_the_measures_of_its_own_rows():
+    table = pa.concat_tables([table_of(*ROWS), table_of(*ROWS)])
+    assert measures_of_rows(table.slice(1, 4)) == [*EXPECTED[1:], *EXPECTED[:2]]
+
+
+def test_columns_from_elsewhere_are_not_taken_for_measures():
+    table = table_of(*ROWS).drop_columns(["other_quality", "reference_quality"])
+    lacking = measures_of_rows(table)
+    assert lacking[0] == {
+        name: EXPECTED[0][name] for name in ("lead", "abstractive", "summary")
+    }
+    assert lacking[1] == {"lead": BAD}  # the article as its summary stood there
+    other = pa.table(
+        {
+            "extractive_method": ["lead"],
+            "extractive_quality": [0.5],
+            "other_quality": [["good"]],
+            "reference_quality": [{"words": 3}],
+        }
+    )
+    assert measures_of_rows(other) == [{}]
+    assert measures_of_rows(pa.table({"document_id": ["a", "b"]})) == [{}, {}]
+
+
+def test_sums_and_means_by_hand():
+    sums = sum_measures([{"lead": GOOD}, {"lead": BAD, "luhn": GOOD}, {"lead": EMPTY}])
+    assert sums["lead"] == MeasureSums(
+        rows=3,
+        rows_with_bigrams=2,
+        words=14,
+        novel_2grams_percent=50.0,
+        repetition_rate=0.25,
+        flagged=2,
+        flags={"repeated": 1, "unsupported_name": 1, "empty": 1},
+    )
+    (more,) = sum_measures([{"lead": BAD}]).values()
+    means = mean_measures([sums["lead"], more])
+    flags = means.pop("flags_percent")
+    assert means == {
+        "rows": 4,
+        "words": 4.5,  # 10, 4, 0, 4
+        "novel_2grams_percent": pytest.approx(100 / 3),  # 0, 50, 50
+        "repetition_percent": 12.5,
+        "flagged_percent": 75.0,
+    }
+    assert {name: share for name, share in flags.items() if share} == {
+        "empty": 25.0,
+        "repeated": 50.0,
+        "unsupported_name": 50.0,
+    }
+    assert len(flags) == 10
+    (nothing,) = sum_measures([{"lead": EMPTY}]).values()
+    assert mean_measures([nothing])["novel_2grams_percent"] is None
+
+
+def part(number, *rows):
+    """The result of a task with the systems lead and summary."""
+    zeros = np.zeros((len(rows), 4))
+    return RangeScores(
+        number=number,
+        rows=len(rows),
+        scored=len(rows),
+        judged=0,
+        truncated=0,
+        most_sentences={"lead": 3},
+        unsplit={"reference": 0, "abstractive": 0, "summary": 0},
+        unsplit_rows=0,
+        scores={"lead": zeros, "summary": zeros},
+        keyphrases={},
+        measures=sum_measures(rows),
+        drawn=[],
+    )
+
+
+def result_of(*parts):
+    return combine(parts, resamples=5, confidence=0.95)
+
+
+def test_the_table_has_a_column_for_each_system():
+    first = part(0, {"lead": GOOD, "reference": BAD}, {"lead": EMPTY})
+    result = result_of(part(1, {"lead": BAD, "reference": EMPTY}), first)
+    tables = as_text(result).split("\n\n")
+    assert tables[2].splitlines() == [
+        "measure              lead-3  reference",
+        "rows                   3       2",
+        "words                  4.7     2.0",
+        "novel bigrams %       25.0    50.0",
+        "repeated trigrams %    8.3    12.5",
+        "any flag %            66.7   100.0",
+        "empty %               33.3    50.0",
+        "repeated %            33.3    50.0",
+        "unsupported_name %    33.3    50.0",
+    ]
+    assert "| novel bigrams % |  25.0 |  50.0 |\n" in as_markdown(result)
+    assert "not measured: summary; the files do not hold" in tables[3]
+    # Ranges in another order.
+    again = result_of(first, part(1, {"lead": BAD, "reference": EMPTY}))
+    assert again == result
+
+
+def test_a_share_of_no_bigram_is_a_dash():
+    table = as_text(result_of(part(0, {"reference": EMPTY}))).split("\n\n")[2]
+    assert table.splitlines()[3].split() == ["novel", "bigrams", "%", "-"]
+
+
+def test_files_without_measures_get_a_note_and_no_table(tmp_path):
+    run = write_run(tmp_path / "run", [[rows_of(range(1, 4))]])
+    result = evaluate(input=run, resamples=5)
+    assert result["measures"] == []
+    assert result["unmeasured"] == ["lead-3", "frequency", "abstractive", "reference"]
+    text = as_text(result)
+    assert "\nmeasure " not in text and "novel bigrams" not in text
+    assert "not measured: lead-3, frequency, abstractive, reference; the" in text
+    columns = "words, novel_2grams_percent, repetition_rate, flags"
+    scores = f"'{tmp_path}/run-evaluation/scores/*.parquet'"
+    stored = duckdb.sql(f"SELECT DISTINCT {columns} FROM {scores}").fetchall()
+    assert stored == [(None, None, None, None)]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["nested", "flat"])
+def measured_run(request, tmp_path_factory):
+    """The rows of a real run, its evaluation, and the folder of it."""
+    folder = tmp_path_factory.mktemp("measured")
+    lines = [
+        {
+            "id": f"d{number}",
+            "article": "A storm hit Larkspur on Monday. Nobody was hurt there. "
+            f"The harbour was closed for {number + 2} days.",
+            "highlights": "A storm hit Bremen." if number % 2 else "Nobody was hurt.",
+        }
+        for number in range(8)
+    ]
+    del lines[7]["highlights"]
+    summarize(
+        corpus=write_jsonl(folder / "news.jsonl", lines),
+        output=folder / "run",
+        extractive="lead,lexrank",
+        sentences=1,
+        min_source_words=0,
+        flat=request.param,
+    )
+    result = evaluate(input=folder / "run", resamples=5)
+    return folder, result
+
+
+def test_a_run_has_measures_of_every_system_and_of_the_references(measured_run):
+    folder, result = measured_run
+    measured = {each["method"]: each for each in result["measures"]}
+    assert list(measured) == ["lead", "lexrank", "summary", "reference"]
+    assert result["unmeasured"] == []
+    assert {each["rows"] for each in measured.values()} == {7}
+    # Three of the seven references say `A storm hit Bremen.`, whose last bigram is new;
+    # nothing of `Nobody was hurt.` is.
+    reference = measured["reference"]
+    assert reference["words"] == pytest.approx((3 * 4 + 4 * 3) / 7)
+    assert reference["novel_2grams_percent"] == pytest.approx(100 / 7)
+    assert reference["flags_percent"]["unsupported_name"] == pytest.approx(300 / 7)
+    assert measured["lead"]["words"] == 6.0
+    assert measured["lead"]["novel_2grams_percent"] == 0.0
+    assert measured["summary"]["words"] == 6.0
+    stored = json.loads((folder / "run-evaluation" / "rouge.json").read_text())
+    assert stored["measures"] == result["measures"]
+    assert "| novel bigrams % |" in (folder / "run-evaluation/rouge.md").read_text()
+
+
+def test_the_scores_of_a_row_have_its_measures(measured_run):
+    folder, result = measured_run
+    scores = f"'{folder}/run-evaluation/scores/*.parquet'"
+    query = f"""
+        SELECT words, novel_2grams_percent, repetition_rate, flags, rouge1
+        FROM {scores} WHERE document_id = 'd1' AND system = 'reference'
+    """
+    (row,) = duckdb.sql(query).fetchall()
+    assert row == (4, pytest.approx(100 / 3), 0.0, ["unsupported_name"], None)
+    means = duckdb.sql(
+        f"SELECT system, avg(words), count(rouge1) FROM {scores} GROUP BY system"
+    ).fetchall()
+    assert {system: mean for system, mean, _ in means} == pytest.approx(
+        {each["method"]: each["words"] for each in result["measures"]}
+    )
+    assert {system: count for system, _, count in means} == {
+        "lead": 7,
+        "lexrank": 7,
+        "summary": 7,
+        "reference": 0,
+    }
+
+
+def test_measures_are_those_of_the_rows(measured_run):
+    folder, _ = measured_run
+    rows = rows_of_run(folder / "run")
+    flat = "extractive_quality_words" in rows[0]
+    words = [
+        row["extractive_quality_words" if flat else "extractive_quality"]
+        for row in rows
+        if row["reference_summary"]
+    ]
+    expected = words if flat else [each["words"] for each in words]
+    scores = f"'{folder}/run-evaluation/scores/*.parquet'"
+    query = f"SELECT words FROM {scores} WHERE system = 'lead' ORDER BY document_id"
+    assert [words for (words,) in duckdb.sql(query).fetchall()] == expected

@@ -1,0 +1,158 @@
+"""How important the words and pairs of a document are: the features by hand, and what
+is learned of them.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from precis.model.bundle.importance_tensors import (
+    importance_config,
+    importance_tensors,
+    read_importance,
+)
+from precis.model.errors import UsageError
+from precis.model.extractive.importance import (
+    PLACE_FEATURES,
+    WORD_FEATURES,
+    Lexicon,
+    features_of_pairs,
+    lexicon_features,
+    place_features,
+)
+from precis.model.extractive.ngrams import find_pairs, find_words
+from precis.model.training import importance as importance_module
+from precis.model.training.importance import ScoredArticle, train_importance
+
+SENTENCES = (["the", "flood", "hit"], ["the", "town"], ["a", "flood", "flood"])
+SCORES = np.array([0.2, 0.9, 0.4])
+
+
+def test_the_words_and_pairs_of_a_document():
+    words = find_words(SENTENCES)
+    assert words.grams == ["the", "flood", "hit", "town", "a"]
+    assert words.counts.tolist() == [2, 3, 1, 1, 1]
+    assert words.sentences.tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert words.members.tolist() == [0, 1, 2, 0, 3, 4, 1]
+    pairs = find_pairs(SENTENCES)
+    assert pairs.grams == [
+        ("the", "flood"),
+        ("flood", "hit"),
+        ("the", "town"),
+        ("a", "flood"),
+        ("flood", "flood"),
+    ]
+    assert find_pairs([["one"], []]).grams == []
+
+
+def test_the_features_of_places():
+    rows = place_features(find_words(SENTENCES), SCORES, 8)
+    by_name = [dict(zip(PLACE_FEATURES, row.tolist(), strict=True)) for row in rows]
+    flood = {
+        "log_count": math.log(3),
+        "log_sentences": math.log1p(2),
+        "log_first": 0.0,
+        "relative_first": 0.0,
+        "log_second": math.log1p(2),
+        "in_first": 1.0,
+        "in_second": 0.0,
+        "in_third": 1.0,
+        "best_score": 0.4,
+        "sum_of_scores": 0.6,
+        "mean_score": 0.3,
+        "log_best_rank": math.log1p(1),
+        "in_best_sentences": 2.0,
+        "log_document_sentences": math.log(3),
+        "log_document_words": math.log(8),
+        "share_of_words": 100 * 3 / 8,
+        "share_of_sentences": 2 / 3,
+    }
+    assert by_name[1] == pytest.approx(flood)
+    town = by_name[3]
+    assert (town["log_first"], town["log_second"]) == pytest.approx(
+        (math.log1p(1), 5.0)
+    )
+    assert (town["best_score"], town["log_best_rank"]) == pytest.approx((0.9, 0.0))
+
+
+def test_an_article_of_the_lexicon_is_left_out_of_its_own_features():
+    lexicon = Lexicon(10, 0.25, {"flood": (4, 3), "rare": (1, 1)})
+    grams = ["flood", "rare", "unknown"]
+    other = lexicon_features(grams, lexicon)
+    ratio = math.log((3 + 20 * 0.25) / (4 + 20) / 0.25)
+    assert other[0] == pytest.approx([ratio, math.log1p(4), math.log(10 / 4)])
+    assert other[2] == pytest.approx([0.0, 0.0, math.log(10 / 0.5)])
+    own = lexicon_features(grams, lexicon, [True, True, False])
+    ratio = math.log((2 + 20 * 0.25) / (3 + 20) / 0.25)
+    assert own[0] == pytest.approx([ratio, math.log1p(3), math.log(10 / 3)])
+    # Without its own article nothing is known of the word.
+    assert own[1] == pytest.approx(own[2])
+
+
+def test_a_pair_knows_the_importance_of_its_words():
+    pairs = find_pairs([["the", "flood", "hit"]])
+    importance = {"the": 0.5, "flood": 0.8, "hit": 0.1}
+    rows = features_of_pairs(pairs, np.array([0.5]), 3, Lexicon(1, 0.1, {}), importance)
+    assert rows[:, -4:] == pytest.approx(
+        np.array([[1, 0.5, 0.8, 0.4], [0, 0.8, 0.1, 0.08]])
+    )
+
+
+def articles(count):
+    """Articles whose references are their first sentences and hold the word `key`
+    wherever it stands.
+    """
+    rng = np.random.default_rng(3)
+    words = [f"w{number}" for number in range(200)]
+    found = []
+    for _ in range(count):
+        sentences = [rng.choice(words, 6).tolist() for _ in range(6)]
+        sentences[rng.integers(6)].append("key")
+        taken = [*sentences[0], "key"]
+        found.append(
+            ScoredArticle(
+                sentences,
+                np.linspace(0.9, 0.1, 6),
+                frozenset(taken),
+                frozenset(zip(taken, taken[1:], strict=False)),
+                len(taken),
+            )
+        )
+    return found
+
+
+@pytest.fixture(scope="module")
+def model():
+    with pytest.MonkeyPatch.context() as patch:
+        # As many steps in fewer epochs, each of which takes Keras a while to begin.
+        patch.setattr(importance_module, "_BATCH_NGRAMS", 512)
+        return train_importance(articles(300), seed=1)
+
+
+def test_it_learns_where_and_which_words_references_take(model):
+    document = articles(1)[0]
+    first, second = document.sentences[0], document.sentences[1]
+    expected = model.expect(document.sentences, document.scores)
+    own = [expected.words[word] for word in {*first, "key"}]
+    others = [expected.words[word] for word in set(second) - {*first, "key"}]
+    assert np.mean(own) > 0.6
+    assert np.mean(others) < 0.1
+    assert expected.words["key"] > 0.6
+    assert np.mean([expected.pairs[pair] for pair in itertools.pairwise(first)]) > 0.5
+    assert np.mean([expected.pairs[pair] for pair in itertools.pairwise(second)]) < 0.1
+    assert expected.length == pytest.approx(len(first) + 1, rel=0.1)
+
+
+def test_a_bundle_holds_all_of_it(model):
+    config, tensors = importance_config(model), importance_tensors(model)
+    read = read_importance("bundle", config, tensors)
+    assert read.word_lexicon == model.word_lexicon
+    assert read.pair_lexicon == model.pair_lexicon
+    sentences, scores = [["w1", "key"], ["w2"]], np.array([0.5, 0.4])
+    assert read.expect(sentences, scores) == model.expect(sentences, scores)
+    with pytest.raises(UsageError, match="bundle: trained on other features of words"):
+        read_importance(
+            "bundle", {**config, "word_features": WORD_FEATURES[1:]}, tensors
+        )

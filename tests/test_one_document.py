@@ -1,0 +1,291 @@
+"""Tests of `precis summarize FILE`: its row is that of a run, the summary alone is on
+the standard output, and what cannot be read is named with a way out.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pyarrow.dataset
+import pytest
+from support.command_line import error_lines, exit_code
+
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.command_line.document_command import warnings_of
+from precis.pipelines.flags.command_words import parse_words
+from precis.pipelines.summarizing.one_document import as_json, summarize_document
+from precis.pipelines.summarizing.summarize import summarize
+
+TEXT = (
+    "(CNN) -- Rain fell on Oslo on Monday. The mayor said that 40 streets were closed "
+    "and 1,200 people had left their homes. Schools in Oslo stayed open. Trains ran "
+    "late, and the airport cancelled 15 flights. The storm had formed over the North "
+    "Sea on Saturday. Forecasters expect it to weaken by Wednesday, write to "
+    "press@oslo.example.\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def article(tmp_path, monkeypatch):
+    """An article in the folder that tests work in."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "article.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def feed(monkeypatch, content: bytes) -> None:
+    """Puts bytes on the standard input."""
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+FLAGS = {"extractive": "luhn,lead", "sentences": 2, "redact": "emails"}
+
+
+def words_of(flags) -> list[str]:
+    return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+
+
+def row_of(run) -> dict:
+    """The only row of a run."""
+    (row,) = pyarrow.dataset.dataset(run / "data").to_table().to_pylist()
+    return row
+
+
+def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
+    summarize(corpus=f"text:{article}", output=tmp_path / "run", **FLAGS)
+    expected = row_of(tmp_path / "run")
+    capsys.readouterr()
+    assert exit_code("summarize", "article.txt", "--json", *words_of(FLAGS)) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    row = json.loads(line)
+    assert row == {**expected, "run_id": ""}
+    assert list(row) == list(expected)
+    assert (row["document_id"], row["split"] != "") == ("article", True)
+    assert row["source_file"] == str(article)
+
+
+def test_a_warning_is_shown_as_the_flags_say(monkeypatch, capsys):
+    feed(monkeypatch, b"Rain fell on Oslo.")
+    assert exit_code("summarize", "-", "--progress", "json") == 0
+    last = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert (last["command"], last["state"]) == ("summarize", "message")
+    assert last["message"].endswith("the document is short, and is its own summary")
+    feed(monkeypatch, b"Rain fell on Oslo.")
+    assert exit_code("summarize", "-", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_standard_input_has_no_name_and_the_same_summary(monkeypatch):
+    from_file = summarize_document("article.txt", **FLAGS)
+    feed(monkeypatch, b"\xef\xbb\xbf" + TEXT.encode())
+    row = summarize_document("-", **FLAGS)
+    changed = {name for name in row if row[name] != from_file[name]}
+    assert changed <= {"document_id", "source_file", "split"}
+    assert (row["source_file"], row["source_position"]) == ("-", "file")
+    assert row["document_id"] == row["content_sha256"]
+
+
+def test_the_standard_output_holds_the_summary_alone(capsys):
+    assert exit_code("summarize", "--sentences", "2", "article.txt") == 0
+    printed = capsys.readouterr()
+    first, second = printed.out.splitlines()
+    assert first in TEXT and second in TEXT and first != second
+    assert printed.err == ""
+    assert os.listdir() == ["article.txt"]
+
+
+def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
+    feed(monkeypatch, b"Rain fell on Oslo.")
+    assert exit_code("summarize", "-") == 0
+    printed = capsys.readouterr()
+    assert printed.out == "Rain fell on Oslo.\n"
+    assert error_lines(printed.err, "summarize")[-1].endswith(
+        "the document is short, and is its own summary"
+    )
+
+
+UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis summ"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it.txt holds no text to summarize; give it an article in plain text"),
+        (b" \n\t", "it.txt holds no text to summarize"),
+        (b"Rain \xe9 fell.", UTF8),
+        (
+            b"%PDF-1.4\n\x80",
+            "is a PDF; `pdftotext it.txt - | precis summarize -`",
+        ),
+        (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
+        (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
+        (
+            b"PK\x03\x04\xff",
+            "it is a zip file, as .docx, .odt and .epub are; save",
+        ),
+        (b"\xff\xfeR\0", "it is UTF-16; `iconv -f UTF-16 -t UTF-8 it.txt | precis"),
+        (
+            b"Rain\0fell",
+            "it.txt holds null characters, so it is a binary file or",
+        ),
+        (
+            b"R" * (1 << 20) + b"!",
+            "the file has more than 1,048,576 bytes .*; raise --max_record_mb to read",
+        ),
+    ],
+)
+def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "it.txt").write_bytes(content)
+    flags = ("--max_record_mb", "1")
+    assert exit_code("summarize", "it.txt", *flags) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert re.search(message, line), line
+    feed(monkeypatch, content)
+    assert exit_code("summarize", "-", *flags) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert line.startswith("precis summarize: the standard input")
+
+
+def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
+    os.mkfifo(tmp_path / "a pipe")
+    assert exit_code("summarize", "a pipe") == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert line.startswith("precis summarize: a pipe: it cannot be read (")
+    assert line.endswith("or pipe the text: `cat 'a pipe' | precis summarize -`")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no.txt"], "no.txt: there is no such file; name one document, - for the sta"),
+        (["."], ". is a folder; name one document, or all of it by --corpus 'text:./"),
+        (["article.txt", "b.txt"], "'b.txt' is a second document, and one is summar"),
+        (["article.txt", "--no"], "there is no flag --no where one document is summ"),
+        (
+            ["article.txt", "--output", "o"],
+            "the summary of one document (article.txt) is printed, so --output has "
+            "nothing to hold; leave it out and write `> summary.txt` behind",
+        ),
+        (
+            ["-", "--corpus", "text:*"],
+            "the standard input is one document and --corpus text:* many; leave one of",
+        ),
+        (
+            ["article.txt", "--limit", "3"],
+            "--limit goes with --corpus, and not with one document (article.txt); ",
+        ),
+        (["-", "--estimate"], "--estimate goes with --corpus, and not with one docume"),
+        (["-", "--workers", "2"], "--workers goes with --corpus, and not with one"),
+        (["article.txt", "--bundle", "none"], "none: this is no complete bundle"),
+        (["--json"], "--json prints the row of one document; name its file, as in"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused(words, message, capsys):
+    assert exit_code("summarize", *words) == 2
+    printed = capsys.readouterr()
+    (line,) = error_lines(printed.err, "summarize")
+    assert line.startswith(f"precis summarize: {message}")
+    assert printed.out == "" and os.listdir() == ["article.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "rest"),
+    [
+        (["a.txt", "--json"], "a.txt", []),
+        (["-"], "-", []),
+        (["--runner", "FlinkRunner"], None, ["--runner", "FlinkRunner"]),
+        (["--runner", "X", "a.txt"], "a.txt", ["--runner", "X"]),
+        (["--runner=X", "a.txt"], "a.txt", ["--runner=X"]),
+        (["--bundle", "b", "a.txt"], "a.txt", []),
+        (["--streaming", "--bundle", "b", "a.txt"], "a.txt", ["--streaming"]),
+        (["a.txt", "b.txt"], "a.txt", ["b.txt"]),
+        (["--no-strip_boilerplate", "a.txt"], "a.txt", []),
+    ],
+)
+def test_the_file_is_told_from_the_values_of_beams_flags(words, file, rest):
+    command = COMMANDS["summarize"]
+    parsed = parse_words("summarize", command.concerns, command.text, words)
+    assert (parsed.flags.get("file"), parsed.rest) == (file, rest)
+
+
+def row_with(**changes):
+    quality = {
+        "flags": ["unsupported_number"],
+        "unsupported_numbers": ["17"],
+        "unsupported_dates": [],
+        "unsupported_names": None,
+    }
+    return {
+        "quality_flags": [],
+        "summary_method": "abstractive",
+        "abstractive_summary": "It rained.",
+        "abstractive_quality": quality,
+        "truncated": False,
+        "seen_tokens": 400,
+        "source_tokens": 1200,
+        **changes,
+    }
+
+
+def test_warnings_of_a_summary_name_its_faults():
+    assert warnings_of(row_with(quality_flags=["unsupported_number"])) == [
+        "quality flags: unsupported_number",
+        "numbers that the document does not hold: 17",
+    ]
+    held_back = warnings_of(row_with(summary_method="lead", truncated=True))
+    assert held_back == [
+        "the network's summary is held back (unsupported_number); these are sentences "
+        "of the document, by the method lead",
+        "the network read 400 of the 1,200 tokens of the document",
+    ]
+    extractive = {"abstractive_summary": None, "abstractive_quality": None}
+    assert warnings_of(row_with(summary_method="lead", **extractive)) == []
+
+
+def test_a_row_of_json_is_one_line_with_the_letters_of_the_text(article):
+    article.write_text(TEXT.replace("Oslo", "Tromsø\u2028") * 2)
+    line = as_json(summarize_document("article.txt", extractive="lead"))
+    assert "Tromsø" in line and "\n" not in line
+
+
+def test_neither_beam_nor_tensorflow_is_imported():
+    program = (
+        "import sys\n"
+        "from precis.pipelines.command_line.cli import main\n"
+        "assert main(['summarize', 'article.txt']) == 0\n"
+        "print({'apache_beam', 'tensorflow'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.splitlines()[-1] == "set()", done.stderr
+
+
+@pytest.mark.slow
+def test_a_pipe_gives_the_summary_that_a_bundle_writes(bundle, tmp_path):
+    """With the bundle of a run, as its own process."""
+    flags = ["--bundle", str(bundle), "--max_summary_tokens", "8"]
+    flags += ["--min_source_words", "0"]
+    program = [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize"]
+
+    def run(*words, **settings):
+        return subprocess.run(
+            [*program, *words, *flags], capture_output=True, timeout=300, **settings
+        )
+
+    piped = run("-", "--json", input=TEXT.encode())
+    assert piped.returncode == 0, piped.stderr
+    row = json.loads(piped.stdout)
+    done = run("--corpus", "text:article.txt", "--output", "run")
+    assert done.returncode == 0, done.stderr
+    expected = row_of(tmp_path / "run")
+    of_the_file = {
+        name: expected[name] for name in ("document_id", "split", "source_file")
+    }
+    assert {**row, **of_the_file} == {**expected, "run_id": ""}
+    assert row["abstractive_summary"] is not None

@@ -1,0 +1,328 @@
+"""Tests of how stages are shown: live, as plain lines, as JSON, or not at all."""
+
+import io
+import json
+import os
+import sys
+import threading
+
+import pytest
+from rich.console import Console
+from support.terminal import Terminal
+
+from precis.model.errors import UsageError
+from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
+from precis.model.progress.stages import Stage, say, stage, stages, unseen
+from precis.pipelines.options import progress
+from precis.pipelines.options.progress import ProgressOptions
+from precis.pipelines.terminal import job_progress, progress_painters
+from precis.pipelines.terminal.job_progress import complain, shown
+from precis.pipelines.terminal.live_painter import stage_lines
+from precis.pipelines.terminal.progress_painters import plain_line
+from precis.pipelines.terminal.progress_state import DONE, FAILED, measure
+
+RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
+ENCODE = Stage(name="encode", size=100)
+
+
+@pytest.fixture(autouse=True)
+def no_display(monkeypatch):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(progress.VARIABLE, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def line_of(stage, counts, **settings):
+    return plain_line(measure(stage, counts, now=114.4, began=100.0, **settings))
+
+
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        (Counts(), "encode    0%  starting  0:14"),
+        (Counts(started=112.0, ended=112.0), "encode    0%  0 documents  0:14"),
+        (
+            RUNNING,
+            "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left",
+        ),
+        (
+            RUNNING._replace(earlier_documents=4_000, earlier_size=20),
+            "encode   63%  12,640 / about 20,100 documents  1,200/s  0:03 left",
+        ),
+        (
+            Counts(earlier_documents=4_000, earlier_size=20),
+            "encode   20%  4,000 / about 20,000 documents  0:14",
+        ),
+        (
+            Counts(documents=3, size=1, started=1.0, ended=101.0),
+            "encode    1%  3 / about 300 documents  0.03/s  2:44:46 left",
+        ),
+        (
+            RUNNING._replace(size=100),
+            "encode  100%  8,640 documents  1,200/s  finishing  0:14",
+        ),
+        (
+            RUNNING._replace(tokens=72_000, dead_letters=1, flagged=1_200),
+            "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left  "
+            "10,000 tokens/s  1 dead letter  1,200 flagged",
+        ),
+    ],
+)
+def test_the_line_of_a_stage_that_runs(counts, line):
+    assert line_of(ENCODE, counts) == line
+
+
+@pytest.mark.parametrize(
+    ("stage", "counts", "line"),
+    [
+        (
+            Stage(name="train", total=100, unit="steps", note="loss 2.5"),
+            Counts(documents=20, earlier_documents=30, started=94.4, ended=114.4),
+            "train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5",
+        ),
+        (Stage(name="validate"), Counts(), "validate  0:14"),
+        (
+            Stage(name="summarize", size=9, is_elsewhere=True),
+            Counts(),
+            "summarize  running on the engine  0:14",
+        ),
+    ],
+)
+def test_the_line_of_a_stage_of_another_kind(stage, counts, line):
+    assert line_of(stage, counts) == line
+
+
+@pytest.mark.parametrize(
+    ("counts", "state", "line"),
+    [
+        (
+            RUNNING._replace(earlier_documents=4_000, dead_letters=2),
+            DONE,
+            "encode  12,640 documents  1,200/s  0:14  2 dead letters",
+        ),
+        (Counts(), DONE, "encode  0:14"),
+        (
+            RUNNING,
+            FAILED,
+            "encode  stopped  8,640 / about 20,100 documents  1,200/s  0:14",
+        ),
+    ],
+)
+def test_the_line_of_a_stage_that_has_ended(counts, state, line):
+    assert line_of(ENCODE, counts, state=state) == line
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 160])
+def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns):
+    counts = RUNNING._replace(tokens=7_200_000, dead_letters=13, flagged=1_234_567)
+    state = measure(
+        Stage(name="summarize", size=100, note="loss 2.345, accuracy 45.6%"),
+        counts,
+        now=114.4,
+        began=100.0,
+    )
+    written = io.StringIO()
+    console = Console(file=written, width=columns, force_terminal=True, no_color=True)
+    for line in stage_lines(state, columns - 1):
+        console.print(line)
+    lines = Terminal.without_codes(written.getvalue()).splitlines()
+    assert max(map(len, lines)) < columns
+    parts = ("43%", "1,200/s", "0:07 left", "13 dead letters", "1,234,567 flagged")
+    assert all(part in "\n".join(lines) for part in parts)
+    assert len(lines) == {160: 2, 100: 2, 80: 3}.get(columns, len(lines))
+
+
+def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
+    monkeypatch.setattr(progress_painters, "_LINE_SECONDS", 0.2)
+    monkeypatch.setattr(
+        job_progress, "plain_painter", lambda: progress_painters.plain_painter(0.2)
+    )
+    with shown("x"), stages([Stage(name="scan", size=200)]):
+        folder = os.environ[FOLDER_VARIABLE]
+        count()
+        threading.Event().wait(0.1)
+        count(documents=1_000, size=50)
+        threading.Event().wait(0.4)
+        count(size=150)
+    assert FOLDER_VARIABLE not in os.environ and not os.path.exists(folder)
+    first, second, *_, last = capsys.readouterr().err.split("\n")[:-1]
+    assert first == "scan  starting"
+    assert second.startswith("scan   25%  1,000 / about 4,000 documents  ")
+    assert last.startswith("scan  1,000 documents  ") and last.endswith("/s  0:00")
+
+
+def test_stages_that_run_together_follow_each_other(capsys):
+    """The first counts the documents of the second."""
+    two = [
+        Stage(name="scan", step="scan", size=10),
+        Stage(name="write", step="infer", size=90),
+    ]
+    with shown("precis", ProgressOptions(progress="json")), stages(two):
+        for step, documents in (("scan", 40), ("infer", 10)):
+            thread = threading.Thread(target=work, args=(step, documents))
+            thread.start()
+            thread.join()
+            threading.Event().wait(1.2)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["stage"] for line in lines if line["state"] == DONE] == [
+        "scan",
+        "write",
+    ]
+    while_writing = [line for line in lines if line["stage"] == "write"][0]
+    assert (while_writing["documents"], while_writing["total"]) == (10, 40)
+    assert not while_writing["is_total_estimated"]
+
+
+def work(step, documents):
+    from precis.model.progress.counters import enter_step
+
+    enter_step(step)
+    count()
+    count(documents=documents, size=10)
+
+
+def test_a_line_is_that_of_the_stage_within(capsys):
+    with shown("x"), stage("train", total=9, unit="steps"):
+        with stage("validate"):
+            pass
+        with stage("validate"):
+            pass
+    lines = [line.split("  ")[:2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        ["train", "starting"],
+        *[["validate", "starting"], ["validate", "0:00"]] * 2,
+        ["train", "0:00"],
+    ]
+
+
+def test_json_is_an_object_a_line_messages_and_errors_included(capsys):
+    options = ProgressOptions(progress="json")
+    with shown("evaluate", options):
+        with stage("evaluate", total=4, unit="rows") as rows:
+            rows.advance(3)
+            rows.note = "almost"
+            say("precis evaluate: warning: x")
+        complain("precis evaluate: it failed")
+    first, message, last, error = map(json.loads, capsys.readouterr().err.splitlines())
+    assert first["state"] == "starting" and first["documents"] == 0
+    assert {line["command"] for line in (first, message, last, error)} == {"evaluate"}
+    assert message["message"] == "precis evaluate: warning: x"
+    assert (last["state"], last["documents"], last["total"]) == (DONE, 3, 4)
+    assert (last["unit"], last["note"]) == ("rows", "almost")
+    assert (error["state"], error["message"]) == (FAILED, "precis evaluate: it failed")
+    assert set(first) == {
+        *("time", "command", "stage", "state", "documents", "total", "unit", "rate"),
+        *("is_total_estimated", "seconds", "seconds_left", "tokens", "note"),
+        *("tokens_per_second", "dead_letters", "flagged"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (ProgressOptions(progress="none"), "a warning\nan error\n"),
+        (ProgressOptions(quiet=True), "an error\n"),
+        (ProgressOptions(quiet=True, progress="json"), "an error\n"),
+    ],
+)
+def test_a_quiet_command_says_what_went_wrong(options, said, capsys):
+    with shown("prepare", options), stage("scan", total=1):
+        say("a warning")
+        complain("an error")
+    assert capsys.readouterr().err == said
+
+
+def test_without_a_display_stages_are_silent_and_messages_are_not(capsys):
+    with stage("train", total=2) as training:
+        training.advance()
+        assert FOLDER_VARIABLE not in os.environ
+        say("step 1")
+        complain("no")
+    assert capsys.readouterr().err == "step 1\nno\n"
+
+
+def test_the_stages_of_a_trial_are_not_shown(capsys):
+    with shown("doctor"), unseen(), shown("doctor"), stage("scan", total=1) as scan:
+        scan.advance()
+        assert os.environ[FOLDER_VARIABLE] == ""
+    assert capsys.readouterr().err == ""
+
+
+def test_a_stage_that_fails_is_stopped_and_the_error_goes_on(monkeypatch, capsys):
+    running = threading.active_count()
+    with pytest.raises(ValueError, match="no"), shown("x"), stage("scan", total=3):
+        folder = os.environ[FOLDER_VARIABLE]
+        raise ValueError("no")
+    assert FOLDER_VARIABLE not in os.environ and not os.path.exists(folder)
+    assert threading.active_count() == running
+    assert capsys.readouterr().err == "scan  starting\nscan  stopped  0:00\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "variable", "is_terminal", "is_verbose", "mode"),
+    [
+        ({}, "", True, False, "live"),
+        ({}, "", True, True, "plain"),
+        ({}, "", False, False, "plain"),
+        ({}, "json", True, False, "json"),
+        ({"progress": "none"}, "json", True, False, "none"),
+        ({"progress": "live"}, "", False, True, "live"),
+    ],
+)
+def test_the_mode_follows_flag_variable_and_terminal(
+    options, variable, is_terminal, is_verbose, mode, monkeypatch
+):
+    monkeypatch.setenv(progress.VARIABLE, variable)
+    chosen = ProgressOptions(**options)
+    assert chosen.mode(is_terminal=is_terminal, is_verbose=is_verbose) == mode
+
+
+def test_a_wrong_mode_is_refused(monkeypatch):
+    message = "--progress is one of auto, live, plain, json, none, not 'jsn'; did you"
+    with pytest.raises(UsageError, match=message):
+        ProgressOptions(progress="jsn")
+    monkeypatch.setenv(progress.VARIABLE, "jsn")
+    with pytest.raises(UsageError, match=message), shown("x"):
+        pass
+
+
+def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
+    with Terminal(columns=80) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal.file)
+        with shown("x"):
+            with stage("loading Beam", is_brief=True):
+                pass
+            with stages([Stage(name="scan", size=200)]):
+                print("a library says this", file=sys.stderr)
+                say("precis: warning: this")
+                count()
+                count(documents=7, size=200, dead_letters=1)
+            with pytest.raises(ValueError, match="no"), stage("train", total=9) as two:
+                two.advance(4)
+                raise ValueError("no")
+        assert sys.stderr is terminal.file
+        monkeypatch.undo()
+        written = terminal.read()
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 3
+    screen = terminal.screen(written)
+    assert [line.split("  ")[0] for line in screen] == [
+        *("a library says this", "precis: warning: this"),
+        *("scan", "train"),
+    ]
+    assert "7 documents" in screen[2] and screen[2].endswith("1 dead letter")
+    assert screen[3].split()[:5] == ["train", "stopped", "4", "/", "9"]
+
+
+def test_a_signal_ends_the_display_before_its_message(monkeypatch):
+    with Terminal(columns=80) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal.file)
+        display = job_progress._make_display("x", ProgressOptions(), False)
+        with job_progress.listening(display), stage("train", total=9):
+            thread = threading.Thread(target=display.stop)
+            thread.start()
+            thread.join()
+            written = terminal.read()
+        after = terminal.read()
+        monkeypatch.undo()
+    assert written.endswith("\x1b[?25h") and "stopped" in written
+    assert after == ""

@@ -1,0 +1,403 @@
+"""Tests of `--limit` and `--sample`: which documents are taken, by hand and by another
+way to draw them, and that every record of a run is still accounted for.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.doctor_runs import request_of
+from support.incremental_runs import CountedRuns, line, write_corpus
+from support.stage_totals import noted_stages
+from support.summarize_runs import rows_of
+
+import precis
+from precis.model.errors import UsageError
+from precis.model.text.article import Article
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.sampling import sample_corpus
+from precis.pipelines.corpus.selecting import SmallestDigests
+from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.task import Place, Task
+from precis.pipelines.doctor.sample import check_corpus
+from precis.pipelines.jobs.accounts import OUTCOMES
+from precis.pipelines.jobs.job_inputs import hash_tasks
+from precis.pipelines.preparation.generator_result import GeneratorResult
+from precis.pipelines.summarizing import summary_rows
+
+EMPTY = {"id": "empty", "article": " "}
+BAD = {"id": "bad", "article": 7}
+
+
+def lines(numbers) -> list:
+    """Documents, with an empty one and a bad record before each fifth."""
+    return [
+        record
+        for number in numbers
+        for record in ([EMPTY, BAD] * (number % 5 == 4) + [line(number)])
+    ]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Thirty documents in three files, with six empty ones and six bad records."""
+    files = {
+        f"{name}.jsonl": lines(range(10 * part, 10 * part + 10))
+        for part, name in enumerate("abc")
+    }
+    return write_corpus(tmp_path / "corpus", files)
+
+
+def taken(corpus, **flags) -> list[str]:
+    """The ids of the documents that the tasks of a corpus take, in order."""
+    options = CorpusOptions(corpus=corpus, **flags)
+    return [
+        record.document.document_id
+        for task in list_tasks(options)
+        for record in read_task(task, options)
+        if isinstance(record, Article)
+    ]
+
+
+def names(*numbers) -> list[str]:
+    return [f"d{number:03}" for number in numbers]
+
+
+@pytest.mark.parametrize("limit", [1, 9, 10, 11, 30, 99])
+@pytest.mark.parametrize("task_bytes", [150, 16 << 20])
+def test_the_first_documents_are_taken_however_tasks_are_cut(corpus, limit, task_bytes):
+    assert (
+        taken(corpus, limit=limit, task_bytes=task_bytes) == names(*range(30))[:limit]
+    )
+
+
+def test_tasks_behind_the_limit_are_not_read(corpus, tmp_path):
+    (tmp_path / "corpus" / "d.jsonl").write_text("{broken\n" * 3)
+    options = CorpusOptions(corpus=corpus, limit=12, task_bytes=200)
+    tasks = list_tasks(options)
+    every = list_tasks(CorpusOptions(corpus=corpus, task_bytes=200))
+    assert len(tasks) < len(every) / 2
+    assert [task.number for task in tasks] == list(range(len(tasks)))
+    readers = [read_task(task, options) for task in tasks]
+    kinds = Counter(type(record).__name__ for reader in readers for record in reader)
+    assert kinds == {"Article": 12, "EmptyArticle": 2, "Unreadable": 2}
+    assert sum(reader.read.total() for reader in readers) == 16
+    assert not any(reader.not_selected for reader in readers)
+
+
+def test_a_task_that_ends_early_is_as_large_as_what_it_reads(corpus):
+    (whole, *_) = list_tasks(CorpusOptions(corpus=corpus))
+    (task,) = list_tasks(CorpusOptions(corpus=corpus, limit=3))
+    assert 0.2 * whole.size_bytes < task.size_bytes < 0.3 * whole.size_bytes
+    options = CorpusOptions(corpus=corpus, limit=3)
+    reader = read_task(task, options)
+    assert len(list(reader)) == 3
+    assert reader.position == (3, 1.0)
+
+
+def test_the_limit_counts_documents_of_the_split(tmp_path):
+    parts = ["train", "test", "test"]
+    split = [line(number, part=parts[number % 3]) for number in range(12)]
+    corpus = write_corpus(tmp_path, {"a.jsonl": split})
+    flags = {"split_field": "part", "split": "train"}
+    assert taken(corpus, limit=2, **flags) == names(0, 3)
+    assert set(taken(corpus, sample=3, **flags)) < set(names(0, 3, 6, 9))
+    assert len(taken(corpus, sample=3, **flags)) == 3
+
+
+def drawn_otherwise(records, count, seed) -> list[str]:
+    """The ids of a sample of one file, drawn by sorting digests of all documents."""
+    start = 0
+    keyed = []
+    for record in records:
+        key = f"{seed}\nbyte {start}\n{record['id']}".encode()
+        if record not in (EMPTY, BAD):
+            digest = hashlib.blake2b(key, digest_size=8).hexdigest()
+            keyed.append((digest, record["id"]))
+        start += len(json.dumps(record)) + 1
+    return sorted(name for _, name in sorted(keyed)[:count])
+
+
+@pytest.mark.parametrize("seed", [17, 18])
+@pytest.mark.parametrize("task_bytes", [150, 16 << 20])
+def test_a_sample_has_the_smallest_digests_however_tasks_are_cut(
+    tmp_path, seed, task_bytes
+):
+    records = lines(range(40))
+    corpus = write_corpus(tmp_path / "one", {"a.jsonl": records})
+    flags = {"sample": 7, "sample_seed": seed, "task_bytes": task_bytes}
+    assert taken(corpus, **flags) == drawn_otherwise(records, 7, seed)
+    moved = write_corpus(tmp_path / "two", {"b.jsonl": records})
+    assert taken(moved, **flags) == taken(corpus, **flags)
+
+
+def test_the_drawing_of_a_sample_is_shown_a_task_at_a_time(corpus):
+    options = CorpusOptions(corpus=corpus, sample=5, task_bytes=200)
+    with noted_stages() as stages:
+        tasks = list_tasks(options)
+    assert stages.ended == {"select": (len(tasks), len(tasks))} and len(tasks) > 3
+
+
+def test_seeds_draw_other_documents_and_every_one_is_drawn_sometimes(corpus):
+    draws = [taken(corpus, sample=6, sample_seed=seed) for seed in range(60)]
+    assert {len(draw) for draw in draws} == {6}
+    counts = Counter(name for draw in draws for name in draw)
+    # 12 are expected of each of thirty; the bounds are 4 standard deviations away.
+    assert len(counts) == 30 and 2 <= min(counts.values())
+    assert max(counts.values()) <= 24
+
+
+def test_a_sample_of_more_than_there_are_has_all(corpus):
+    assert taken(corpus, sample=31) == names(*range(30))
+    assert taken(corpus, sample=30, task_bytes=500) == names(*range(30))
+
+
+@pytest.mark.parametrize("task_bytes", [1, 16 << 20])
+def test_of_equal_digests_the_first_of_the_corpus_are_kept(tmp_path, task_bytes):
+    """Equal documents at equal positions of two files have equal digests."""
+    records = [{"article": f"Rain fell {number} times."} for number in range(9)]
+    flags = {"task_bytes": task_bytes}
+    alone = write_corpus(tmp_path, {"a.jsonl": records})
+    (smallest,) = selected_places(alone, sample=1, **flags)
+    two_smallest = selected_places(alone, sample=2, **flags)
+    both = write_corpus(tmp_path, {"a.jsonl": records, "b.jsonl": records})
+    again = smallest._replace(source_file=str(tmp_path / "b.jsonl"))
+    # Both documents of the smallest digest, and the earlier one of the next.
+    assert selected_places(both, sample=3, **flags) == [*two_smallest, again]
+
+
+def selected_places(corpus, **flags) -> list[Place]:
+    """The places of the documents that the tasks of a corpus take, in order."""
+    options = CorpusOptions(corpus=corpus, **flags)
+    return [
+        Place(record.document.source_file, record.document.source_position)
+        for task in list_tasks(options)
+        for record in read_task(task, options)
+    ]
+
+
+def test_a_surplus_of_candidates_changes_nothing():
+    digests = [(number * 7919) % 10_007 for number in range(10_006)]
+    smallest = SmallestDigests(40)
+    for record, digest in enumerate(digests):
+        if smallest.may_take(digest, 0, record):
+            smallest.add((digest, 0, record, ("f", "p")))
+    assert len(smallest.documents) < 1100
+    smallest.cut()
+    assert [document[0] for document in smallest.documents] == list(range(40))
+
+
+def test_a_redacted_corpus_is_selected_by_the_text_that_is_left(tmp_path):
+    corpus = write_corpus(
+        tmp_path,
+        {"a.jsonl": [{"id": "x", "article": "secret"}, line(1), line(2), line(3)]},
+    )
+    flags = {"redact": "secret"}
+    assert taken(corpus, limit=1, **flags) == ["x"]  # "[redacted]" is a text.
+    assert len(taken(corpus, sample=4, **flags)) == 4
+
+
+def test_a_file_that_fails_has_no_document_that_is_selected(corpus, monkeypatch):
+    real = read_task
+    options = CorpusOptions(corpus=corpus, limit=12)
+    broken = Path(corpus.removeprefix("jsonl:")).parent / "a.jsonl"
+    from precis.pipelines.corpus import selecting
+    from precis.pipelines.corpus.task import FileFailure
+
+    class Failing(selecting.TaskReader):
+        def __iter__(self):
+            if str(broken) in self._task.paths:
+                raise FileFailure(str(broken), "file_unreadable", "no disk")
+            return super().__iter__()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(selecting, "TaskReader", Failing)
+        first, *others = list_tasks(options)
+    reader = real(first, options)
+    assert list(reader) == [] and reader.not_selected == {str(broken): 14}
+    documents = [
+        record.document.document_id
+        for task in others
+        for record in real(task, options)
+        if isinstance(record, Article)
+    ]
+    assert documents == names(*range(10, 22))
+
+
+def test_what_is_selected_is_part_of_the_fingerprint(corpus):
+    flags = ({}, {"limit": 3}, {"limit": 4}, {"sample": 3}, {"sample": 4})
+    seeds = [{"sample": 3, "sample_seed": seed} for seed in (1, 2)]
+    hashes = [
+        hash_tasks(list_tasks(CorpusOptions(corpus=corpus, **each)))
+        for each in (*flags, *seeds)
+    ]
+    assert len(set(hashes)) == len(hashes)
+    # A task of all documents keeps the hash that earlier versions gave it.
+    assert hash_tasks([Task(0, "sample", (), 0, 5)]) == (
+        "4eeb2cad8b5330a834ef87d052577ce0c8245d44d4658a5c946785489f569c76"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"limit": -1}, "--limit must be at least 1, not -1; leave it out for all"),
+        ({"sample": -2}, "--sample must be at least 1, not -2; leave it out for all"),
+        ({"limit": 1, "sample": 2}, "--limit takes the first .*; leave one of them"),
+    ],
+)
+def test_impossible_selections_are_refused(flags, message):
+    with pytest.raises(UsageError, match=message):
+        CorpusOptions(corpus="sample:", **flags)
+
+
+def test_doctor_looks_at_what_is_taken(corpus):
+    flags = {"corpus": corpus, "sample": 4, "output": "out"}
+    check = GeneratorResult(check_corpus(request_of("summarize", **flags)))
+    findings = [finding.level for finding in check]
+    assert findings == ["ok", "ok"]
+    assert len(check.result.articles) == 4
+
+
+def test_an_estimate_is_of_what_is_taken(tmp_path):
+    corpus = write_corpus(tmp_path, {"a.jsonl": lines(range(1000))})
+    whole = sample_corpus(CorpusOptions(corpus=corpus))
+    limited = sample_corpus(CorpusOptions(corpus=corpus, limit=100))
+    assert whole.records == pytest.approx(1400, rel=0.1)
+    assert limited.records == pytest.approx(140, rel=0.1)
+
+
+def test_an_estimate_of_a_sample_counts_records_that_are_not_drawn(tmp_path):
+    """Pieces with more records than are counted of each, and few that are drawn."""
+    short = [{"article": f"Rain {number}"} for number in range(40_000)]
+    corpus = write_corpus(tmp_path, {"a.jsonl": short})
+    for flags in ({"sample": 20}, {"sample": 20_000}):
+        sampled = sample_corpus(CorpusOptions(corpus=corpus, **flags))
+        assert sampled.piece_records == 64
+        assert sampled.records == pytest.approx(40_000, rel=0.1)
+    parts = [{**record, "part": "test"} for record in short]
+    corpus = write_corpus(tmp_path, {"a.jsonl": parts})
+    flags = {"split_field": "part", "split": "train"}
+    of_split = sample_corpus(CorpusOptions(corpus=corpus, **flags))
+    assert of_split.records == pytest.approx(40_000, rel=0.1)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    return CountedRuns(monkeypatch)
+
+
+def counts_of(manifest) -> dict[str, int]:
+    """The counts that are not zero; what was read is the sum of all outcomes."""
+    counts = manifest["counts"]
+    assert counts["read"] == sum(counts[name] for name in OUTCOMES)
+    return {name: counts[name] for name in ("read", *OUTCOMES) if counts[name]}
+
+
+def test_a_limited_run_ends_with_the_last_document(runs, corpus, tmp_path):
+    """Of a corpus with more bad records than the default allows."""
+    flags = {"max_failed_share": 0.2, "limit": 12}
+    manifest = runs.run(tmp_path / "run", corpus, **flags)
+    expected = {"read": 16, "written": 12, "empty": 2, "failed": 2}
+    assert counts_of(manifest) == expected
+    assert [row["document_id"] for row in rows_of(tmp_path / "run")] == (
+        names(*range(12))
+    )
+    assert manifest["provenance"]["flags"]["limit"] == 12
+    assert precis.verify(folder=tmp_path / "run", corpus=corpus).findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [{"limit": 12}, {"sample": 12}])
+def test_workers_and_tasks_change_no_row(runs, corpus, tmp_path, flags):
+    flags = {"max_failed_share": 0.2, **flags}
+    runs.run(tmp_path / "one", corpus, **flags)
+    runs.run(tmp_path / "two", corpus, **flags, workers=2, task_bytes=300)
+    assert precis.digest(run=tmp_path / "one") == precis.digest(run=tmp_path / "two")
+
+
+def test_a_sampled_run_counts_what_it_leaves_out(runs, corpus, tmp_path):
+    manifest = runs.run(tmp_path / "run", corpus, sample=5, max_failed_share=0)
+    expected = {"read": 42, "written": 5, "not_selected": 37}
+    assert counts_of(manifest) == expected
+    drawn = [row["document_id"] for row in rows_of(tmp_path / "run")]
+    assert drawn == taken(corpus, sample=5) and len(drawn) == 5
+    with noted_stages() as stages:
+        found = precis.verify(folder=tmp_path / "run", corpus=corpus)
+    assert found.findings == [] and stages.ended["compare"] == (42, 42)
+    # The same command finds its finished run, and another sample is refused.
+    runs.run(tmp_path / "run", corpus, sample=5, max_failed_share=0)
+    assert runs.inferred == []
+    with pytest.raises(UsageError, match="sample_seed"):
+        runs.run(tmp_path / "run", corpus, sample=5, sample_seed=3, max_failed_share=0)
+
+
+def test_duplicates_count_and_rows_of_earlier_runs_are_taken(runs, tmp_path):
+    repeated = [line(0), line(0, id="same"), line(1), line(2), line(3)]
+    corpus = write_corpus(tmp_path / "corpus", {"a.jsonl": repeated})
+    first = runs.run(tmp_path / "first", corpus, limit=3)
+    assert counts_of(first) == {"read": 3, "written": 2, "duplicates": 1}
+    whole = runs.run(tmp_path / "whole", corpus, reuse=str(tmp_path / "first"))
+    assert counts_of(whole) == {"read": 5, "written": 2, "reused": 2, "duplicates": 1}
+    part = runs.run(tmp_path / "part", corpus, limit=4, reuse=str(tmp_path / "whole"))
+    assert runs.inferred == []
+    assert counts_of(part) == {"read": 4, "reused": 3, "duplicates": 1}
+
+
+def test_failures_are_retried_within_what_is_selected(
+    runs, corpus, tmp_path, monkeypatch
+):
+    draft = summary_rows._draft_row
+    lost = names(3, 8, 21)
+
+    def fail(scored, *others, **settings):
+        if scored[0].article.document.document_id in lost:
+            raise KeyError("the text")
+        return draft(scored, *others, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(summary_rows, "_draft_row", fail)
+        manifest = runs.run(tmp_path / "run", corpus)
+    assert manifest["counts"]["failed"] == 6 + 3
+    retry = {"retry_failures": str(tmp_path / "run"), "max_empty_share": 1}
+    again = runs.run(tmp_path / "again", corpus, **retry, limit=9, max_failed_share=1)
+    assert runs.inferred == names(3, 8)
+    assert counts_of(again) == {"read": 4, "written": 2, "empty": 1, "failed": 1}
+    sample = {"sample": 20, "sample_seed": 2}
+    drawn = set(lost) & set(taken(corpus, **sample))
+    assert 0 < len(drawn) < 3
+    sampled = runs.run(tmp_path / "drawn", corpus, **retry, **sample)
+    assert runs.inferred == sorted(drawn)
+    assert counts_of(sampled)["not_selected"] == 15 - len(drawn)
+
+
+@pytest.mark.slow
+def test_records_are_prepared_of_what_is_selected(corpus, tmp_path):
+    trained = [
+        json.loads(text)
+        for name in "abc"
+        for text in (tmp_path / "corpus" / f"{name}.jsonl").read_text().splitlines()
+    ]
+    for record in trained:
+        record["highlights"] = f"Storm {record['id']}"
+    trained[1]["highlights"] = ""  # It is a document, and no training example.
+    corpus = write_corpus(tmp_path / "corpus", {"a.jsonl": trained})
+    flags = {
+        "corpus": corpus,
+        "max_failed_share": 1,
+        "vocabulary_size": 300,
+        "test_share": 0,
+        "validation_share": 0,
+    }
+    info = precis.prepare(output=tmp_path / "limited", limit=8, **flags)
+    expected = {"read": 10, "written": 7, "skipped": 1, "empty": 1, "failed": 1}
+    assert {name: n for name, n in info.counts.items() if n} == {
+        **expected,
+        "without_highlights": 1,
+    }
+    info = precis.prepare(output=tmp_path / "drawn", sample=8, **flags)
+    assert info.counts["not_selected"] == 42 - 8
+    assert info.counts["written"] + info.counts["skipped"] == 8
