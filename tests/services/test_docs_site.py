@@ -1,0 +1,122 @@
+"""The documentation site in Chromium, read from disk as a reader opens it."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precis.pipelines.command_line.commands import COMMANDS
+from website.build import build_site
+
+pytestmark = pytest.mark.services
+
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    first = build_site(tmp_path_factory.mktemp("site"))
+    assert first.name == "index.html"
+    return first.parent
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        yield started
+        started.close()
+
+
+class Watched:
+    """A page of the browser, with its errors and the requests that left the disk."""
+
+    def __init__(self, browser: Any, viewport: dict[str, int], **settings: Any) -> None:
+        self.page = browser.new_context(viewport=viewport, **settings).new_page()
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", self._note)
+        self.page.on("request", self._check)
+        self.page.on("requestfailed", lambda request: self.faults.append(request.url))
+
+    def _note(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(message.text)
+
+    def _check(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.faults.append(request.url)
+
+    def is_wider_than_the_window(self) -> bool:
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth > window.innerWidth"
+        )
+
+
+def test_every_page_opens_without_an_error_or_a_request(site, browser):
+    names = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    names.remove("404.html")  # It is for servers and names its files from their root.
+    assert {f"commands/{name}.html" for name in COMMANDS} < names
+    assert {"index.html", "FAQ.html", "tutorials/own-corpus.html"} < names
+    for viewport in (DESKTOP, PHONE):
+        watched = Watched(browser, viewport)
+        for name in sorted(names):
+            watched.page.goto((site / name).as_uri())
+            assert watched.page.locator("h1").first.is_visible(), name
+            assert not watched.is_wider_than_the_window(), (name, viewport)
+        assert watched.faults == []
+
+
+def test_a_reader_goes_from_the_start_to_a_flag(site, browser):
+    watched = Watched(browser, DESKTOP)
+    page = watched.page
+    page.goto((site / "index.html").as_uri())
+    page.get_by_role("link", name="Reference").first.click()
+    page.wait_for_url("**/commands/index.html")
+    page.get_by_role("link", name="precis summarize").first.click()
+    page.wait_for_url("**/commands/summarize.html")
+    assert page.locator("h1").inner_text().startswith("precis summarize")
+    page.get_by_role("link", name="--beam_width").first.click()
+    page.wait_for_url("**#beam_width")
+    entry = page.locator("dt", has=page.locator("#beam_width"))
+    assert entry.is_visible()
+    text = entry.locator("xpath=following-sibling::dd[1]").inner_text()
+    assert text.endswith("1 is greedy search. Default: 4")
+    assert watched.faults == []
+
+
+def test_the_search_works_without_a_server(site, browser):
+    watched = Watched(browser, DESKTOP)
+    page = watched.page
+    page.goto((site / "tutorials/tpu.html").as_uri())
+    page.get_by_role("button", name="Search").first.click()
+    box = page.get_by_role("combobox", name="Search")
+    for letter in "max_failed_share":
+        box.press(letter)
+    hit = page.locator("dialog a", has_text="Too many records failed").first
+    hit.wait_for()
+    assert box.input_value() == "max_failed_share"
+    hit.click()
+    page.wait_for_url(re.compile(r"/FAQ\.html(\?.*)?#too-many-records-failed$"))
+    assert watched.faults == []
+
+
+def test_a_phone_has_the_navigation_in_a_drawer(site, browser):
+    watched = Watched(browser, PHONE, has_touch=True, color_scheme="dark")
+    page = watched.page
+    page.goto((site / "commands/train.html").as_uri())
+    assert page.locator("body").get_attribute("data-md-color-scheme") == "slate"
+    link = page.locator("nav").get_by_role("link", name="verify", exact=True).first
+    assert not link.is_visible() or link.bounding_box()["x"] < 0
+    page.locator("header label[for=__drawer]").click()
+    link.click()
+    page.wait_for_url("**/commands/verify.html")
+    assert watched.faults == []
