@@ -31,6 +31,7 @@ class FlagInfo(NamedTuple):
       takes_rest: it takes all words from its own on, flags included, as a list.
       beside: where the flag is empty, the path is that of another field with a suffix,
           as in ("run", "-report.html").
+      is_written: the path, beside that of `output`, is written and not read.
     """
 
     help: str
@@ -43,6 +44,7 @@ class FlagInfo(NamedTuple):
     is_positional: bool = False
     takes_rest: bool = False
     beside: tuple[str, str] | None = None
+    is_written: bool = False
 
 
 def flag(default: Any, text: str, **info: Any) -> Any:

@@ -51,7 +51,7 @@ def card(
     *,
     bundle: str | os.PathLike[str],
     evaluation: str | os.PathLike[str] = "",
-    license: str = "unknown",
+    license: str = "",
     language: str = "",
     output: str | os.PathLike[str] = "",
 ) -> str:

@@ -264,6 +264,8 @@ def test_a_card_is_written_into_a_file(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"wrote {place}\nnext: " in said and f"verify {tmp_path / 'b'}" in said
     assert 'license: "mit"' in place.read_text()
+    # What the card of the bundle states is kept.
+    assert 'license: "mit"' in card(bundle=str(tmp_path / "b"), language="en")
 
 
 def test_an_evaluation_whose_run_is_gone_says_so(tmp_path):

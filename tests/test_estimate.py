@@ -9,7 +9,9 @@ from support.command_line import exit_code
 from precis.model.errors import UsageError
 from precis.pipelines.beam import local_processes
 from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.corpus.sampling import CorpusSample
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.sampling import CorpusSample, sample_corpus
+from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.estimation import estimate as estimate_module
 from precis.pipelines.estimation.estimate import (
@@ -76,7 +78,7 @@ def estimate(workers: int = 2) -> Estimate:
     sizes = (500, 300, 200)
     tasks = [Task(number, "jsonl", (), size_bytes=s) for number, s in enumerate(sizes)]
     return Estimate(
-        corpus=CorpusSample(tasks, tasks, 16_000.0, 400, 4.0, listing_seconds=1.0),
+        corpus=CorpusSample(tasks, tasks, 16_000.0, 400, 4.0, 1.0, 0.0),
         run=RUNS[-1],
         seconds_per_record=0.01,
         fixed_seconds=2.0,
@@ -93,6 +95,13 @@ def test_workers_divide_the_work_down_to_the_largest_task():
     assert two.seconds(2) == pytest.approx(11 + 160)
     assert two.seconds(1) == pytest.approx(11 + 320)
     assert two.seconds(4) == two.seconds(100) == pytest.approx(11 + 320 / 2)
+
+
+def test_workers_share_the_reading_of_what_a_sample_left_out():
+    corpus = estimate().corpus._replace(skipping_seconds=8.0)
+    sampled = dataclasses.replace(estimate(), corpus=corpus)
+    assert sampled.seconds(1) == pytest.approx(estimate().seconds(1) + 8)
+    assert sampled.seconds(2) == pytest.approx(estimate().seconds(2) + 4)
 
 
 def test_the_report_scales_a_sample_to_the_corpus():
@@ -145,6 +154,28 @@ def test_the_flags_of_the_estimate_are_not_those_of_the_job():
     options, others = split_values(values)
     assert options == EstimateOptions(estimate=True, price_per_hour=2.0)
     assert others == {"corpus": "sample:9"}
+
+
+def test_a_corpus_is_counted_by_the_records_that_the_job_takes():
+    options = CorpusOptions(corpus="sample:2000", split="test")
+    of_split = sum(1 for task in list_tasks(options) for _ in read_task(task, options))
+    corpus = sample_corpus(options)
+    assert corpus.records == pytest.approx(of_split)
+    assert corpus.counted_records == 2000
+    assert taken(corpus, options, records=of_split) == of_split
+
+
+def test_a_sample_is_estimated_by_documents_that_it_left_out():
+    options = CorpusOptions(corpus="sample:2000", split="test", sample=5)
+    corpus = sample_corpus(options)
+    assert corpus.records == 5
+    assert taken(corpus, options, records=60) == pytest.approx(60, abs=20)
+    assert corpus.skipping_seconds == corpus.listing_seconds
+
+
+def taken(corpus: CorpusSample, options: CorpusOptions, records: int) -> int:
+    tasks = corpus.sampled_tasks(records, 1)
+    return sum(1 for task in tasks for _ in read_task(task, options))
 
 
 def test_a_job_on_an_engine_is_not_estimated():

@@ -121,7 +121,7 @@ def test_the_message_names_the_reasons_the_place_and_the_way_out():
     with pytest.raises(
         DataError,
         match="^9 of 9 records failed \\(read/b 7, read/a 2\\), .*; "
-        "see gs://b/dead_letters, mend the corpus, or ",
+        "see gs://b/dead_letters, mend the corpus and name another --output, or ",
     ):
         check_failures(
             {"read": 9, "failed": 9, "empty": 0},

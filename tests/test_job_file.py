@@ -79,6 +79,13 @@ def test_steps_name_what_they_read_and_write(tmp_path):
     assert train.reads(prepare) and not prepare.reads(train)
 
 
+def test_a_file_that_loaders_write_is_none_that_they_read(tmp_path):
+    flags = "{run: run, for: postgresql, output: sql, copy_rows: rows.copy}"
+    text = f"folder: job\nsteps:\n  - loaders: {flags}\n"
+    (loaders,) = steps_of(write(tmp_path, text))
+    assert (loaders.inputs, loaders.output) == (("run",), "sql")
+
+
 def test_variables_of_the_command_line_replace_those_of_the_file(tmp_path):
     path = write(tmp_path, FILE)
     prepare, train, *_ = steps_of(path, name="sport", steps="7", folder="elsewhere")

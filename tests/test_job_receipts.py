@@ -76,6 +76,16 @@ def test_a_change_of_what_it_read_or_wrote_runs_a_step_again(folder, change):
     assert not is_finished(folder, step())
 
 
+@pytest.mark.parametrize("output", ["job/records/pages", "job/records/page.html"])
+def test_what_a_step_writes_among_its_inputs_is_no_change_of_them(folder, output):
+    page = step(name="report", inputs=("job/records",), output=output)
+    read = FINGERPRINT(page)
+    path = Path(output, "1.html") if output.endswith("pages") else Path(output)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    assert FINGERPRINT(page) == read
+
+
 def test_another_version_of_precis_looks_at_a_step_again(folder, monkeypatch):
     finish(folder, step())
     monkeypatch.setattr(receipts.importlib.metadata, "version", lambda _: "9")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.card import CardChoices, card_text
+from precis.model.bundle.card import CardChoices, card_text, stated_choices
 from precis.model.bundle.card_text import cell
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
@@ -58,8 +58,11 @@ def _text(options: CardOptions) -> str:
     if options.evaluation:
         ids = _ids_in_runs(bundle, manifest, parts)
         evaluation = read_evaluation(options.evaluation, ids)
+    stated = stated_choices(bundle)
     choices = CardChoices(
-        licence=options.license, language=options.language, evaluation=evaluation
+        licence=options.license or stated.licence,
+        language=options.language or stated.language,
+        evaluation=evaluation,
     )
     return card_text(manifest, config, choices, parts=parts)
 

@@ -224,8 +224,8 @@ def check_failures(
         raise DataError(
             f"{failed} of {read} records failed ({listed}), more than "
             f"--max_failed_share {allowed.max_failed_share:g} allows; see "
-            f"{dead_letters}, mend the corpus, or allow more and run the command again "
-            "to finish"
+            f"{dead_letters}, mend the corpus and name another --output, or allow more "
+            "and run the command again to finish"
         )
     empty = counts["empty"]
     if empty > allowed.max_empty_share * read:

@@ -78,8 +78,9 @@ class SampledRun(NamedTuple):
 
     @property
     def records(self) -> int:
-        """The records that it read."""
-        return self.figures.counts["read"]
+        """The records that it took: those of another split are read and left."""
+        counts = self.figures.counts
+        return counts["read"] - counts.get("other_split", 0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,7 @@ class Estimate:
         No task is divided, so the largest one is the least that the work takes.
         """
         work = self.corpus.records * self.seconds_per_record * self.workers
+        work += self.corpus.skipping_seconds
         sizes = [task.size_bytes for task in self.corpus.tasks]
         largest = max(sizes) / max(1, sum(sizes))
         # With as many workers as here, the runs have shown how well tasks are spread.
@@ -168,8 +170,11 @@ def estimate_job(
         values = {**values, "workers": workers}
     runs: list[SampledRun] = []
     until = began + _BUDGET_SECONDS
+    # A sample of few documents is estimated by others of its corpus.
+    pieces_records = corpus.piece_records * len(corpus.pieces)
+    records = max(corpus.records, min(_WINDOW_RECORDS, pieces_records))
     while size := next_size(
-        runs, corpus.records, workers, seconds_left=until - time.monotonic()
+        runs, records, workers, seconds_left=until - time.monotonic()
     ):
         tasks = corpus.sampled_tasks(size, workers)
         runs.append(_run(command, tasks, values, beam_args))

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 
-from precis.model.bundle.card_text import UNKNOWN_LICENCE
 from precis.model.config import PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
@@ -205,16 +204,18 @@ class CardOptions:
         is_common=True,
     )
     license: str = flag(
-        UNKNOWN_LICENCE,
+        "",
         "licence of the model, such as apache-2.0; what it was made from decides, and "
         "you state it",
         metavar="NAME",
+        default_text="what the card in the bundle states",
         is_common=True,
     )
     language: str = flag(
         "",
         "code of the language of the texts, such as en",
         metavar="CODE",
+        default_text="what the card in the bundle states",
         is_common=True,
     )
     output: str = flag(
@@ -227,7 +228,7 @@ class CardOptions:
     def __post_init__(self) -> None:
         if not self.bundle:
             raise UsageError("the bundle is empty; name a folder")
-        if not self.license.strip():
+        if self.license and not self.license.strip():
             raise UsageError("--license is empty; name one, or leave it out")
 
 

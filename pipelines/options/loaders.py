@@ -60,6 +60,7 @@ class LoadersOptions:
         metavar="FILE",
         default_text="none",
         is_common=True,
+        is_written=True,
     )
     table_key: str = flag(
         "document_id,document_id_repeat,model_id,decode_id,schema_version",

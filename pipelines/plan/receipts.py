@@ -86,10 +86,10 @@ def fingerprint_files(path: str, *, without: str = "") -> str:
 
     Args:
       path: a file, a folder or a pattern of files.
-      without: a folder that is left out.
+      without: a file or folder that is left out.
     """
     fs, name = files.filesystem(path)
-    left_out = files.filesystem(without)[1] + "/" if without else ""
+    left_out = files.filesystem(without)[1] if without else ""
     root = posixpath.dirname(name.partition("*")[0])
     if fs.isfile(name):
         found = {name: fs.info(name)}
@@ -105,7 +105,7 @@ def fingerprint_files(path: str, *, without: str = "") -> str:
     described = [
         [within, info.get("size"), *_versions(info)]
         for each, info in sorted(found.items())
-        if not (left_out and each.startswith(left_out))
+        if not (left_out and f"{each}/".startswith(f"{left_out}/"))
         and _TASKS not in (within := posixpath.relpath(each, root)).split("/")
     ]
     return files.sha256_json(described) if described else ""

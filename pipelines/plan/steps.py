@@ -206,7 +206,7 @@ def _inputs(flags: Mapping[str, Any], concerns: Sequence[type]) -> Iterator[str]
     """The files, folders and patterns of files that a command reads."""
     for field in _given(flags, concerns):
         info, value = flag_info(field), flags[field.name]
-        if field.name == "output":
+        if field.name == "output" or info.is_written:
             continue
         if info.metavar == _CORPUS_UNIT:
             for corpus in str(value).split("\n"):
