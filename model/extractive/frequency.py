@@ -3,18 +3,23 @@
 Every function maps the sentences of a document to one score per sentence, float64 [N].
 """
 
+import heapq
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from precis.model.extractive.terms import Terms, find_terms
-from precis.model.extractive.threads import single_thread
 
 _MAX_GAP_WORDS = 4
 _MIN_CENTROID_SHARE = 0.3
 _TIE_TOLERANCE = 1e-9  # averages whose relative difference is smaller are equal
 _MIN_LOG_PROBABILITY = -1e100
 _MAX_SQUARINGS = 64
+
+# A term of a sentence that another one has too: its number, its occurrences in the
+# sentence, and the factor of its logarithm when the sentence is selected.
+_SharedTerm = tuple[int, float, float]
 
 
 def frequency(sentences: Sequence[str]) -> np.ndarray:
@@ -85,46 +90,94 @@ def sumbasic(sentences: Sequence[str]) -> np.ndarray:
     sumy omits step 1 and compares all sentences.
     """
     terms = find_terms(sentences)
-    _, columns, counts = terms.cells
-    matrix = terms.matrix(counts)
-    lengths = np.maximum(terms.lengths, 1)
-    sentences_by_term, cells_by_sentence = _split_cells(terms)
-    open_sentences = terms.sentence_frequencies.copy()  # not yet selected, by term
+    if not len(terms.content_terms):
+        return np.zeros(terms.sentences)
+    probabilities = (terms.frequencies / len(terms.content_terms)).tolist()
     # In logarithms, squaring is an exact doubling: equal probabilities stay equal.
-    log_probabilities = np.log(terms.frequencies / max(len(terms.content_terms), 1))
-    document_order = np.argsort(_first_occurrences(terms))
-    scores = np.zeros(terms.sentences)
-    with single_thread():
-        for rank in range(int(np.count_nonzero(terms.lengths))):
-            best_term = document_order[np.argmax(log_probabilities[document_order])]
-            candidates = sentences_by_term[best_term]
-            candidates = candidates[scores[candidates] == 0.0]
-            sums = matrix[candidates] @ np.exp(log_probabilities)
-            averages = sums / lengths[candidates]
-            is_best = averages >= averages.max() * (1 - _TIE_TOLERANCE)
-            selected = candidates[np.flatnonzero(is_best)[0]]
-            scores[selected] = terms.sentences - rank
-            cells = cells_by_sentence[selected]
-            used = columns[cells]
-            factors = np.exp2(np.minimum(counts[cells], _MAX_SQUARINGS))
-            log_probabilities[used] = np.maximum(
-                log_probabilities[used] * factors, _MIN_LOG_PROBABILITY
+    logs = np.log(terms.frequencies / len(terms.content_terms)).tolist()
+    first = _first_occurrences(terms).tolist()
+    lengths = terms.lengths.tolist()
+    own_sums, shared = _split_cells(terms)
+    candidates_of = _candidates_by_term(terms, shared)
+    # The first is the most probable term, or one that was before it was squared.
+    queue = [(-logs[term], first[term], term) for term in candidates_of]
+    heapq.heapify(queue)
+    ranks = [0.0] * terms.sentences
+    open_sentences = int(np.count_nonzero(terms.lengths))
+    rank = float(terms.sentences)
+    while open_sentences:
+        cost, place, term = queue[0]
+        if cost != -logs[term]:
+            heapq.heapreplace(queue, (-logs[term], place, term))
+            continue
+        candidates = [row for row in candidates_of[term] if not ranks[row]]
+        if not candidates:
+            heapq.heappop(queue)
+            continue
+        selected = candidates[0]
+        if len(candidates) > 1:
+            averages = [
+                (own_sums[row] + sum([probabilities[t] * n for t, n, _ in shared[row]]))
+                / lengths[row]
+                for row in candidates
+            ]
+            least = max(averages) * (1 - _TIE_TOLERANCE)
+            selected = next(
+                row
+                for row, average in zip(candidates, averages, strict=True)
+                if average >= least
             )
-            open_sentences[used] -= 1
-            # A term of selected sentences only cannot select another sentence.
-            log_probabilities[used[open_sentences[used] == 0]] = -np.inf
-    return scores
+        ranks[selected] = rank
+        rank -= 1
+        open_sentences -= 1
+        for used, _, factor in shared[selected]:
+            logs[used] = max(logs[used] * factor, _MIN_LOG_PROBABILITY)
+            probabilities[used] = math.exp(logs[used])
+    return np.array(ranks)
 
 
-def _split_cells(terms: Terms) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The sentences of each term, and the indices of the cells of each sentence."""
-    rows = terms.cells[0]
-    ends_by_term = np.cumsum(terms.sentence_frequencies)
-    ends_by_sentence = np.cumsum(np.bincount(rows, minlength=terms.sentences))
-    return (
-        np.split(rows, ends_by_term[:-1]),
-        np.split(np.argsort(rows, kind="stable"), ends_by_sentence[:-1]),
+def _split_cells(terms: Terms) -> tuple[list[float], list[list[_SharedTerm]]]:
+    """The terms of each sentence: the sum of the probabilities of those that it has
+    alone, which stays the same until it is selected, and the others.
+    """
+    rows, columns, counts = terms.cells
+    is_shared = (terms.sentence_frequencies > 1)[columns]
+    own = columns[~is_shared]
+    own_sums = np.bincount(
+        rows[~is_shared],
+        terms.frequencies[own] / len(terms.content_terms) * counts[~is_shared],
+        terms.sentences,
     )
+    shared: list[list[_SharedTerm]] = [[] for _ in range(terms.sentences)]
+    counts = counts[is_shared]
+    factors = np.exp2(np.minimum(counts, _MAX_SQUARINGS))
+    cells = zip(
+        columns[is_shared].tolist(), counts.tolist(), factors.tolist(), strict=True
+    )
+    for row, cell in zip(rows[is_shared].tolist(), cells, strict=True):
+        shared[row].append(cell)
+    return own_sums.tolist(), shared
+
+
+def _candidates_by_term(
+    terms: Terms, shared: list[list[_SharedTerm]]
+) -> dict[int, list[int]]:
+    """The sentences of each term that can select one.
+
+    Of the terms that a sentence has alone, only the most probable can, and of equal
+    ones the first.
+    """
+    rows, columns, _ = terms.cells
+    candidates: dict[int, list[int]] = {}
+    for row, of_sentence in enumerate(shared):
+        for term, _, _ in of_sentence:
+            candidates.setdefault(term, []).append(row)
+    is_own = (terms.sentence_frequencies == 1)[columns]
+    rows, columns = rows[is_own], columns[is_own]
+    first = _first_occurrences(terms)[columns]
+    best_last = np.lexsort((-first, terms.frequencies[columns]))
+    best = dict(zip(rows[best_last].tolist(), columns[best_last].tolist(), strict=True))
+    return candidates | {term: [row] for row, term in best.items()}
 
 
 def _first_occurrences(terms: Terms) -> np.ndarray:

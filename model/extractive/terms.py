@@ -179,9 +179,10 @@ class _ChunkCache(dict[str, bytes]):
     """
 
     def __missing__(self, chunk: str) -> bytes:
-        if chunk == _SEPARATOR:
-            return _SEPARATOR_HASH
-        hashes = b"".join(map(_hash_term, words(chunk)))
+        is_separator = chunk == _SEPARATOR
+        hashes = _SEPARATOR_HASH
+        if not is_separator:
+            hashes = b"".join(map(_hash_term, words(chunk)))
         if len(chunk) <= _CACHED_CHUNK_CHARACTERS:
             if len(self) >= _CACHED_CHUNKS:
                 self.clear()
