@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.inference.process_limits import count_processes
-from precis.model.inference.worker_pool import ModelSearch
+from precis.model.inference.worker_pool import ModelSearch, SearchPool
 from precis.model.network.architectures import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
@@ -141,7 +141,7 @@ def search_seconds(search: ModelSearch, documents: int, processes: int) -> float
     """
     from precis.model.inference.bulk_summarizer import BulkSummarizer
 
-    bulk = BulkSummarizer(search, processes=processes)
+    bulk = BulkSummarizer(SearchPool(search, processes=processes))
     encoded = encode_sources(
         bulk.source_tokenizer,
         bodies(documents),

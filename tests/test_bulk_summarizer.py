@@ -23,7 +23,7 @@ from precis.model.errors import DataError, UsageError
 from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.summarizer import Summarizer
-from precis.model.inference.worker_pool import load_searcher
+from precis.model.inference.worker_pool import SearchPool, load_searcher
 from precis.model.tokenization.wordpiece import Tokenizer
 
 
@@ -35,7 +35,7 @@ def search(tmp_path_factory):
 @pytest.fixture
 def bulk(search):
     """A bulk summarizer of two processes, which are ended when the test ends."""
-    bulk = BulkSummarizer(search, processes=2)
+    bulk = BulkSummarizer(SearchPool(search, processes=2))
     bulk.pool.retain()
     yield bulk
     bulk.pool.release()
@@ -90,18 +90,20 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
 
 
 def test_few_documents_are_not_worth_a_process(search):
-    bulk = BulkSummarizer(search, processes=2)
+    bulk = BulkSummarizer(SearchPool(search, processes=2))
     three_batches = 3 * 85  # 256 hypotheses a batch
     assert not bulk.pays_for_processes(random_sources(three_batches))
     assert bulk.pays_for_processes(random_sources(three_batches + 1))
-    alone = BulkSummarizer(search, processes=1)
+    alone = BulkSummarizer(SearchPool(search, processes=1))
     assert not alone.pays_for_processes(random_sources(1000))
 
 
 def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches(
     search, monkeypatch
 ):
-    bulk = BulkSummarizer(search._replace(batch_invariant=True), processes=2)
+    bulk = BulkSummarizer(
+        SearchPool(search._replace(batch_invariant=True), processes=2)
+    )
     sources = random_sources(9)
     searched = []
 
@@ -122,7 +124,7 @@ def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches
 
 
 def test_a_longer_source_than_the_network_reads_is_refused(search):
-    bulk = BulkSummarizer(search, processes=1)
+    bulk = BulkSummarizer(SearchPool(search, processes=1))
     with pytest.raises(
         ValueError, match="source 0 has 18 tokens, and the network reads 17"
     ):
@@ -134,7 +136,7 @@ def test_another_model_in_the_folder_is_refused(search):
     with pytest.raises(
         DataError, match="holds model [0-9a-f]{16} now, and this job began with ffff"
     ):
-        BulkSummarizer(other, processes=1)
+        BulkSummarizer(SearchPool(other, processes=1))
     with pytest.raises(
         DataError, match="put that model back, or begin anew with another --output"
     ):
@@ -155,7 +157,7 @@ def test_a_coverage_penalty_needs_a_pointer_before_weights_are_read(search, tmp_
     )
     (tmp_path / "weights.safetensors").unlink()
     without_pointer = search._replace(bundle=str(tmp_path), model_id=model_id)
-    bulk = BulkSummarizer(without_pointer, processes=1)
+    bulk = BulkSummarizer(SearchPool(without_pointer, processes=1))
     assert bulk.source_tokenizer.fingerprint == source_tokenizer.fingerprint
     assert bulk.source_tokenizer.fingerprint != bulk.tokenizer.fingerprint
     assert bulk.max_source_tokens == 7
@@ -165,8 +167,8 @@ def test_a_coverage_penalty_needs_a_pointer_before_weights_are_read(search, tmp_
         match="--coverage_penalty weighs what the pointer has read .* this network "
         "has no pointer",
     ):
-        BulkSummarizer(without_pointer._replace(config=config), processes=1)
-    BulkSummarizer(search._replace(config=config), processes=1)
+        BulkSummarizer(SearchPool(without_pointer._replace(config=config), processes=1))
+    BulkSummarizer(SearchPool(search._replace(config=config), processes=1))
 
 
 def test_the_bundle_is_opened_without_its_weights(search, tmp_path):
@@ -180,6 +182,8 @@ def test_the_bundle_is_opened_without_its_weights(search, tmp_path):
             files.join(str(tmp_path), name),
             files.read_bytes(files.join(search.bundle, name)),
         )
-    bulk = BulkSummarizer(search._replace(bundle=str(tmp_path)), processes=1)
+    bulk = BulkSummarizer(
+        SearchPool(search._replace(bundle=str(tmp_path)), processes=1)
+    )
     with pytest.raises(DataError, match="weights.safetensors: missing"):
         bulk.begin(random_sources(2), in_processes=False).summaries()

@@ -151,21 +151,30 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
 
 
 def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
+    import gc
     import os
     import sys
 
     from precis.model.tensorflow_import import import_tensorflow
 
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    for name in ("tensorflow", "sklearn"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     imported = []
-    monkeypatch.setattr(
-        "importlib.import_module",
-        lambda name: imported.append(name) or os.write(2, b"a note"),
-    )
+
+    def import_module(name):
+        imported.append((name, gc.isenabled(), sys.modules["sklearn"]))
+        os.write(2, b"a note")
+
+    monkeypatch.setattr("importlib.import_module", import_module)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
     import_tensorflow()
     os.write(2, b"a message")
     sys.stderr.flush()
-    assert imported == ["tensorflow"] and capfd.readouterr().err == "a message"
+    # Keras does not find scikit-learn meanwhile.
+    assert imported == [("tensorflow", False, None)]
+    assert "sklearn" not in sys.modules and gc.isenabled()
+    assert capfd.readouterr().err == "a message"
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])

@@ -127,7 +127,7 @@ def fake_pool(monkeypatch):
     monkeypatch.setattr(worker_pool, "_load", poisoned_search.load_nothing)
     monkeypatch.setattr(worker_pool, "_search_batch", poisoned_search.echo)
     pool = SearchPool(None, processes=1)
-    pool._processes = FakeProcesses()
+    pool._calls = FakeProcesses()
     pool.retain()
     yield pool
     pool.release()
@@ -141,17 +141,17 @@ LOAD = (True, None)
 
 
 def test_a_batch_whose_process_died_is_tried_again_alone(fake_pool):
-    fake_pool._processes.deaths_beside_others = 1
+    fake_pool._calls.deaths_beside_others = 1
     searched = fake_pool.submit(documents(1, 2, 3)).result()
     assert tokens(searched) == [[1, 7], [2, 7], [3, 7]] and searched.failures == {}
-    assert fake_pool._processes.calls == [(False, 3), (True, 3)]
+    assert fake_pool._calls.calls == [(False, 3), (True, 3)]
 
 
 def test_a_document_that_kills_twice_alone_fails_and_no_other(fake_pool):
     kills = poisoned_search.KILLS
     searched = fake_pool.submit(documents(1, 2, kills, 4)).result()
     assert tokens(searched) == [[1, 7], [2, 7], None, [4, 7]]
-    assert fake_pool._processes.calls == [
+    assert fake_pool._calls.calls == [
         (False, 4),
         *[(True, 4), LOAD],
         (True, 2),
@@ -168,31 +168,31 @@ def test_a_document_that_kills_twice_alone_fails_and_no_other(fake_pool):
         "the search process died, and again when nothing else was searched; most often "
         "memory runs out"
     )
-    fake_pool._processes.calls.clear()
+    fake_pool._calls.calls.clear()
     (failure,) = fake_pool.submit(documents(kills)).result().failures.values()
     assert failure.reason == "process_died"
-    assert fake_pool._processes.calls == [(False, 1), *[(True, 1), LOAD] * 2]
+    assert fake_pool._calls.calls == [(False, 1), *[(True, 1), LOAD] * 2]
 
 
 def test_processes_that_die_whatever_they_do_end_the_job(fake_pool):
     kills = poisoned_search.KILLS
     match = "a search process died before its batch was done"
-    fake_pool._processes.may_begin.clear()
+    fake_pool._calls.may_begin.clear()
     lost = fake_pool.submit(documents(*[kills] * 100))
     waiting = fake_pool.submit(documents(1))
-    fake_pool._processes.may_begin.set()
+    fake_pool._calls.may_begin.set()
     for future in (lost, waiting):
         with pytest.raises(JobError, match=match):
             future.result()
-    assert fake_pool._processes.calls.count(LOAD) == worker_pool.MOST_DEATHS - 1
+    assert fake_pool._calls.calls.count(LOAD) == worker_pool.MOST_DEATHS - 1
     assert len(fake_pool.submit(documents(1)).result().hypotheses) == 1
     one_among_many = fake_pool.submit(documents(*range(20, 275), kills)).result()
     assert list(one_among_many.failures) == [255]
-    fake_pool._processes.loads = False
-    fake_pool._processes.calls.clear()
+    fake_pool._calls.loads = False
+    fake_pool._calls.calls.clear()
     with pytest.raises(JobError, match=match):
         fake_pool.submit(documents(kills)).result()
-    assert fake_pool._processes.calls == [(False, 1), (True, 1), LOAD]
+    assert fake_pool._calls.calls == [(False, 1), (True, 1), LOAD]
 
 
 def test_a_call_alone_waits_for_the_others_and_keeps_new_ones_waiting(monkeypatch):
@@ -225,7 +225,7 @@ def test_a_call_alone_waits_for_the_others_and_keeps_new_ones_waiting(monkeypatc
 
 def test_the_last_user_ends_the_processes(fake_pool, monkeypatch):
     closed = []
-    monkeypatch.setattr(fake_pool._processes, "close", lambda: closed.append(1))
+    monkeypatch.setattr(fake_pool._calls, "close", lambda: closed.append(1))
     fake_pool.retain()
     future = fake_pool.submit(documents(1))
     fake_pool.release()

@@ -15,6 +15,7 @@ from support.small_search import random_sources, small_search
 from support.waiting import wait_until
 
 from precis.model.errors import DataError, UsageError
+from precis.model.inference import process_limits
 from precis.model.inference.process_limits import count_processes, refuse_within_import
 from precis.model.inference.worker_pool import SearchPool, load_searcher
 
@@ -67,7 +68,7 @@ def test_a_process_that_fails_or_is_killed_is_replaced(search, pool_of):
     )
     expected = tokens(pool.submit(random_sources(2)).result())
     assert tokens(failed) == [None, *expected]
-    assert pool._processes.call(threads) == (1, 1)
+    assert pool._calls.call(threads) == (1, 1)
     (process,) = multiprocessing.active_children()
     os.kill(process.pid, signal.SIGSTOP)  # so that the batch is under way for certain
     future = pool.submit(random_sources(2))
@@ -195,6 +196,8 @@ def test_one_process_a_core_unless_there_is_an_accelerator(monkeypatch):
     assert count_processes(cores + 3) == cores + 3
     import tensorflow as tf
 
+    monkeypatch.setattr(process_limits, "has_accelerator", lambda: True)
+    assert count_processes(0) == cores
     for kind in ("GPU", "TPU"):
         monkeypatch.setattr(
             tf.config,

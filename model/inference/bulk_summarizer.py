@@ -23,7 +23,6 @@ from precis.model.inference.batches import (
 from precis.model.inference.isolated_search import SEARCH, Batch, IsolatedSearch
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.worker_pool import (
-    ModelSearch,
     SearchPool,
     check_model,
     load_searcher,
@@ -49,22 +48,22 @@ class BulkSummarizer:
       pool: the search processes.
     """
 
-    def __init__(self, search: ModelSearch, *, processes: int) -> None:
-        """Opens the bundle, but does not read its weights.
+    def __init__(self, pool: SearchPool) -> None:
+        """Opens the bundle of a pool, but does not read its weights.
 
         Raises:
           UsageError: the folder is no complete bundle.
           DataError: the bundle is damaged or holds another model.
         """
+        search = pool.search
         contents = open_bundle(search.bundle)
         check_model(search, contents.model_id)
         check_coverage(search.config, has_pointer=contents.config.pointer)
         self.tokenizer = contents.tokenizer
         self.source_tokenizer = contents.source_tokenizer
         self.max_source_tokens = contents.config.max_source_tokens
-        self.pool = SearchPool(search, processes=processes)
+        self.pool = pool
         self._search = search
-        self._processes = processes
         self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
@@ -77,7 +76,7 @@ class BulkSummarizer:
         """
         # Batches of single documents would say nothing about the amount of work.
         batches = self._batches(sources, batch_invariant=False)
-        return self._processes > 1 and len(batches) >= POOL_BATCHES
+        return self.pool.processes > 1 and len(batches) >= POOL_BATCHES
 
     def begin(
         self, sources: Sequence[np.ndarray], *, in_processes: bool

@@ -11,6 +11,9 @@ from precis.model.errors import UsageError
 
 # The device files of GPUs and TPUs.
 _DEVICES = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*")
+# Files that are there with some accelerators, and without one too: those of WSL and of
+# virtual machines.
+_HINTS = ("/dev/dxg", "/dev/vfio/[0-9]*")
 # Where a container finds its own limits (version 2 of Linux's control groups).
 _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
@@ -44,6 +47,8 @@ def count_processes(asked: int) -> int:
         return 1  # Python does not let a daemon process start others.
     if asked:
         return asked
+    if not (has_accelerator() or any(map(glob.glob, _HINTS))):
+        return usable_cores()
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU") or tf.config.list_physical_devices("TPU"):
@@ -75,7 +80,7 @@ def _quota_of_cores() -> float:
 
 def has_accelerator() -> bool:
     """Whether this machine has a GPU or a TPU; asked without importing TensorFlow."""
-    return any(glob.glob(pattern) for pattern in _DEVICES)
+    return any(map(glob.glob, _DEVICES))
 
 
 def refuse_within_import() -> None:

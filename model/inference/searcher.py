@@ -85,6 +85,10 @@ class Searcher:
             autograph=False,
         )
 
+    def compile(self) -> None:
+        """Makes the graph of the search, which the first batch would else wait for."""
+        self.search_batch.get_concrete_function()
+
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Searches any number of documents.
 

@@ -105,7 +105,8 @@ class SearchPool:
     """A pool of search processes; may be used from several threads.
 
     The processes start with the first batches, and there are never more of them than
-    batches. They end when every user of the pool has released it. A document that
+    batches, unless `start` starts them. They end when every user of the pool has
+    released it. A document that
     cannot be searched, even one that kills its process, costs its own result only.
 
         a process dies                the batch is searched again in a new process,
@@ -114,16 +115,20 @@ class SearchPool:
                                       likewise, each alone
         a process dies twice while    the document is a failure
         one document is searched alone
+
+    Attributes:
+      search: the model and how it is searched.
+      processes: the largest number of them.
     """
 
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
-        self._search = search
-        self._count = processes
+        self.search = search
+        self.processes = processes
         self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
-        self._processes = Processes(processes, initializer=leave_with_parent)
+        self._calls = Processes(processes, initializer=leave_with_parent)
         self._users = 0
         # Processes that died alone since the last batch that was searched.
         self._deaths = 0
@@ -144,11 +149,19 @@ class SearchPool:
           whatever they do.
         """
         with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._count)
             attempt = functools.partial(self._attempt, losses=self._losses)
             batch = Batch(list(sources))
-            return self._threads.submit(self._isolated.search, batch, attempt)
+            return self._open_threads().submit(self._isolated.search, batch, attempt)
+
+    def start(self) -> None:
+        """Starts all processes and has them load the bundle and compile the search.
+
+        Does not wait for them. What goes wrong is told of the first batch, which tries
+        again.
+        """
+        with self._lock:
+            for _ in range(self.processes):
+                self._open_threads().submit(self._calls.call, _compile, self.search)
 
     def retain(self) -> None:
         """Registers a user of the pool."""
@@ -165,7 +178,12 @@ class SearchPool:
             self._threads = None
         if threads is not None:
             threads.shutdown(cancel_futures=True)
-            self._processes.close()
+            self._calls.close()
+
+    def _open_threads(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.processes)
+        return self._threads
 
     def _attempt(self, batch: Batch, *, losses: int) -> SearchedBatch:
         """Searches a batch in a process, and again where the process dies.
@@ -178,17 +196,17 @@ class SearchPool:
           BatchError: the search failed, or the process died again.
           JobError: processes die whatever they do.
         """
-        call = (_search_batch, self._search, batch.sources)
+        call = (_search_batch, self.search, batch.sources)
         self._check_losses(losses)
         if not batch.is_suspect:
             try:
-                return self._survived(self._processes.call(*call))
+                return self._survived(self._calls.call(*call))
             except BrokenProcessPool:
                 pass  # Perhaps because of the batches beside it.
         for _ in range(2 if len(batch.sources) == 1 else 1):
             self._check_losses(losses)
             try:
-                return self._survived(self._processes.call_alone(*call))
+                return self._survived(self._calls.call_alone(*call))
             except BrokenProcessPool as error:
                 self._count_death(error)
         raise BatchError(
@@ -219,7 +237,7 @@ class SearchPool:
         self._deaths += 1
         try:
             if self._deaths < MOST_DEATHS:
-                self._processes.call_alone(_load, self._search)
+                self._calls.call_alone(_load, self.search)
                 return
         except BrokenProcessPool:
             pass
@@ -230,7 +248,7 @@ class SearchPool:
     def _lost_message(self) -> str:
         return (
             "a search process died before its batch was done, most often because "
-            f"memory ran out: each of the {self._count} holds the network; run the "
+            f"memory ran out: each of the {self.processes} holds the network; run the "
             "command again with a smaller --search_processes (1 searches without "
             "further processes) and it goes on"
         )
@@ -266,6 +284,16 @@ def _load(search: ModelSearch) -> None:
             f"a search process cannot load {search.bundle}: {type(error).__name__}: "
             f"{error}"
         ) from error
+
+
+def _compile(search: ModelSearch) -> None:
+    """Loads the bundle in this process and compiles its search.
+
+    Raises:
+      PrecisError: it cannot be loaded.
+    """
+    _load(search)
+    _process_searcher(search).compile()
 
 
 def _search_batch(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBatch:

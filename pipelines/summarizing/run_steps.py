@@ -49,6 +49,9 @@ from precis.pipelines.summarizing.summary_settings import (
 )
 from precis.pipelines.summarizing.task_rows import InferSettings
 
+# Bytes of a corpus that surely has more batches than this process would search itself.
+_MUCH_TO_SEARCH = 1_000_000
+
 
 def build_run(
     pipeline: beam.Pipeline,
@@ -82,6 +85,8 @@ def build_run(
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
         quality=settings.quality,
+        starts_early=not earlier.parts
+        and sum(task.size_bytes for task in tasks) >= _MUCH_TO_SEARCH,
     )
     joined = _find_repeats(
         pipeline, tasks, job, description, earlier, processes=processes

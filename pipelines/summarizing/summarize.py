@@ -200,8 +200,8 @@ def _run(
         workers.workers, beam_options, tasks=len(tasks), size=size
     )
     if settings.options.bundle:
-        load_tensorflow()
         if workers.workers == 1 and not has_accelerator():
+            load_tensorflow()
             # A worker has one core. A Python process may have begun with more.
             with contextlib.suppress(UsageError):
                 compute_on_one_thread()

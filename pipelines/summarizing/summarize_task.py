@@ -68,7 +68,9 @@ class SummarizeWorker(TaskWorker):
         self._settings = settings
         self._job = job
         self._infer = infer
-        self._summarizer = WindowSummarizer(settings, Shared)
+        self._summarizer = WindowSummarizer(
+            settings, Shared, starts_early=infer.starts_early
+        )
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""

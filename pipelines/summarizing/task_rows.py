@@ -52,6 +52,8 @@ class InferSettings:
       earlier: the parts of earlier runs.
       suffix_ids: whether a repeated document_id gets a suffix.
       quality: the thresholds of the flags.
+      starts_early: whether there is so much to search that the search processes start
+          before the first window is read.
     """
 
     layout: PartLayout
@@ -59,6 +61,7 @@ class InferSettings:
     earlier: tuple[EarlierPart, ...]
     suffix_ids: bool
     quality: QualityConfig
+    starts_early: bool = False
 
 
 class TaskRows:

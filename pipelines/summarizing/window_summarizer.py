@@ -27,7 +27,7 @@ from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
-from precis.model.inference.worker_pool import ModelSearch
+from precis.model.inference.worker_pool import ModelSearch, SearchPool
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -97,10 +97,22 @@ class WindowSummarizer:
     """
 
     def __init__(
-        self, settings: SummarySettings, handle: Callable[[], Handle] = Unshared
+        self,
+        settings: SummarySettings,
+        handle: Callable[[], Handle] = Unshared,
+        *,
+        starts_early: bool = False,
     ) -> None:
-        """Stores its arguments; `handle` makes what the copies share models by."""
+        """Stores its arguments.
+
+        Args:
+          settings: of the summaries.
+          handle: makes what the copies share models by.
+          starts_early: whether search processes start before there is a window, as
+            there will be much to search.
+        """
         self._settings = settings
+        self._starts_early = starts_early
         self._shared_bulk = handle()
         self._shared_models = handle()
         self._bulk: BulkSummarizer | None = None
@@ -116,6 +128,9 @@ class WindowSummarizer:
           DataError: a bundle is damaged or holds another model than the settings say.
         """
         options = self._settings.options
+        if options.bundle:
+            self._bulk = self._shared_bulk.acquire(self._open_bulk)
+            self._bulk.pool.retain()
         if options.extractive_bundle:
             import_tensorflow()
         if options.batch_invariant and (options.bundle or options.extractive_bundle):
@@ -123,9 +138,6 @@ class WindowSummarizer:
         self._models = self._shared_models.acquire(
             lambda: open_scoring_models(self._settings)
         )
-        if options.bundle:
-            self._bulk = self._shared_bulk.acquire(self._open_bulk)
-            self._bulk.pool.retain()
 
     def close(self) -> None:
         """Ends the search processes when no copy in this process needs them."""
@@ -134,8 +146,6 @@ class WindowSummarizer:
             self._bulk = None
 
     def _open_bulk(self) -> "BulkSummarizer":
-        from precis.model.inference.bulk_summarizer import BulkSummarizer
-
         options, decoding = self._settings.options, self._settings.decoding
         if options.write == WRITE_SENTENCES:
             # A summary is put together from all that the beam holds of a sentence.
@@ -147,8 +157,14 @@ class WindowSummarizer:
             decoding,
             options.batch_invariant,
         )
-        processes = count_processes(options.search_processes)
-        return BulkSummarizer(search, processes=processes)
+        pool = SearchPool(search, processes=count_processes(options.search_processes))
+        if self._starts_early and pool.processes > 1:
+            pool.start()
+        # This process imports TensorFlow beside them.
+        import_tensorflow()
+        from precis.model.inference.bulk_summarizer import BulkSummarizer
+
+        return BulkSummarizer(pool)
 
     def summarize(
         self,
