@@ -30,6 +30,7 @@ MODEL_LAYERS = (
     "isolation",
     "progress",
     "tensorflow_import",
+    "garbage_collection",
     "config",
     "credentials",
     "storage",

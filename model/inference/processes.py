@@ -17,6 +17,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import NamedTuple, TypeVar
 
+from precis.model.garbage_collection import collect_rarely
+
 ResultT = TypeVar("ResultT")
 
 
@@ -156,7 +158,10 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def leave_with_parent() -> None:
-    """Prepares a process that another one started for Ctrl-C and for its end."""
+    """Prepares a process that another one started: for much work, for Ctrl-C, and for
+    the end of its parent.
+    """
+    collect_rarely()
     # Ctrl-C reaches the parent too, and the parent reports it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()

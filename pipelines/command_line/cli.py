@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
+from precis.model.garbage_collection import collect_rarely
 from precis.pipelines.processes import interruption
 from precis.pipelines.terminal.program import precis_program
 
@@ -30,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _run(list(argv))
+    collect_rarely()
     arguments = sys.argv[1:]
     program = " ".join(["precis", *arguments[:1]])
     again = redact(shlex.join([precis_program(), *arguments]))
