@@ -4,6 +4,8 @@ from typing import Any
 
 from keras import ops
 
+from precis.model.backend import has_static_shapes
+
 
 def log_norm(logits: Any) -> Any:
     """Computes log(sum(exp(logits))) over the last axis, which is kept.
@@ -27,3 +29,63 @@ def logit_indices(ids: Any) -> Any:
         ops.arange(beams, dtype="int32")[None, :, None], (batch, beams, count)
     )
     return ops.reshape(ops.stack([rows, columns, ids], axis=-1), (-1, 3))
+
+
+def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
+    """Lowers logits of chosen tokens to a value, where they are above it.
+
+    Args:
+      logits: float32 [B, K, V].
+      ids: int32 [B, K, M], token ids; one may stand there twice.
+      is_chosen: bool [B, K, M].
+      value: the highest logit of a chosen token.
+    """
+    if has_static_shapes():
+        # The minimum with infinity leaves a logit as it is.
+        limits = ops.where(is_chosen, value, float("inf"))
+        return ops.scatter_update(
+            logits, logit_indices(ids), ops.reshape(limits, (-1,)), reduction="min"
+        )
+    places = _chosen_places(logits, ids, is_chosen)
+    values = ops.full(ops.shape(places), value, dtype="float32")
+    return _update_places(logits, places, values, reduction="min")
+
+
+def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
+    """Gives chosen tokens their logits back.
+
+    Args:
+      lowered: float32 [B, K, V], at most as large as `logits`.
+      logits: float32 [B, K, V].
+      ids, is_chosen: as for `lower_chosen`.
+    """
+    if has_static_shapes():
+        restored = ops.where(
+            is_chosen, ops.take_along_axis(logits, ids, axis=-1), -float("inf")
+        )
+        return ops.scatter_update(
+            lowered, logit_indices(ids), ops.reshape(restored, (-1,)), reduction="max"
+        )
+    places = _chosen_places(logits, ids, is_chosen)
+    values = ops.take(ops.reshape(logits, (-1,)), places)
+    return _update_places(lowered, places, values, reduction="max")
+
+
+def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
+    """Where the logits of chosen tokens stand among all, int32 [N].
+
+    An update takes a hundred times as long as to see that there is none, and few tokens
+    are chosen.
+    """
+    (chosen,) = ops.nonzero(ops.reshape(is_chosen, (-1,)))
+    chosen = ops.cast(chosen, "int32")
+    hypotheses = chosen // ops.shape(ids)[-1]
+    tokens = ops.take(ops.reshape(ids, (-1,)), chosen)
+    return hypotheses * ops.shape(logits)[-1] + tokens
+
+
+def _update_places(logits: Any, places: Any, values: Any, *, reduction: str) -> Any:
+    updated = ops.scatter_update(
+        ops.reshape(logits, (-1,)), places[:, None], values, reduction=reduction
+    )
+    return ops.reshape(updated, ops.shape(logits))

@@ -7,7 +7,7 @@ from typing import Any
 from keras import ops
 
 from precis.model.cache import Cache
-from precis.model.logits import log_norm, logit_indices
+from precis.model.logits import log_norm, logit_indices, lower_chosen
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
 from precis.model.search.supported import lower_unsupported, must_continue
@@ -71,15 +71,11 @@ def _lower_forbidden(
         is_forbidden.append(is_repeated)
     if not ids:
         return logits
-    # The minimum with infinity leaves a logit as it is.
-    limits = ops.where(
-        ops.concatenate(is_forbidden, axis=-1), LOWEST_SCORE, float("inf")
-    )
-    return ops.scatter_update(
+    return lower_chosen(
         logits,
-        logit_indices(ops.concatenate(ids, axis=-1)),
-        ops.reshape(ops.cast(limits, "float32"), (-1,)),
-        reduction="min",
+        ops.concatenate(ids, axis=-1),
+        ops.concatenate(is_forbidden, axis=-1),
+        LOWEST_SCORE,
     )
 
 

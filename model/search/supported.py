@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from precis.model.cache import Cache
-from precis.model.logits import logit_indices
+from precis.model.logits import restore_chosen
 from precis.model.search.scores import LOWEST_SCORE
 
 FACTS = "facts"  # the name of its parts in a cache
@@ -86,6 +86,8 @@ class SourceUnits(NamedTuple):
       ends: bool [B, S], is the last of a unit.
       capitalised: int32 [B, S], the same piece with a capital, or -1.
       is_inner: bool [B, S], is of a class that continues words.
+      is_fact: bool [B, 2 S], is of a class that may be forbidden; each token, then each
+          with a capital.
     """
 
     tokens: Any
@@ -94,6 +96,7 @@ class SourceUnits(NamedTuple):
     ends: Any
     capitalised: Any
     is_inner: Any
+    is_fact: Any
 
 
 class WrittenUnit(NamedTuple):
@@ -153,6 +156,7 @@ def source_units(source: Any, table: PieceTable) -> SourceUnits:
     )
     begins = ops.logical_and(exists, ops.logical_not(joined))
     capitalised = ops.take(table.capitalised, known, axis=0)
+    both = ops.concatenate([known, ops.maximum(capitalised, 0)], axis=1)
     return SourceUnits(
         tokens=source,
         joined=joined,
@@ -160,6 +164,7 @@ def source_units(source: Any, table: PieceTable) -> SourceUnits:
         ends=ops.logical_not(_behind(joined)),
         capitalised=ops.where(begins, capitalised, -1),
         is_inner=is_inner,
+        is_fact=ops.not_equal(ops.take(table.classes, both, axis=0), FREE),
     )
 
 
@@ -272,12 +277,9 @@ def lower_unsupported(logits: Any, cache: Cache) -> Any:
         ops.cast(forbidden, logits.dtype) * LOWEST_SCORE, members
     )
     ids, is_allowed = _supported_tokens(written, units)
-    supported = ops.where(
-        is_allowed, ops.take_along_axis(logits, ids, axis=-1), -float("inf")
-    )
-    return ops.scatter_update(
-        lowered, logit_indices(ids), ops.reshape(supported, (-1,)), reduction="max"
-    )
+    # Only these were lowered.
+    is_lowered = units.is_fact[:, None] | must_continue[..., None]
+    return restore_chosen(lowered, logits, ids, is_allowed & is_lowered)
 
 
 def _supported_tokens(written: WrittenUnit, units: SourceUnits) -> tuple[Any, Any]:
