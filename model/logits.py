@@ -48,7 +48,7 @@ def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
         )
     places = _chosen_places(logits, ids, is_chosen)
     values = ops.full(ops.shape(places), value, dtype="float32")
-    return _update_places(logits, places, values, reduction="min")
+    return update_places(logits, places, values, reduction="min")
 
 
 def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
@@ -68,7 +68,7 @@ def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
         )
     places = _chosen_places(logits, ids, is_chosen)
     values = ops.take(ops.reshape(logits, (-1,)), places)
-    return _update_places(lowered, places, values, reduction="max")
+    return update_places(lowered, places, values, reduction="max")
 
 
 def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
@@ -84,8 +84,34 @@ def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
     return hypotheses * ops.shape(logits)[-1] + tokens
 
 
-def _update_places(logits: Any, places: Any, values: Any, *, reduction: str) -> Any:
+def logit_places(logits: Any, ids: Any) -> Any:
+    """Where the logits of token ids stand among all.
+
+    Args:
+      logits: [B, K, V].
+      ids: int32, broadcast to [B, K, M].
+
+    Returns:
+      int32 [B, K, M], from 0 to before B * K * V.
+    """
+    batch, beams, size = ops.shape(logits)
+    hypotheses = ops.arange(batch * beams, dtype="int32")
+    return ops.reshape(hypotheses, (batch, beams, 1)) * size + ids
+
+
+def update_places(logits: Any, places: Any, values: Any, *, reduction: str) -> Any:
+    """Logits [B, K, V] with other values at some places, which `logit_places` finds.
+
+    Args:
+      logits: float32 [B, K, V].
+      places: int32 of any shape; one may stand there twice.
+      values: float32 of the same shape.
+      reduction: `min` or `max` of a logit and the values at its place.
+    """
     updated = ops.scatter_update(
-        ops.reshape(logits, (-1,)), places[:, None], values, reduction=reduction
+        ops.reshape(logits, (-1,)),
+        ops.reshape(places, (-1, 1)),
+        ops.reshape(values, (-1,)),
+        reduction=reduction,
     )
     return ops.reshape(updated, ops.shape(logits))

@@ -11,7 +11,11 @@ from support.plain_network import scramble, weights_of
 from support.small_network import values
 
 from precis.model.network.layers import score_bias
-from precis.model.network.pointer import PointerGenerator, mix_distributions
+from precis.model.network.pointer import (
+    PointerGenerator,
+    different_tokens,
+    mix_distributions,
+)
 from precis.model.network.prediction import Prediction, log_probs
 
 B, T, S, V, D = 2, 3, 5, 7, 4
@@ -219,3 +223,14 @@ def test_a_step_equals_a_whole_target(layer, given, bias):
     np.testing.assert_allclose(
         np.asarray(ops.softmax(logits)), probabilities(layer, given), atol=1e-5
     )
+
+
+def test_the_different_tokens_of_a_source_stand_in_their_order():
+    def different(source):
+        return ops.convert_to_numpy(different_tokens(source.astype("int32"))).tolist()
+
+    assert different(SOURCE) == [[3, 6, 0], [5, 2, 6]]
+    # The first has one of its tokens again, as it has fewer.
+    repeated = np.array([[4, 4, 4, 4], [7, 8, 7, 9]])
+    assert different(repeated) == [[4, 4, 4], [7, 8, 9]]
+    assert different(np.zeros((2, 0))) == [[], []]

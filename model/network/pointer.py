@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.logits import log_norm, logit_indices
+from precis.model.backend import has_static_shapes
+from precis.model.logits import log_norm, logit_places, update_places
 
 # A floor below which no logarithm is taken, smaller than any probability that a float32
 # softmax can distinguish from zero.
@@ -38,17 +39,18 @@ class PointerSource(NamedTuple):
     """The tensors of a source that every step of the pointer reads.
 
     Attributes:
-      source: int32 [B, S].
+      tokens: int32 [B, U], the different tokens of each source; some of them again
+          where a source has fewer than U.
+      holds: float32 [B, S, U], 1 where a position holds a token.
       memory, keys: [B, S, D].
       source_bias: float32 [B, 1, S], MASKED at padding.
-      is_same: float32 [B, S, S], 1 where two positions hold the same token.
     """
 
-    source: Any
+    tokens: Any
+    holds: Any
     memory: Any
     keys: Any
     source_bias: Any
-    is_same: Any
 
 
 class PointerGenerator(keras.layers.Layer):
@@ -122,8 +124,9 @@ class PointerGenerator(keras.layers.Layer):
         """Computes once per search what every `step` reads of a source; the arguments
         are those of a call.
         """
-        is_same = ops.cast(ops.equal(source[:, :, None], source[:, None]), "float32")
-        return PointerSource(source, memory, self.key(memory), source_bias, is_same)
+        tokens = different_tokens(source)
+        holds = ops.cast(ops.equal(source[:, :, None], tokens[:, None]), "float32")
+        return PointerSource(tokens, holds, memory, self.key(memory), source_bias)
 
     def step(
         self,
@@ -158,20 +161,13 @@ class PointerGenerator(keras.layers.Layer):
             LOWEST_PROBABILITY,
         )
         norm = log_norm(logits)
-        batch, beams, _ = ops.shape(logits)
-        tokens = ops.broadcast_to(
-            past.source[:, None], (batch, beams, ops.shape(past.source)[1])
-        )
-        # Each position gets the probability of all positions that hold its token.
-        copied = ops.matmul((1.0 - p_gen) * copy_probabilities, past.is_same)
-        generated = p_gen * ops.exp(
-            ops.take_along_axis(logits, tokens, axis=-1) - norm
-        )  # [B, K, S]
+        copied = ops.matmul((1.0 - p_gen) * copy_probabilities, past.holds)
+        places = logit_places(logits, past.tokens[:, None])
+        logits_of_tokens = ops.take(ops.reshape(logits, (-1,)), places)  # [B, K, U]
+        generated = p_gen * ops.exp(logits_of_tokens - norm)
         mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
         mixed = mixed - ops.log(p_gen) + norm
-        logits = ops.scatter_update(
-            logits, logit_indices(tokens), ops.reshape(mixed, (-1,)), reduction="max"
-        )
+        logits = update_places(logits, places, mixed, reduction="max")
         if not isinstance(coverage, tuple):
             coverage = coverage + copy_probabilities
         return logits, coverage
@@ -204,6 +200,24 @@ class PointerGenerator(keras.layers.Layer):
         context = ops.matmul(copy_probabilities, ops.cast(memory, "float32"))
         parts = [context, ops.cast(states, "float32"), ops.cast(inputs, "float32")]
         return ops.sigmoid(self.gate(ops.concatenate(parts, axis=-1)))
+
+
+def different_tokens(source: Any) -> Any:
+    """The different tokens of sources, int32 [B, S] -> [B, U], in their order.
+
+    U is the largest number of them in a source, or S where shapes must be known.
+    """
+    if has_static_shapes():
+        return source
+    length = ops.shape(source)[1]
+    positions = ops.arange(length, dtype="int32")
+    is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
+    is_before = positions < positions[:, None]
+    is_first = ops.logical_not(ops.any(ops.logical_and(is_same, is_before), axis=-1))
+    count = ops.max(ops.sum(ops.cast(is_first, "int32"), axis=1), initial=0)
+    # The first of each token, then the others.
+    order = ops.argsort(ops.where(is_first, positions, positions + length), axis=1)
+    return ops.take_along_axis(source, order[:, :count], axis=1)
 
 
 def mix_distributions(
