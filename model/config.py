@@ -22,6 +22,8 @@ class FlagInfo(NamedTuple):
       metavar: what the help calls the value, such as DIR or TOKENS.
       default_text: what the default means, where its value does not say it, such as
           "the records' limit" for 0.
+      word_for_zero: the word that is written for a default of 0, as in `--limit all`; 0
+          itself is refused, as it reads like none.
       is_common: whether `--help` shows the flag; `--help all` shows every flag.
       takes_list: the value is a list; functions and configuration files take it as a
           list too.
@@ -38,6 +40,7 @@ class FlagInfo(NamedTuple):
     choices: Sequence[str] = ()
     metavar: str = ""
     default_text: str = ""
+    word_for_zero: str = ""
     is_common: bool = False
     takes_list: bool = False
     separator: str = ","

@@ -7,7 +7,7 @@ from typing import Any
 from precis.model.progress.stages import stage
 from precis.pipelines.options.bundles import HUGGINGFACE
 from precis.pipelines.terminal.job_progress import load_tensorflow
-from precis.pipelines.terminal.last_lines import end_with
+from precis.pipelines.terminal.last_lines import end_with, unused_output
 
 
 def run_import(values: dict[str, Any], _: list[str]) -> int:
@@ -20,10 +20,10 @@ def run_import(values: dict[str, Any], _: list[str]) -> int:
     output = values["output"]
     if read_manifest(output)["kind"] == ENCODER:
         flags = ("train-extractor", "--records", "records", "--encoder", output)
-        end_with(output, "precis", *flags, "--output", "extractor")
+        end_with(output, "precis", *flags, "--output", unused_output("extractor"))
     else:
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
-        end_with(output, "precis", *flags, "--output", "summaries")
+        end_with(output, "precis", *flags, "--output", unused_output("summaries"))
     return 0
 
 

@@ -17,6 +17,7 @@ from precis.pipelines.terminal.last_lines import (
     end_with_template,
     listed,
     suggest_next,
+    unused_output,
     warn_of_cuts,
 )
 
@@ -41,8 +42,8 @@ def run_prepare(values: dict[str, Any], beam_args: list[str]) -> int:
             way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
             "their ends matter",
         )
-    output = values["output"]
-    end_with(output, "precis", "train", "--records", output, "--output", "bundle")
+    output, bundle = values["output"], unused_output("bundle")
+    end_with(output, "precis", "train", "--records", output, "--output", bundle)
     return 0
 
 
@@ -121,7 +122,9 @@ def run_evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     if files.exists(manifest):
         flags = ["--config", manifest, "--corpus", "jsonl:YOURS/*.jsonl", "--split", ""]
         flags += _whole_corpus(files.read_json(manifest))
-        suggest_next("precis", "summarize", *flags, "--output", "summaries")
+        suggest_next(
+            "precis", "summarize", *flags, "--output", unused_output("summaries")
+        )
     else:
         output = str(values.get("output") or default_output(run))
         described = files.join(output, "rouge.json")
@@ -134,4 +137,4 @@ def _whole_corpus(manifest: Mapping[str, Any]) -> list[str]:
     """The flags that take all documents where a run has taken some."""
     flags = manifest.get("provenance", {}).get("flags", {})
     selected = [name for name in ("limit", "sample") if flags.get(name)]
-    return [word for name in selected for word in (f"--{name}", "0")]
+    return [word for name in selected for word in (f"--{name}", "all")]

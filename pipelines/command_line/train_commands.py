@@ -4,7 +4,11 @@ from typing import Any
 
 from precis.pipelines.processes.interruption import saving
 from precis.pipelines.terminal.job_progress import load_tensorflow
-from precis.pipelines.terminal.last_lines import corpus_flags_of_records, end_with
+from precis.pipelines.terminal.last_lines import (
+    corpus_flags_of_records,
+    end_with,
+    unused_output,
+)
 
 
 def run_train(values: dict[str, Any], _: list[str]) -> int:
@@ -52,7 +56,7 @@ def _end_training(result: Any, records: Any, *flags: str) -> int:
     end_with(
         result.bundle,
         *("precis", "summarize", *corpus, "--split", "test"),
-        *(*flags, result.bundle, "--output", "summaries"),
+        *(*flags, result.bundle, "--output", unused_output("summaries")),
     )
     return 0
 

@@ -83,12 +83,14 @@ class CorpusOptions:
         "is not read",
         metavar="DOCUMENTS",
         default_text="all",
+        word_for_zero="all",
     )
     sample: int = flag(
         0,
         "take so many documents, drawn from the whole corpus at random",
         metavar="DOCUMENTS",
         default_text="all",
+        word_for_zero="all",
     )
     sample_seed: int = flag(17, "decides which documents --sample draws", metavar="N")
     # TensorFlow Datasets.

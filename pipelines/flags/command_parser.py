@@ -192,7 +192,7 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
     if kind is bool:
         settings["action"] = argparse.BooleanOptionalAction
     else:
-        settings["type"] = kind
+        settings["type"] = _or_word(info.word_for_zero, kind)
         if info.takes_list and info.separator == "\n":
             settings["action"] = _LinesAction
         if info.choices:
@@ -200,6 +200,18 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
         else:
             settings["metavar"] = info.metavar or _METAVARS[kind]
     group.add_argument(f"--{flag_name(name)}", dest=name, **settings)
+
+
+def _or_word(word: str, kind: type) -> typing.Callable[[str], Any]:
+    """The type of a value that may be a word too."""
+    if not word:
+        return kind
+
+    def read(text: str) -> Any:
+        return text if text == word else kind(text)
+
+    read.__name__ = kind.__name__  # What a message calls it.
+    return read
 
 
 def _help_text(field: dataclasses.Field, info: FlagInfo) -> str:

@@ -12,7 +12,7 @@ from precis.pipelines.flags.command_parser import (
     command_parser,
 )
 from precis.pipelines.flags.config_file import GivenFlags, read_config
-from precis.pipelines.flags.flags import flag_info, option_names
+from precis.pipelines.flags.flags import flag_info, option_names, replace_zero_words
 
 # Flags of `train` that chose what is now a command of its own.
 _TASK_COMMANDS = {
@@ -103,19 +103,20 @@ def read_command_line(
       parsed: the words behind it.
 
     Raises:
-      UsageError: a flag that the command does not have, or a file that `read_config`
-        refuses.
+      UsageError: a flag that the command does not have, a 0 that has a word, or a file
+        that `read_config` refuses.
     """
     if parsed.rest and not text.uses_beam:
         _refuse(name, concerns, parsed.rest)
+    flags = replace_zero_words(parsed.flags, concerns)
     if not parsed.config:
-        return GivenFlags(parsed.flags, parsed.rest)
+        return GivenFlags(flags, parsed.rest)
     from_file = read_config(
         parsed.config, command=name, concerns=concerns, uses_beam=text.uses_beam
     )
     # The last value of a flag counts, so those of the command line win.
     return GivenFlags(
-        {**from_file.flags, **parsed.flags}, [*from_file.beam_args, *parsed.rest]
+        {**from_file.flags, **flags}, [*from_file.beam_args, *parsed.rest]
     )
 
 

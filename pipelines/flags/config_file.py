@@ -9,6 +9,7 @@ The manifest of a run or a bundle and the dataset.json of records hold the flags
 command that wrote them, so each of them is such a file too.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,12 @@ from precis.model import files
 from precis.model.config import flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
-from precis.pipelines.flags.flags import option_names, value_types
+from precis.pipelines.flags.flags import (
+    flag_info,
+    option_names,
+    replace_zero_words,
+    value_types,
+)
 
 
 class GivenFlags(NamedTuple):
@@ -55,7 +61,7 @@ def read_config(
                 f"--config {path} was written by `precis {content['command']}`, and "
                 f"its flags are not those of `precis {command}`; name another file"
             )
-        content = content["flags"]
+        content = _without_zeros(content["flags"], concerns)
     return divide_flags(
         content,
         command=command,
@@ -83,7 +89,7 @@ def divide_flags(
       source: what holds the values, for the message.
 
     Raises:
-      UsageError: a name that is no flag of the command.
+      UsageError: a name that is no flag of the command, or a 0 that has a word.
     """
     names = {flag_name(name): name for name in option_names(concerns)}
     flags: dict[str, Any] = {}
@@ -107,7 +113,22 @@ def divide_flags(
             raise UsageError(
                 f"{source}: precis {command} has no flag {name!r}; {way_out}"
             )
-    return GivenFlags(flags, beam_args)
+    try:
+        return GivenFlags(replace_zero_words(flags, concerns), beam_args)
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from error
+
+
+def _without_zeros(
+    recorded: Mapping[str, Any], concerns: Sequence[type]
+) -> Mapping[str, Any]:
+    """The flags of a manifest, where 0 is what was not given and has a word."""
+    fields = [field for concern in concerns for field in dataclasses.fields(concern)]
+    worded = [field.name for field in fields if flag_info(field).word_for_zero]
+    return {
+        name: None if name in worded and not value else value
+        for name, value in recorded.items()
+    }
 
 
 def _read_mapping(path: str) -> Mapping[str, Any]:

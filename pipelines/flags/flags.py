@@ -10,7 +10,7 @@ import dataclasses
 import os
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from precis.model.config import FlagInfo, flag_name, suggestion
@@ -47,6 +47,31 @@ def value_types(concerns: Iterable[type]) -> dict[str, type]:
 def option_names(concerns: Iterable[type]) -> list[str]:
     """The names of all flags of the given dataclasses."""
     return [field.name for concern in concerns for field in dataclasses.fields(concern)]
+
+
+def replace_zero_words(
+    flags: Mapping[str, Any], concerns: Iterable[type]
+) -> dict[str, Any]:
+    """The flags as a user wrote them, with 0 for the words that stand for it.
+
+    Raises:
+      UsageError: a 0 where there is such a word.
+    """
+    values = dict(flags)
+    for concern in concerns:
+        for field in dataclasses.fields(concern):
+            word, value = flag_info(field).word_for_zero, values.get(field.name)
+            if not word or value is None:
+                continue
+            name = f"--{flag_name(field.name)}"
+            if value == 0:
+                raise UsageError(
+                    f"{name} must be at least 1, not {value}; leave it out to take "
+                    f"{word}, or write {name} {word} where a --config has another"
+                )
+            if value == word:
+                values[field.name] = 0
+    return values
 
 
 def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:

@@ -169,6 +169,8 @@ def step_words(flags: Mapping[str, Any], concerns: Sequence[type]) -> list[str]:
             arguments += shlex.split(value)
         elif info.is_positional:
             arguments.append(str(value))
+        elif info.word_for_zero and not value:
+            words += [f"--{name}", info.word_for_zero]
         elif isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no-{name}")
         elif str(value).startswith("-"):

@@ -1,10 +1,12 @@
 """The last lines of a command: what it made, where that lies, what takes it next."""
 
 import dataclasses
+import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from precis.model import files
 from precis.model.config import flag_name
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.options import CorpusOptions
@@ -72,6 +74,14 @@ def suggest_next(*command: Any) -> None:
     if program == "precis":
         program = precis_program()
     print(f"next: {shlex.join([program, *arguments])}")
+
+
+def unused_output(name: str) -> str:
+    """The name of an output that is not there yet: `summaries`, or `summaries-2`."""
+    names = itertools.chain(
+        [name], (f"{name}-{number}" for number in itertools.count(2))
+    )
+    return next(each for each in names if not files.exists(each))
 
 
 def corpus_flags_of_records(records: Any) -> list[str]:
