@@ -97,6 +97,13 @@ def test_workers_divide_the_work_down_to_the_largest_task():
     assert two.seconds(4) == two.seconds(100) == pytest.approx(11 + 320 / 2)
 
 
+def test_more_workers_are_never_slower_in_a_corpus_of_one_task():
+    corpus = estimate().corpus._replace(tasks=estimate().corpus.tasks[:1])
+    one_task = dataclasses.replace(estimate(), corpus=corpus)
+    assert one_task.seconds(1) == pytest.approx(11 + 320)
+    assert one_task.seconds(2) == one_task.seconds(8) == pytest.approx(11 + 160)
+
+
 def test_workers_share_the_reading_of_what_a_sample_left_out():
     corpus = estimate().corpus._replace(skipping_seconds=8.0)
     sampled = dataclasses.replace(estimate(), corpus=corpus)
@@ -115,6 +122,14 @@ def test_the_report_scales_a_sample_to_the_corpus():
     assert own.split()[:5] == ["2", "171.0", "2", "min", "51"]
     # 171 s of two workers, each 3.60 an hour.
     assert own.split()[6] == "0.34"
+
+
+def test_a_report_says_where_a_sample_is_too_small_to_tell_the_rate():
+    small = dataclasses.replace(estimate(), seconds_per_record=0.0)
+    assert (
+        "rate: the sample is too small to tell the time of a document; before the "
+        "first and after the last document 11.0 s"
+    ) in list(report(small, price_per_hour=0.0))
 
 
 def test_a_run_without_network_and_price_has_no_tokens_and_no_cost():

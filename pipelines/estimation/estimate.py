@@ -116,14 +116,15 @@ class Estimate:
     def seconds(self, workers: int) -> float:
         """The time of the job with so many workers like those of this machine.
 
-        No task is divided, so the largest one is the least that the work takes.
+        No task is divided, so the largest one is the least that the work takes. The
+        runs have shown how well tasks are spread on as many workers as here, so more
+        of them are never slower.
         """
         work = self.corpus.records * self.seconds_per_record * self.workers
         work += self.corpus.skipping_seconds
         sizes = [task.size_bytes for task in self.corpus.tasks]
         largest = max(sizes) / max(1, sum(sizes))
-        # With as many workers as here, the runs have shown how well tasks are spread.
-        at_least = largest if workers > self.workers else 0.0
+        at_least = min(largest, 1 / self.workers)
         return self.serial_seconds + work * max(1 / workers, at_least)
 
     def scaled(self, figure: float) -> float:

@@ -28,11 +28,9 @@ def report(estimate: Estimate, *, price_per_hour: float) -> Iterator[str]:
             f"{estimate.scaled(run.figures.written_tokens):,.0f} written"
         )
     yield f"output: {estimate.scaled(run.figures.output_bytes) / 1e6:,.1f} MB"
-    rate = 1 / estimate.seconds_per_record if estimate.seconds_per_record else 0.0
     yield (
-        f"rate: {rate:,.1f} documents/s with {estimate.workers} "
-        f"worker{'s' * (estimate.workers > 1)}; before the first and after the last "
-        f"document {estimate.serial_seconds:.1f} s"
+        f"rate: {_rate(estimate)}; before the first and after the last document "
+        f"{estimate.serial_seconds:.1f} s"
     )
     has_price = price_per_hour > 0
     yield f"{'workers':>9}{'seconds':>14}{'time':>12}{'cost' * has_price:>14}".rstrip()
@@ -46,3 +44,11 @@ def report(estimate: Estimate, *, price_per_hour: float) -> Iterator[str]:
         "not known from a sample: equal texts far apart, which are summarized once; "
         f"slower files. Estimated in {estimate.took_seconds:.0f} s."
     )
+
+
+def _rate(estimate: Estimate) -> str:
+    """The documents a second, or that a sample is too small to tell them."""
+    if not estimate.seconds_per_record:
+        return "the sample is too small to tell the time of a document"
+    workers = f"{estimate.workers} worker{'s' * (estimate.workers > 1)}"
+    return f"{1 / estimate.seconds_per_record:,.1f} documents/s with {workers}"
