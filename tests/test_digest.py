@@ -12,7 +12,7 @@ from support.command_line import exit_code, write_jsonl
 
 import precis
 from precis.model import files
-from precis.model.errors import DataError
+from precis.model.errors import DataError, UsageError
 from precis.pipelines.verification.digest import encode_rows
 
 DOCUMENTS = [
@@ -169,6 +169,9 @@ def test_a_damaged_run_has_no_digest(extractive, tmp_path):
 
 
 def test_an_unfinished_run_has_no_digest(tmp_path):
+    with pytest.raises(UsageError, match="holds no run: manifest.json is not there"):
+        precis.digest(run=tmp_path)
+    (tmp_path / "data").mkdir()
     with pytest.raises(DataError, match=": the run is not finished; run the same `pre"):
         precis.digest(run=tmp_path)
 

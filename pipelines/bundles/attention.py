@@ -19,6 +19,7 @@ from precis.model.search.config import check_coverage
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags.flags import read_flags
+from precis.pipelines.jobs.output_place import check_file_place
 from precis.pipelines.options.bundles import (
     ATTENTION,
     COPY,
@@ -45,6 +46,7 @@ def attention(**flags: Any) -> str:
       DataError: a damaged bundle, or a text that is not UTF-8.
     """
     options, decoding = read_flags(ATTENTION, with_decoding_of_bundle(flags))
+    check_file_place(options.output, flag="--output")
     contents = open_bundle(options.bundle)
     check_prefix(options.task_prefix, contents)
     check_coverage(decoding, has_pointer=contents.config.pointer)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.card import CardChoices, card_text, stated_choices
+from precis.model.bundle.card import CARD_FILE, CardChoices, card_text, stated_choices
 from precis.model.bundle.card_text import cell
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
@@ -17,7 +17,9 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.placement import is_within, resolve
 from precis.pipelines.flags.flags import read_flags
+from precis.pipelines.jobs.output_place import check_file_place
 from precis.pipelines.options.bundles import CARD, CardOptions
 from precis.pipelines.options.evaluate import EVALUATION_SUFFIX
 
@@ -38,15 +40,30 @@ def card(**flags: Any) -> str:
       The card, in Markdown.
 
     Raises:
-      UsageError: no bundle, no evaluation, one of another model's summaries, or one
-          for a bundle that makes no summaries.
+      UsageError: no bundle, an output that is another file of it, no evaluation, one of
+          another model's summaries, or one for a bundle that makes no summaries.
       DataError: a damaged bundle or evaluation.
     """
     (options,) = read_flags(CARD, flags)
+    if options.output:
+        _check_place(options)
     text = _text(options)
     if options.output:
         files.write_bytes(options.output, text.encode())
     return text
+
+
+def _check_place(options: CardOptions) -> None:
+    """Refuses a file of the bundle that is not its card."""
+    check_file_place(options.output, flag="--output")
+    card_file = files.join(options.bundle, CARD_FILE)
+    if resolve(options.output) == resolve(card_file):
+        return
+    if is_within(resolve(options.output), resolve(options.bundle)):
+        raise UsageError(
+            f"--output {options.output} lies in the bundle, whose card is {card_file}; "
+            "name that, or a file outside the bundle"
+        )
 
 
 def _text(options: CardOptions) -> str:

@@ -33,9 +33,9 @@ def check_output_apart(
     Raises:
       UsageError: the output is not apart from the corpus.
     """
-    place = _resolve(output)
+    place = resolve(output)
     for path in _resolved_paths(tasks):
-        if _is_within(path, place):
+        if is_within(path, place):
             raise UsageError(
                 f"{path} is a file of the corpus and lies in --output {output}; name "
                 "a folder outside the corpus"
@@ -50,7 +50,7 @@ def check_output_apart(
         )
 
 
-def _resolve(path: str) -> str:
+def resolve(path: str) -> str:
     """A path without links, or a URL; without a slash at its end."""
     if files.is_local(path):
         return os.path.realpath(absolute_path(path))
@@ -64,16 +64,17 @@ def _resolved_paths(tasks: Iterable[Task]) -> set[str]:
     resolved = set()
     for path in {path for task in tasks for path in task.paths}:
         if files.is_local(path) and os.path.islink(local_name(path)):
-            resolved.add(_resolve(path))
+            resolved.add(resolve(path))
             continue
         folder, name = posixpath.split(path)
         if folder not in folders:
-            folders[folder] = _resolve(folder)
+            folders[folder] = resolve(folder)
         resolved.add(posixpath.join(folders[folder], name))
     return resolved
 
 
-def _is_within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it; both as `resolve` returns them."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -81,8 +82,8 @@ def _reaches(pattern: str, place: str) -> bool:
     """Whether a pattern matches a folder, a folder above it, or files below it."""
     name = absolute_path(pattern) if files.is_local(pattern) else pattern
     root, parts = split_pattern(name)
-    root = _resolve(root)
-    if not parts or not _is_within(place, root):
+    root = resolve(root)
+    if not parts or not is_within(place, root):
         return False
     return _reaches_below(
         parts, [part for part in place[len(root) :].split("/") if part]

@@ -36,6 +36,7 @@ from precis.pipelines.evaluation.scoring import (
 )
 from precis.pipelines.evaluation.shown_documents import shown_documents
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.jobs.output_place import check_apart, check_folder_place
 from precis.pipelines.options.evaluate import (
     EVALUATE,
     EvaluateOptions,
@@ -76,6 +77,9 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
     stage_remote(beam_options, "evaluate", flags)
     folder = output_folder(options)
+    check_folder_place(folder, flag="--output")
+    if not is_pattern(options.input):
+        check_apart(folder, flag="--output", result=options.input)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
     if options.baseline:
         check_baseline(options.baseline, ranges)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from precis.model import files
-from precis.model.errors import DataError
+from precis.model.errors import DataError, UsageError
 
 SUCCESS_FILE = "_SUCCESS"
 DATA_FOLDER = "data"
@@ -187,13 +187,25 @@ def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
             yield path[start:]
 
 
+def no_run(folder: str) -> UsageError:
+    """What is said of a folder where a run is needed and nothing of one is there."""
+    return UsageError(
+        f"{folder} holds no run: manifest.json is not there; give the --output of "
+        "`precis summarize`"
+    )
+
+
 def check_parts(output: str) -> list[str]:
     """The paths of the parts of a finished run, sorted, all of which are whole.
 
     Raises:
+      UsageError: the folder holds neither a manifest nor data.
       DataError: the manifest or a part is missing or was changed, or there is a
           Parquet file that the run has not written.
     """
+    kept = (DESCRIPTION_FILES["summaries"], DATA_FOLDER)
+    if not any(files.exists(files.join(output, name)) for name in kept):
+        raise no_run(output)
     way_out = (
         "run the same `precis summarize` again, which repairs it; `precis verify "
         f"{output}` names all that is wrong"

@@ -10,6 +10,11 @@ import orjson
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.flags.flags import read_flags
+from precis.pipelines.jobs.output_place import (
+    check_apart,
+    check_file_place,
+    check_folder_place,
+)
 from precis.pipelines.loaders.bigquery_schema import bigquery_schema
 from precis.pipelines.loaders.copied_rows import copy_rows
 from precis.pipelines.loaders.create_table import create_table
@@ -56,11 +61,12 @@ def loaders(**flags: Any) -> LoaderFiles:
       The texts, which are also in the folder `output` if it is given.
 
     Raises:
-      UsageError: no finished run, a name that the warehouse does not take, or a column
-          whose type it does not have.
+      UsageError: no finished run, an output within it, a name that the warehouse does
+          not take, or a column whose type it does not have.
       DataError: the run is damaged, or its key is not unique.
     """
     (options,) = read_flags(LOADERS, flags)
+    _check_places(options)
     run = open_run(options.run)
     if not run.rows:
         raise UsageError(
@@ -79,6 +85,15 @@ def loaders(**flags: Any) -> LoaderFiles:
         for name, text in texts.items():
             files.write_bytes(files.join(options.output, name), text.encode())
     return LoaderFiles(files=texts, rows=run.rows, replaced_nuls=replaced)
+
+
+def _check_places(options: LoadersOptions) -> None:
+    if options.output:
+        check_folder_place(options.output, flag="--output")
+        check_apart(options.output, flag="--output", result=options.run)
+    if options.copy_rows:
+        check_file_place(options.copy_rows, flag="--copy_rows")
+        check_apart(options.copy_rows, flag="--copy_rows", result=options.run)
 
 
 def _texts(run: FinishedRun, options: LoadersOptions) -> dict[str, str]:

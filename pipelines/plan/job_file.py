@@ -247,7 +247,11 @@ class _Reader:
             raise UsageError(f"{path}: there is no such file; name one with steps")
         try:
             self._loader = yaml.SafeLoader(files.read_bytes(path).decode())
-        except (IsADirectoryError, ValueError, yaml.YAMLError) as error:
+        except IsADirectoryError as error:
+            raise UsageError(
+                f"{path} is a folder; name the file with the steps, such as job.yaml"
+            ) from error
+        except (ValueError, yaml.YAMLError) as error:
             raise self._not_yaml(error) from error
 
     def root(self) -> yaml.Node:

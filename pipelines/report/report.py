@@ -14,6 +14,7 @@ from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.pipelines.evaluation.source_articles import articles_of_rows
 from precis.pipelines.flags.flags import read_flags
+from precis.pipelines.jobs.output_place import check_apart, check_file_place
 from precis.pipelines.options.report import REPORT, ReportOptions
 from precis.pipelines.report import document_details, facts
 from precis.pipelines.report.chosen_rows import (
@@ -112,6 +113,9 @@ def report(**flags: Any) -> ReportResult:
       DataError: a file of a run is damaged.
     """
     (options,) = read_flags(REPORT, flags)
+    check_file_place(options.page, flag="--output")
+    for read in filter(None, (options.run, options.compare)):
+        check_apart(options.page, flag="--output", result=read)
     run = open_reported_run(options.run, options.evaluation)
     other = open_reported_run(options.compare) if options.compare else None
     if not run.rows:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.jobs.result_files import check_description
+from precis.pipelines.jobs.result_files import check_description, no_run
 from precis.pipelines.tables.partitions import HIVE_NULL, as_scalar
 from precis.pipelines.tables.schema import described
 
@@ -133,10 +133,7 @@ def open_run(folder: str) -> FinishedRun:
     """
     manifest_path = files.join(folder, "manifest.json")
     if not files.exists(manifest_path):
-        raise UsageError(
-            f"{folder} holds no run: manifest.json is not there; give the --output of "
-            "`precis summarize`"
-        )
+        raise no_run(folder)
     if not files.exists(files.join(folder, "_SUCCESS")):
         raise UsageError(
             f"{folder} holds a run that is not finished: _SUCCESS is not there; start "
