@@ -128,6 +128,7 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
             b"PK\x03\x04\xff",
             "it is a zip file, as .docx, .odt and .epub are; save",
         ),
+        (b"PAR1\x15\0", "it is Parquet; --corpus parquet:it.txt reads its rows"),
         (b"\xff\xfeR\0", "it is UTF-16; `iconv -f UTF-16 -t UTF-8 it.txt | precis"),
         (
             b"Rain\0fell",
@@ -149,6 +150,29 @@ def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, cap
     assert exit_code("summarize", "-", *flags) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert line.startswith("precis summarize: the standard input")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("news.jsonl", "like JSON lines; --corpus jsonl:news.jsonl --output summaries"),
+        ("a b.CSV", "like CSV; --corpus 'csv:a b.CSV' --output summaries summarizes"),
+        ("news.json", ""),
+    ],
+)
+def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, capsys):
+    article.rename(name)
+    assert exit_code("summarize", name) == 0
+    printed = capsys.readouterr()
+    warnings = [line for line in printed.err.splitlines() if "warning: " in line]
+    assert len(warnings) == bool(words) and words in printed.err
+    assert printed.out
+
+
+def test_an_oracle_has_no_reference_for_one_document(capsys):
+    assert exit_code("summarize", "article.txt", "--extractive", "lead,oracle") == 2
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert "one document has none; name other methods, as in --extractive lex" in line
 
 
 def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):

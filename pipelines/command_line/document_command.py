@@ -1,5 +1,7 @@
 """`precis summarize FILE`: prints the summary of one document."""
 
+import os
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +9,13 @@ from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.pipelines.options.one_document import OneDocumentOptions
 
+# The endings of files that hold a document in each record: the scheme of --corpus, and
+# what to call them.
+_RECORDS = {
+    ".jsonl": ("jsonl", "JSON lines"),
+    ".ndjson": ("jsonl", "JSON lines"),
+    ".csv": ("csv", "CSV"),
+}
 # Fields of the measures of a summary that name what the article does not hold.
 _UNSUPPORTED = ("numbers", "dates", "names")
 
@@ -27,11 +36,24 @@ def print_summary(
     )
 
     check_flags(options.file, values)
+    warn_of_records(options.file)
     row = summarize_document(options.file, **values)
     print(as_json(row) if options.json else row["summary"])
     for line in warnings_of(row):
         say(f"precis summarize: {line}")
     return 0
+
+
+def warn_of_records(file: str) -> None:
+    """Warns where the name of a file says that it holds many documents."""
+    ending = os.path.splitext(file)[1].lower()
+    if ending in _RECORDS:
+        scheme, words = _RECORDS[ending]
+        say(
+            f"precis summarize: warning: {file} is taken for one document and reads "
+            f"like {words}; --corpus {shlex.quote(f'{scheme}:{file}')} --output "
+            "summaries summarizes each of its records"
+        )
 
 
 def _refuse_words(words: Sequence[str]) -> None:

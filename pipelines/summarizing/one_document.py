@@ -33,6 +33,7 @@ _OTHER_FORMATS = {
     b"%PDF-": f"a PDF; `pdftotext FILE - | {_READS_INPUT}` reads its text",
     b"\x1f\x8b": f"compressed by gzip; `gunzip -c FILE | {_READS_INPUT}` reads it",
     b"PK\x03\x04": "a zip file, as .docx, .odt and .epub are; save it as plain text",
+    b"PAR1": "Parquet; --corpus parquet:FILE reads its rows",
     b"{\\rtf": "rich text; save it as plain text",
     b"\xff\xfe": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",
     b"\xfe\xff": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",

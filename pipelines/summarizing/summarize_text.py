@@ -11,6 +11,7 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.clean import check_cleaning
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT
 from precis.pipelines.summarizing.document_windows import read_windows
+from precis.pipelines.summarizing.extractive_summaries import ORACLE
 from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
 from precis.pipelines.summarizing.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
@@ -77,11 +78,16 @@ def summarize_article(
       cleaning: as in `SummarySettings`.
 
     Raises:
-      UsageError: an invalid flag or bundle.
+      UsageError: an invalid flag or bundle, or a method that needs a reference.
       JobError: the summary cannot be made.
     """
     # A search process would take longer to start than one document to search.
     settings = read_settings({"search_processes": 1, **flags}, cleaning=cleaning)
+    if ORACLE in settings.options.methods:
+        raise UsageError(
+            "--extractive oracle chooses sentences by a reference summary, and one "
+            "document has none; name other methods, as in --extractive lexrank,lead"
+        )
     if settings.options.bundle or settings.options.extractive_bundle:
         load_tensorflow()
     (window,) = read_windows([article], settings)
