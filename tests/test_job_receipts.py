@@ -188,10 +188,28 @@ def test_the_messages_of_a_job_and_its_steps_are_json_lines(folder, capfd):
 def test_a_quiet_job_has_quiet_steps(folder, capfd, monkeypatch):
     monkeypatch.setenv("PRECIS_PROGRESS", "json")
     Path("job.yaml").write_text("folder: job\nsteps:\n- digest: {run: none}")
-    assert exit_code("run", "job.yaml", "--quiet") == 1
+    assert exit_code("run", "job.yaml", "--quiet") == 2
     first, last = capfd.readouterr().err.splitlines()
-    assert first.startswith("precis digest: none: ")
+    assert first.startswith("precis digest: none holds no run: ")
     assert last.startswith("precis run: step 1 of 1, digest (job.yaml:3) ended with ")
+
+
+def test_the_steps_of_a_job_and_quiet_commands_suggest_nothing(
+    folder, extractive, capfd
+):
+    flags = {"run": str(extractive), "for": "duckdb", "output": "sql"}
+    job = {"folder": "job", "steps": [{"loaders": flags}]}
+    Path("job.yaml").write_text(json.dumps(job))
+    assert exit_code("run", "job.yaml") == 0
+    assert capfd.readouterr().out.splitlines()[0] == "wrote sql"
+    words = ("loaders", str(extractive), "--for", "duckdb", "--output", "sql")
+    outputs = []
+    for more in ((), ("--quiet",)):
+        assert exit_code(*words, *more) == 0
+        outputs.append(capfd.readouterr().out.splitlines())
+    (wrote, following), quiet = outputs
+    assert quiet == [wrote] == ["wrote sql"]
+    assert following.startswith("next: ")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing tells it elsewhere")
@@ -203,7 +221,7 @@ def test_a_step_ends_whose_job_is_gone_before_it_begins(folder):
         subprocess.run([sys.executable, "-m", module, str(pid), "digest", "none"])
         for pid in (gone.pid, os.getpid())
     ]
-    assert [end.returncode for end in ends] == [-signal.SIGTERM, 1]
+    assert [end.returncode for end in ends] == [-signal.SIGTERM, 2]
 
 
 def run_once(monkeypatch, *, code: int, number: int = 0) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from precis.model.progress.stages import stage
 from precis.pipelines.options.bundles import HUGGINGFACE
 from precis.pipelines.terminal.job_progress import load_tensorflow
-from precis.pipelines.terminal.last_lines import end_with, unused_output
+from precis.pipelines.terminal.last_lines import end_with, say_next, unused_output
 
 
 def run_import(values: dict[str, Any], _: list[str]) -> int:
@@ -79,5 +79,5 @@ def run_attention(values: dict[str, Any], _: list[str]) -> int:
     with stage("drawing", is_brief=True):
         picture = attention(**values)
     print(f"wrote {picture}")
-    print("next: look at the picture")
+    say_next("look at the picture")
     return 0

@@ -1,8 +1,9 @@
 """The commands: their flags and their help.
 
 A command imports its job when it runs and prints the result. Its last line is `next:`
-and a command line that takes its result; `verify`, `digest` and `card`, which make
-nothing or print it, have none, and `loaders` without --output prints SQL alone.
+and a command line that takes its result, but for --quiet and the steps of `run`.
+`verify`, `digest` and `card`, which make nothing or print it, have none, and `loaders`
+without --output prints SQL alone.
 """
 
 from collections.abc import Callable, Sequence

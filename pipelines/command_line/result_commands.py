@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from precis.model.progress.stages import say
-from precis.pipelines.terminal.last_lines import end_with, suggest_next
+from precis.pipelines.terminal.last_lines import end_with, say_next, suggest_next
 
 
 def run_load(values: dict[str, Any], _: list[str]) -> int:
@@ -79,7 +79,7 @@ def run_report(values: dict[str, Any], _: list[str]) -> int:
             f"{result.missing_reason}"
         )
     print(f"wrote {result.path}")
-    print(f"next: open {result.path} in a browser")
+    say_next(f"open {result.path} in a browser")
     return 0
 
 

@@ -11,6 +11,7 @@ import signal
 import sys
 
 from precis.pipelines.command_line.cli import main
+from precis.pipelines.terminal.program import STEP_VARIABLE
 
 # PR_SET_PDEATHSIG of prctl.
 _PARENT_DEATH_SIGNAL = 1
@@ -33,4 +34,5 @@ def end_with_parent(parent: int) -> None:
 
 if __name__ == "__main__":
     end_with_parent(int(sys.argv.pop(1)))
+    os.environ[STEP_VARIABLE] = "1"
     sys.exit(main())

@@ -29,7 +29,9 @@ class ProgressOptions:
         is_common=True,
     )
     quiet: bool = flag(
-        False, "write only the result and errors, and no warning", is_common=True
+        False,
+        "write only the result, without a line `next:`, and errors; no warning",
+        is_common=True,
     )
 
     def __post_init__(self) -> None:

@@ -253,6 +253,12 @@ def progress_words() -> list[str]:
     return [*mode, *["--quiet"] * options.quiet]
 
 
+def is_quiet() -> bool:
+    """Whether this command has the flag --quiet."""
+    listener = current_listener()
+    return isinstance(listener, Display) and listener.options.quiet
+
+
 def complain(text: str) -> None:
     """Gives an error of one line to the display; without one, to stderr."""
     listener = current_listener()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,8 @@ from precis.model import files
 from precis.model.config import flag_name
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.terminal.program import precis_program
+from precis.pipelines.terminal.job_progress import is_quiet
+from precis.pipelines.terminal.program import STEP_VARIABLE, precis_program
 
 # Above this share of documents that a network does not read to their end, a command
 # says so.
@@ -73,7 +75,13 @@ def suggest_next(*command: Any) -> None:
     program, *arguments = map(str, command)
     if program == "precis":
         program = precis_program()
-    print(f"next: {shlex.join([program, *arguments])}")
+    say_next(shlex.join([program, *arguments]))
+
+
+def say_next(text: str) -> None:
+    """Prints what to do with a result, but not for --quiet and a step of a job."""
+    if not is_quiet() and STEP_VARIABLE not in os.environ:
+        print(f"next: {text}")
 
 
 def unused_output(name: str) -> str:
