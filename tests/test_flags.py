@@ -15,6 +15,7 @@ from precis.model.config import (
 )
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import HelpText, command_parser
+from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.flags.config_file import read_config
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 
@@ -49,6 +50,15 @@ class Wall:
 
     bricks: int = flag(0, "bricks", metavar="BRICKS", default_text="as many as fit")
     output: str = flag("", "where it stands", metavar="DIR")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class View:
+    """View"""
+
+    wall: str = required("the wall", is_positional=True, metavar="DIR")
+    coats: int = flag(2, "how often")
+    rest: str = flag("", "other words", takes_rest=True, metavar="WORD")
 
 
 CONCERNS = (Paint, Wall)
@@ -169,6 +179,23 @@ def test_every_flag_but_the_output_is_recorded_and_read_back(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     flags = config(tmp_path / "manifest.json").flags
     assert read_flags(CONCERNS, {**flags, "output": "o"}) == settings
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--wall", "w"], "there is no flag --wall; write DIR without one, as in `pre"),
+        (["--rest", "x"], "there is no flag --rest; write WORD without one"),
+        (["--res", "x"], "there is no flag --res; `precis view --help all` shows"),
+        (["--coat", "x"], "there is no flag --coat; did you mean --coats[?]"),
+        (["--hlp"], "there is no flag --hlp; did you mean --help[?]"),
+    ],
+)
+def test_an_unknown_flag_is_not_taken_for_an_argument_without_one(words, message):
+    text = TEXT._replace(uses_beam=False)
+    parsed = parse_words("view", [View], text, words)
+    with pytest.raises(UsageError, match=message):
+        read_command_line("view", [View], text, parsed)
 
 
 def config(path: Path, uses_beam: bool = True, command: str = "paint"):

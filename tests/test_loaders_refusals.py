@@ -70,9 +70,11 @@ def test_an_unknown_dialect_has_no_sql():
         dialect_named("mysql")
 
 
-def test_a_project_of_bigquery_is_checked():
-    with pytest.raises(UsageError, match="'Prod`' is not an identifier"):
-        table_names("Prod`.news.daily", DIALECTS["bigquery"])
+@pytest.mark.parametrize("project", ["Prod`", "p", "my_project"])
+def test_a_project_of_bigquery_is_checked(project):
+    message = f"'{project}' is no project of BigQuery; the name of one begins with a l"
+    with pytest.raises(UsageError, match=message):
+        table_names(f"{project}.news.daily", DIALECTS["bigquery"])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The flags of a command line, together with those of its `--config`."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.config import flag_name, suggestion
@@ -12,7 +12,7 @@ from precis.pipelines.flags.command_parser import (
     command_parser,
 )
 from precis.pipelines.flags.config_file import GivenFlags, read_config
-from precis.pipelines.flags.flags import flag_info, option_names, replace_zero_words
+from precis.pipelines.flags.flags import flag_info, replace_zero_words
 
 # Flags of `train` that chose what is now a command of its own.
 _TASK_COMMANDS = {
@@ -73,10 +73,7 @@ def _take_arguments(
       rest: those of them that are no flags of the command, nor values of such.
     """
     names = [
-        field.name
-        for concern in concerns
-        for field in dataclasses.fields(concern)
-        if flag_info(field).is_positional
+        field.name for field in _fields(concerns) if flag_info(field).is_positional
     ]
     taken: dict[str, str] = {}
     others: list[str] = []
@@ -89,6 +86,12 @@ def _take_arguments(
         else:
             taken[names[len(taken)]] = word
     return taken, others
+
+
+def _fields(concerns: Sequence[type]) -> Iterator[dataclasses.Field]:
+    """The fields of all the given dataclasses."""
+    for concern in concerns:
+        yield from dataclasses.fields(concern)
 
 
 def read_command_line(
@@ -132,8 +135,16 @@ def _refuse(name: str, concerns: Sequence[type], rest: Sequence[str]) -> None:
     if not flag.startswith("-"):
         raise UsageError(f"{flag!r} is no flag; a flag begins with --")
     way_out = f"`precis {name} --help all` shows those that there are"
-    names = [*map(flag_name, option_names(concerns)), *GENERAL_FLAGS]
-    flags = [f"--{other}" for other in names]
+    flags = [f"--{other}" for other in GENERAL_FLAGS]
+    for field in _fields(concerns):
+        info = flag_info(field)
+        if not (info.is_positional or info.takes_rest):
+            flags.append(f"--{flag_name(field.name)}")
+        elif flag == f"--{flag_name(field.name)}":
+            raise UsageError(
+                f"there is no flag {flag}; write {info.metavar} without one, as in "
+                f"`precis {name} {info.metavar}`"
+            )
     raise UsageError(f"there is no flag {flag}; {suggestion(flag, flags) or way_out}")
 
 

@@ -122,8 +122,12 @@ def table_names(table: str, dialect: Dialect) -> tuple[str, ...]:
         names = ".".join(rest)
     parts = names.split(".")
     bad = next((part for part in parts if not _IDENTIFIER.fullmatch(part)), None)
-    if bad is None and project and not _PROJECT.fullmatch(project):
-        bad = project
+    if project and not _PROJECT.fullmatch(project):
+        raise UsageError(
+            f"--table {table!r}: {project!r} is no project of BigQuery; the name of "
+            "one begins with a lower-case letter and has lower-case letters, digits "
+            "and -, two characters at least, as in my-project.news.summaries"
+        )
     if bad is not None:
         raise UsageError(
             f"--table {table!r}: {bad!r} is not an identifier; a name begins with a "
