@@ -13,6 +13,7 @@ import pytest
 from support.command_line import contents
 from support.disk_faults import full_disk
 from support.doctor_runs import (
+    diagnose,
     fill_disk,
     problems,
     request_of,
@@ -299,3 +300,20 @@ def test_a_training_is_kept_from_a_bundle_of_another_kind(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(Exception, match="holds a bundle of the kind abstractive"):
         list(check_bundle_place(request))
+
+
+def test_a_run_that_is_read_must_be_there(finished, tmp_path, capsys):
+    report = ("report", str(finished), "--output", str(tmp_path / "new" / "page.html"))
+    code, findings = diagnose(capsys, *report)
+    found = [finding.found for finding in findings if finding.subject == "run"]
+    assert code == 0 and len(found) == 1 and found[0].endswith(" with 20 rows")
+    for words in (
+        ("loaders", "none", "--for", "duckdb"),
+        (*report, "--compare", "none"),
+    ):
+        code, findings = diagnose(capsys, *words)
+        problem = the_problem(findings)
+        assert (code, problem.subject) == (1, "run")
+        assert problem.found == "none holds no run: manifest.json is not there"
+        assert problem.advice == "give the --output of `precis summarize`"
+    assert not list(tmp_path.iterdir())

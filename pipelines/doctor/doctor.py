@@ -22,7 +22,7 @@ from precis.pipelines.doctor.machine import (
     check_machine,
     check_memory,
 )
-from precis.pipelines.doctor.models import check_bundle, check_records
+from precis.pipelines.doctor.models import check_bundle, check_records, check_run
 from precis.pipelines.doctor.object_stores import check_object_stores
 from precis.pipelines.doctor.output import (
     check_bundle_place,
@@ -99,6 +99,8 @@ def examine(request: Request) -> Iterator[Diagnosis]:
         for finding in checked("bundle", check_bundle(path)):
             are_whole = are_whole and finding.level != PROBLEM
             yield finding
+    for folder in request.runs:
+        yield from checked("run", check_run(folder))
     if request.command in TRAINING_COMMANDS:
         yield from checked("records", check_records(request))
     if request.command in BEAM_COMMANDS:
@@ -123,7 +125,7 @@ def _written_folder(request: Request) -> Check[str]:
         return output_folder(request.options(EvaluateOptions))
     if not request.output:  # A card is printed.
         return ""
-    if request.command in ("attention", "card"):  # Their output is a file.
+    if request.command in ("attention", "card", "report"):  # Their output is a file.
         return posixpath.dirname(request.output) or "."
     return request.output
 

@@ -1,4 +1,4 @@
-"""The bundles and the records that a command reads."""
+"""The bundles, the records and the runs that a command reads."""
 
 import itertools
 
@@ -10,6 +10,7 @@ from precis.pipelines.doctor.findings import OK, PROBLEM, Check, Diagnosis
 from precis.pipelines.doctor.request import Request
 from precis.pipelines.verification.bundle import check_bundle as check_files
 from precis.pipelines.verification.findings import as_lines
+from precis.pipelines.warehouse.finished_run import open_run
 
 _EXAMPLES = 10
 _MOST_FINDINGS = 3
@@ -31,6 +32,17 @@ def check_bundle(path: str) -> Check[None]:
         yield Diagnosis(
             OK, "bundle", f"{path}: {kind} model {model}, as it was written"
         )
+
+
+def check_run(folder: str) -> Check[None]:
+    """Opens a run: its manifest, and the columns and rows of its parts.
+
+    Raises:
+      UsageError: the folder holds no finished run.
+      DataError: the run is damaged.
+    """
+    run = open_run(folder)
+    yield Diagnosis(OK, "run", f"{folder}: run {run.run_id} with {run.rows:,} rows")
 
 
 def check_records(request: Request) -> Check[None]:

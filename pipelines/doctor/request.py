@@ -54,6 +54,7 @@ _INPUT_FLAGS = (
         "input",
         "evaluation",
         "run",
+        "compare",
         "folder",
         "checkpoint",
         "text",
@@ -126,6 +127,12 @@ class Request(NamedTuple):
         """The bundles that are read, by flag."""
         named = {name: str(self.value(name)) for name in _BUNDLE_FLAGS}
         return {name: path for name, path in named.items() if path}
+
+    @property
+    def runs(self) -> list[str]:
+        """The finished runs that are read, but for the input of `evaluate`."""
+        named = (str(self.value(name)) for name in ("run", "compare"))
+        return [path for path in named if path]
 
     @property
     def is_network_used(self) -> bool:
