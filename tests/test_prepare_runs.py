@@ -67,7 +67,9 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     assert precis("prepare", output=prepared_records, **prepare_flags) == 0
     after = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
     assert after == before
-    assert f"written {FATES.count('written')}" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"written {FATES.count('written')}" in printed.out
+    assert f"{prepared_records} was finished before; nothing was done" in printed.err
     with pytest.raises(UsageError, match="holds the finished result of another job"):
         prepare(output=prepared_records, **{**prepare_flags, "max_source_tokens": 41})
     assert contents(prepared_records).keys() == {

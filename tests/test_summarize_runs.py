@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.command_line import (
     contents,
+    error_lines,
     precis,
     results,
     write_jsonl,
@@ -55,7 +56,10 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
     assert precis("summarize", output=undisturbed, **flags) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
-    said, manifest = capsys.readouterr().out, manifest_of(undisturbed)
+    printed, manifest = capsys.readouterr(), manifest_of(undisturbed)
+    said = printed.out
+    line = f"precis summarize: {undisturbed} was finished before; nothing was done"
+    assert line in error_lines(printed.err, "summarize")
     assert f"written {len(WRITTEN) - 1}" in said
     for start, name in (
         ("summaries: ", "summary_methods"),

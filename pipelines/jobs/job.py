@@ -149,6 +149,11 @@ def warn_of_damage(command: str, job: Job) -> None:
         say(f"precis {command}: {name} is damaged; repairing")
 
 
+def say_finished(command: str, output: str) -> None:
+    """Says that a job has nothing to do, as its result is there."""
+    say(f"precis {command}: {output} was finished before; nothing was done")
+
+
 def _first_created_at(output: str, kind: str) -> datetime.datetime:
     """When a result was made, as far as its description still says so."""
     try:

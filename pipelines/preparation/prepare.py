@@ -51,7 +51,13 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.jobs.accounts import sum_counts, sum_sources, total_counts
-from precis.pipelines.jobs.job import Job, finish_job, open_job, warn_of_damage
+from precis.pipelines.jobs.job import (
+    Job,
+    finish_job,
+    open_job,
+    say_finished,
+    warn_of_damage,
+)
 from precis.pipelines.jobs.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.jobs.output_lock import own_output
 from precis.pipelines.jobs.result_files import DEAD_LETTERS_FOLDER, describe_file
@@ -159,6 +165,8 @@ def prepare_listed(
             _check(job, failures)
             ownership.check()
             finish_job(job)
+        else:
+            say_finished("prepare", options.output)
     return load_dataset(options.output)
 
 

@@ -42,6 +42,7 @@ from precis.pipelines.jobs.job import (
     finish_job,
     is_unused,
     open_job,
+    say_finished,
     warn_of_damage,
 )
 from precis.pipelines.jobs.job_inputs import hash_tasks, job_provenance
@@ -157,6 +158,8 @@ def summarize_listed(
             ownership.check()
             publish_manifest(job)
             finish_job(job)
+        else:
+            say_finished("summarize", output)
         if result.table:
             load_run(output, result.table)
     return read_run_manifest(files.join(output, MANIFEST_FILE))
