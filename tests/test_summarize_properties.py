@@ -131,7 +131,7 @@ def test_every_record_of_a_random_corpus_is_accounted_for(scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.usefixtures("one_time")
 def test_every_record_of_many_random_corpora_is_accounted_for(scheme):
-    @settings(_COMMON, max_examples=100)
+    @settings(_COMMON, max_examples=40)
     @given(corpora(scheme), flag_sets())
     def check(draft, flags):
         _check_in_new_folder(draft, flags)
