@@ -3,6 +3,7 @@
 The command and the transform `SummarizeDocuments` read them from the same flags.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.extractive.config import SelectionConfig
+from precis.model.inference.worker_pool import ModelSearch
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.fallback import FallbackConfig
 from precis.model.quality.flags import QualityConfig
@@ -29,7 +31,11 @@ from precis.model.search.config import (
     check_supported,
 )
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.summarize import SummarizeOptions, decode_id
+from precis.pipelines.options.summarize import (
+    WRITE_SENTENCES,
+    SummarizeOptions,
+    decode_id,
+)
 from precis.pipelines.summarizing.extractive_summaries import (
     check_methods,
     check_writing,
@@ -108,6 +114,21 @@ class SummarySettings(NamedTuple):
     def settings_id(self) -> str:
         """Names the settings in every row: 16 hexadecimal digits."""
         return files.sha256_json(self.described)[:16]
+
+    @property
+    def search(self) -> ModelSearch:
+        """The network and how it is searched; for settings with a bundle."""
+        decoding = self.decoding
+        if self.options.write == WRITE_SENTENCES:
+            # A summary is put together from all that the beam holds of a sentence.
+            decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
+        return ModelSearch(
+            self.options.bundle,
+            str(self.model_ids["model_id"]),
+            self.options.precision,
+            decoding,
+            self.options.batch_invariant,
+        )
 
     @property
     def uses_references(self) -> bool:

@@ -14,7 +14,6 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -27,7 +26,7 @@ from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
-from precis.model.inference.worker_pool import ModelSearch, SearchPool
+from precis.model.inference.worker_pool import SearchPool
 from precis.model.isolation import Failure, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -146,18 +145,8 @@ class WindowSummarizer:
             self._bulk = None
 
     def _open_bulk(self) -> "BulkSummarizer":
-        options, decoding = self._settings.options, self._settings.decoding
-        if options.write == WRITE_SENTENCES:
-            # A summary is put together from all that the beam holds of a sentence.
-            decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
-        search = ModelSearch(
-            options.bundle,
-            str(self._settings.model_ids["model_id"]),
-            options.precision,
-            decoding,
-            options.batch_invariant,
-        )
-        pool = SearchPool(search, processes=count_processes(options.search_processes))
+        processes = count_processes(self._settings.options.search_processes)
+        pool = SearchPool(self._settings.search, processes=processes)
         if self._starts_early and pool.processes > 1:
             pool.start()
         # This process imports TensorFlow beside them.
