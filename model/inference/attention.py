@@ -81,8 +81,7 @@ def read_attention(
     if summary is None:
         written = _search_tokens(bundle, source.ids, decoding)
     else:
-        (ids,) = encode_targets(bundle.tokenizer, [summary])
-        written = [*ids.tolist(), special.end_id]
+        written = _tokens_of(bundle, summary, special.end_id)
     written = written[: bundle.network.config.max_target_tokens + 1]
     of_text = [token for token in written if token != special.end_id]
     (text_written,) = bundle.tokenizer.decode([of_text])
@@ -95,15 +94,20 @@ def read_attention(
     rows = {"source": source_pieces, "target": _pieces(bundle.tokenizer, written)}
     columns = {"source": source_pieces, "target": _pieces(bundle.tokenizer, inputs)}
     columns["both"] = columns["source"] + columns["target"]
-    weights = np.asarray(chosen.weights[0], "float32")
     return HeadWeights(
         block,
         chosen.layer + 1,
-        weights,
+        np.asarray(chosen.weights[0], "float32"),
         rows[chosen.rows],
         columns[chosen.columns],
         text_written,
     )
+
+
+def _tokens_of(bundle: Bundle, summary: str, end_id: int) -> list[int]:
+    """The tokens of a given summary."""
+    (ids,) = encode_targets(bundle.tokenizer, [summary])
+    return [*ids.tolist(), end_id]
 
 
 def _search_tokens(

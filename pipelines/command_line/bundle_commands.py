@@ -47,7 +47,8 @@ def _call(output: str, *, is_graph: bool) -> str:
         return (
             "import tensorflow as tf, tensorflow_text; "
             f"graph = tf.saved_model.load({folder}); "
-            'print(graph.signatures["serving_default"](articles=tf.constant(["Rain."])))'
+            'summarize = graph.signatures["serving_default"]; '
+            'print(summarize(articles=tf.constant(["Rain."])))'
         )
     return (
         "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer; "

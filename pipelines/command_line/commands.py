@@ -178,7 +178,7 @@ COMMANDS: dict[str, Command] = {
         LOADERS,
         run_loaders,
         "precis loaders summaries --for duckdb --output sql",
-        "precis loaders summaries --for bigquery --table news.daily --location gs://b/r",
+        "precis loaders summaries --for bigquery --table news.a --location gs://b/r",
     ),
     "export": _command(
         "Make a TensorFlow SavedModel or a transformers checkpoint of a bundle.",

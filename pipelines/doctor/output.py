@@ -105,7 +105,8 @@ def _examine(request: Request, tasks: Sequence[Task]) -> OutputState:
     recorded = recorded_flags(request.concerns)
     if request.command == "prepare":
         from precis.pipelines.preparation.chosen_sources import check_method
-        from precis.pipelines.preparation.prepare import find_tokenizers, records_inputs
+        from precis.pipelines.preparation.named_tokenizers import find_tokenizers
+        from precis.pipelines.preparation.prepare import records_inputs
 
         options = request.options(PrepareOptions)
         _, fingerprints = find_tokenizers(options)

@@ -4,18 +4,14 @@ import dataclasses
 
 from precis.model.config import flag, required
 from precis.model.errors import UsageError
+from precis.pipelines.options.results import finished_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """Table"""
 
-    run: str = required(
-        "finished run, the --output of `precis summarize`",
-        is_positional=True,
-        metavar="DIR",
-        is_common=True,
-    )
+    run: str = finished_run()
     table: str = required(
         "table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE, "
         "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it "

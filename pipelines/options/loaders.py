@@ -4,6 +4,7 @@ import dataclasses
 
 from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
+from precis.pipelines.options.results import finished_run
 
 BIGQUERY = "bigquery"
 SNOWFLAKE = "snowflake"
@@ -18,12 +19,7 @@ WAREHOUSES = (BIGQUERY, SNOWFLAKE, DATABRICKS, DUCKDB, POSTGRESQL, CLICKHOUSE)
 class LoadersOptions:
     """Loaders"""
 
-    run: str = required(
-        "finished run, the --output of `precis summarize`",
-        is_positional=True,
-        metavar="DIR",
-        is_common=True,
-    )
+    run: str = finished_run()
     for_: str = required(
         "the warehouse whose SQL is written",
         choices=WAREHOUSES,

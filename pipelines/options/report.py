@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from precis.model.config import flag, required
+from precis.model.config import flag
 from precis.model.errors import UsageError
 from precis.pipelines.options.evaluate import EVALUATION_SUFFIX
-from precis.pipelines.options.results import normal_path
+from precis.pipelines.options.results import finished_run, normal_path
 
 _PAGE_SUFFIX = "-report.html"
 
@@ -14,12 +14,7 @@ _PAGE_SUFFIX = "-report.html"
 class ReportOptions:
     """Report"""
 
-    run: str = required(
-        "run folder written by `precis summarize`",
-        is_positional=True,
-        metavar="DIR",
-        is_common=True,
-    )
+    run: str = finished_run()
     output: str = flag(
         "",
         "the page; an earlier one is replaced; if empty, the folder of the run with "

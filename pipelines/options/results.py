@@ -2,9 +2,10 @@
 
 import dataclasses
 import os
+from typing import Any
 
 from precis.model import files
-from precis.model.config import check_choices, flag
+from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.options.table_address import read_address
 
@@ -18,6 +19,16 @@ def normal_path(path: str) -> str:
     if files.is_local(path):
         return os.path.normpath(path)
     return path.rstrip("/")
+
+
+def finished_run() -> Any:
+    """The argument of the commands that read a run."""
+    return required(
+        "finished run, the --output of `precis summarize`",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,15 +11,15 @@ documents are duplicates. The second encodes each task into its own shards.
 There is a source_tokenizer/ only where the articles have a tokenizer of their own.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError
 from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
     DATASET_FILE,
@@ -35,10 +35,8 @@ from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     holds_tokenizer,
-    load_tokenizer,
     tokenizer_files,
 )
-from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import LEAST_BYTES_OF_PREPARE, count_workers
 from precis.pipelines.beam.remote_checks import stage_remote
@@ -62,8 +60,10 @@ from precis.pipelines.jobs.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.jobs.output_lock import own_output
 from precis.pipelines.jobs.result_files import DEAD_LETTERS_FOLDER, describe_file
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
+from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.preparation.chosen_sources import check_method
 from precis.pipelines.preparation.encoding_pass import EncodeWorker, LengthCounts
+from precis.pipelines.preparation.named_tokenizers import find_tokenizers
 from precis.pipelines.preparation.vocabulary_pass import (
     build_scan,
     read_scan,
@@ -71,12 +71,6 @@ from precis.pipelines.preparation.vocabulary_pass import (
 )
 from precis.pipelines.terminal.job_progress import load_tensorflow, shown
 
-# The flags that name a tokenizer, and the folders of records and bundles that it may
-# lie in; the first that is there counts.
-_TOKENIZER_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "tokenizer": (TOKENIZER_FOLDER,),
-    "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
-}
 # Flags that change no record.
 _WITHOUT_EFFECT = ("max_failed_share", "workers")
 
@@ -122,46 +116,8 @@ def prepare_listed(
     with own_output(options.output) as ownership:
         job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
         if job is not None:
-            warn_of_damage("prepare", job)
-            size = sum(task.size_bytes for task in tasks)
-            processes = count_workers(
-                workers.workers,
-                beam_options,
-                tasks=len(tasks),
-                size=size,
-                least=LEAST_BYTES_OF_PREPARE,
-            )
-            if not files.exists(scan_path(job)):
-                pipeline = beam.Pipeline(options=beam_options)
-                build_scan(
-                    pipeline,
-                    tasks,
-                    corpus=corpus,
-                    options=options,
-                    job=job,
-                    processes=processes,
-                )
-                run_pipeline(
-                    pipeline,
-                    [
-                        Stage(name="scan", step="scan", size=size),
-                        Stage(name="vocabulary", step="merge"),
-                    ],
-                )
-            pipeline = beam.Pipeline(options=beam_options)
             provenance = job_provenance("prepare", recorded, inputs)
-            build_encode(
-                pipeline,
-                tasks,
-                corpus=corpus,
-                options=options,
-                job=job,
-                provenance=provenance,
-                processes=processes,
-            )
-            if processes == 1:
-                load_tensorflow()
-            run_pipeline(pipeline, [Stage(name="encode", size=size)])
+            _run(job, tasks, corpus, options, workers, beam_options, provenance)
             _check(job, failures)
             ownership.check()
             finish_job(job)
@@ -170,43 +126,55 @@ def prepare_listed(
     return load_dataset(options.output)
 
 
-def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
-    """Finds the folders of the tokenizers that are named.
-
-    One tokenizer that is named for both texts becomes the tokenizer of both.
-
-    Returns:
-      The options with the folders that hold the tokenizers, and the fingerprints.
-    """
-    folders = {
-        name: _tokenizer_folder(name, path)
-        for name in _TOKENIZER_FLAGS
-        if (path := getattr(options, name))
-    }
-    fingerprints = {
-        name: load_tokenizer(folder).fingerprint for name, folder in folders.items()
-    }
-    if len(set(fingerprints.values())) < len(fingerprints):
-        folders["source_tokenizer"] = ""
-        fingerprints["source_tokenizer"] = ""
-    options = dataclasses.replace(
-        options,
-        tokenizer=folders.get("tokenizer", ""),
-        source_tokenizer=folders.get("source_tokenizer", ""),
+def _run(
+    job: Job,
+    tasks: Sequence[Task],
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    workers: WorkerOptions,
+    beam_options: PipelineOptions,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Runs the passes of a job that are not done yet."""
+    warn_of_damage("prepare", job)
+    size = sum(task.size_bytes for task in tasks)
+    processes = count_workers(
+        workers.workers,
+        beam_options,
+        tasks=len(tasks),
+        size=size,
+        least=LEAST_BYTES_OF_PREPARE,
     )
-    return options, fingerprints
-
-
-def _tokenizer_folder(name: str, path: str) -> str:
-    below = [files.join(path, folder) for folder in _TOKENIZER_FLAGS[name]]
-    for folder in (path, *below):
-        if holds_tokenizer(folder):
-            return folder
-    raise UsageError(
-        f"--{name} {path} is no tokenizer folder (no {SETTINGS_FILE}) and holds none; "
-        "name one, records, or a bundle, as which `precis import` takes in a "
-        "checkpoint of another project"
+    if not files.exists(scan_path(job)):
+        pipeline = beam.Pipeline(options=beam_options)
+        build_scan(
+            pipeline,
+            tasks,
+            corpus=corpus,
+            options=options,
+            job=job,
+            processes=processes,
+        )
+        run_pipeline(
+            pipeline,
+            [
+                Stage(name="scan", step="scan", size=size),
+                Stage(name="vocabulary", step="merge"),
+            ],
+        )
+    pipeline = beam.Pipeline(options=beam_options)
+    build_encode(
+        pipeline,
+        tasks,
+        corpus=corpus,
+        options=options,
+        job=job,
+        provenance=provenance,
+        processes=processes,
     )
+    if processes == 1:
+        load_tensorflow()
+    run_pipeline(pipeline, [Stage(name="encode", size=size)])
 
 
 def records_inputs(
