@@ -51,6 +51,19 @@ def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
     return ops.scatter_update(buffer, rows[:, None], values)
 
 
+def after(tensor: Any, other: Any) -> Any:
+    """The same tensor, once another is computed.
+
+    Who writes a tensor in place takes it after the last value that is read from it.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return tensor
+    import tensorflow as tf
+
+    with tf.control_dependencies([other]):
+        return tf.identity(tensor)
+
+
 def add_bias(rows: Any, bias: Any) -> Any:
     """Adds a bias [O] to rows [N, O].
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from precis.model.backend import has_static_shapes
+from precis.model.backend import has_static_shapes, write_rows
 
 
 def log_norm(logits: Any) -> Any:
@@ -35,7 +35,7 @@ def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
     """Lowers logits of chosen tokens to a value, where they are above it.
 
     Args:
-      logits: float32 [B, K, V].
+      logits: float32 [B, K, V]; is written in place.
       ids: int32 [B, K, M], token ids; one may stand there twice.
       is_chosen: bool [B, K, M].
       value: the highest logit of a chosen token.
@@ -47,15 +47,15 @@ def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
             logits, logit_indices(ids), ops.reshape(limits, (-1,)), reduction="min"
         )
     places = _chosen_places(logits, ids, is_chosen)
-    values = ops.full(ops.shape(places), value, dtype="float32")
-    return update_places(logits, places, values, reduction="min")
+    lowered = ops.minimum(read_places(logits, places), value)
+    return write_places(logits, places, lowered)
 
 
 def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
     """Gives chosen tokens their logits back.
 
     Args:
-      lowered: float32 [B, K, V], at most as large as `logits`.
+      lowered: float32 [B, K, V], at most as large as `logits`; is written in place.
       logits: float32 [B, K, V].
       ids, is_chosen: as for `lower_chosen`.
     """
@@ -67,8 +67,7 @@ def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
             lowered, logit_indices(ids), ops.reshape(restored, (-1,)), reduction="max"
         )
     places = _chosen_places(logits, ids, is_chosen)
-    values = ops.take(ops.reshape(logits, (-1,)), places)
-    return update_places(lowered, places, values, reduction="max")
+    return write_places(lowered, places, read_places(logits, places))
 
 
 def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
@@ -99,19 +98,25 @@ def logit_places(logits: Any, ids: Any) -> Any:
     return ops.reshape(hypotheses, (batch, beams, 1)) * size + ids
 
 
-def update_places(logits: Any, places: Any, values: Any, *, reduction: str) -> Any:
-    """Logits [B, K, V] with other values at some places, which `logit_places` finds.
+def read_places(logits: Any, places: Any) -> Any:
+    """The logits [B, K, V] at some places, which `logit_places` finds; float32 of the
+    shape of the places.
+    """
+    return ops.take(ops.reshape(logits, (-1,)), places)
+
+
+def write_places(logits: Any, places: Any, values: Any) -> Any:
+    """Logits with other values at some places.
 
     Args:
-      logits: float32 [B, K, V].
-      places: int32 of any shape; one may stand there twice.
+      logits: float32 [B, K, V]; is written in place.
+      places: int32 of any shape, from `logit_places`; where one stands twice, its
+        values are equal.
       values: float32 of the same shape.
-      reduction: `min` or `max` of a logit and the values at its place.
     """
-    updated = ops.scatter_update(
-        ops.reshape(logits, (-1,)),
-        ops.reshape(places, (-1, 1)),
-        ops.reshape(values, (-1,)),
-        reduction=reduction,
+    written = write_rows(
+        ops.reshape(logits, (-1, 1)),
+        ops.reshape(places, (-1,)),
+        ops.reshape(values, (-1, 1)),
     )
-    return ops.reshape(updated, ops.shape(logits))
+    return ops.reshape(written, ops.shape(logits))

@@ -13,7 +13,12 @@ import keras
 from keras import ops
 
 from precis.model.backend import has_static_shapes
-from precis.model.logits import log_norm, logit_places, update_places
+from precis.model.logits import (
+    log_norm,
+    logit_places,
+    read_places,
+    write_places,
+)
 
 # A floor below which no logarithm is taken, smaller than any probability that a float32
 # softmax can distinguish from zero.
@@ -163,11 +168,12 @@ class PointerGenerator(keras.layers.Layer):
         norm = log_norm(logits)
         copied = ops.matmul((1.0 - p_gen) * copy_probabilities, past.holds)
         places = logit_places(logits, past.tokens[:, None])
-        logits_of_tokens = ops.take(ops.reshape(logits, (-1,)), places)  # [B, K, U]
+        logits_of_tokens = read_places(logits, places)  # [B, K, U]
         generated = p_gen * ops.exp(logits_of_tokens - norm)
         mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
         mixed = mixed - ops.log(p_gen) + norm
-        logits = update_places(logits, places, mixed, reduction="max")
+        mixed = ops.maximum(mixed, logits_of_tokens)
+        logits = write_places(logits, places, mixed)
         if not isinstance(coverage, tuple):
             coverage = coverage + copy_probabilities
         return logits, coverage

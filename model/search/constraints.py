@@ -6,6 +6,7 @@ from typing import Any
 
 from keras import ops
 
+from precis.model.backend import after
 from precis.model.cache import Cache
 from precis.model.logits import log_norm, logit_indices, lower_chosen
 from precis.model.search.config import SearchConfig, SpecialTokens
@@ -25,7 +26,7 @@ def score_next(
     """Applies all constraints to the logits of the next token.
 
     Args:
-      logits: float32 [B, K, V] after the last token.
+      logits: float32 [B, K, V] after the last token; is written in place.
       tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
       index: int32 scalar, the number of tokens written so far.
       cache: after the last token; tells which facts the source supports.
@@ -33,6 +34,7 @@ def score_next(
       special: suppressed and forced tokens.
     """
     norm = log_norm(logits)
+    logits = after(logits, norm)
     if config.repetition_penalty != 1.0:
         logits = _penalise_repetition(logits, norm, tokens, index, config)
     logits = lower_unsupported(logits, cache)
