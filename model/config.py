@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from precis.model.errors import UsageError
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# The precision that searches fastest on a machine, one of those above.
+AUTO = "auto"
 # A refusal names this many settings that differ.
 _MOST_DIFFERENCES = 4
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from precis.model import files
-from precis.model.config import PRECISIONS, check_choices, flag, required
+from precis.model.config import AUTO, PRECISIONS, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.fallback import FallbackConfig
@@ -131,8 +131,9 @@ class SummarizeOptions:
     )
     precision: str = flag(
         "float32",
-        "number format of the network's layers; others may change a summary",
-        choices=PRECISIONS,
+        "number format of the network's layers; others than float32 may change a "
+        "summary; auto takes the fastest of those measured on this kind of chip",
+        choices=(*PRECISIONS, AUTO),
     )
     batch_invariant: bool = flag(
         False,

@@ -69,7 +69,10 @@ from precis.pipelines.summarizing.run_manifest import (
 )
 from precis.pipelines.summarizing.run_on_workers import finish_on_workers
 from precis.pipelines.summarizing.run_steps import build_run
-from precis.pipelines.summarizing.search_processes import limit_search_processes
+from precis.pipelines.summarizing.search_processes import (
+    check_precision,
+    limit_search_processes,
+)
 from precis.pipelines.summarizing.summary_settings import (
     WITHOUT_EFFECT,
     SummarySettings,
@@ -115,6 +118,7 @@ def summarize_listed(
     stage_remote(beam_options, "summarize", flags)
     concerns = read_flags(SUMMARIZE, with_flags_of_bundle(dict(flags)))
     corpus, *summary_options, earlier, result, failures, workers = concerns
+    check_precision(summary_options[0], beam_options)
     recorded = recorded_flags(concerns)
     settings = summary_settings(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}

@@ -19,7 +19,9 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
+from precis.model.config import AUTO
 from precis.model.extractive.config import SelectionConfig
+from precis.model.inference.fastest_precision import fastest_precision
 from precis.model.inference.worker_pool import ModelSearch
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.fallback import FallbackConfig
@@ -168,10 +170,21 @@ def summary_settings(
       UsageError: options that do not go together, or a folder that is no bundle.
     """
     check_summary_options(options, decoding)
+    options = _choose_precision(options)
     model_ids = read_model_ids(options, decoding)
     return SummarySettings(
         options, selection, quality, fallback, decoding, model_ids, cleaning
     )
+
+
+def _choose_precision(options: SummarizeOptions) -> SummarizeOptions:
+    """The options with a precision in place of `auto`."""
+    if options.precision != AUTO:
+        return options
+    precision = "float32"
+    if options.bundle:
+        precision = fastest_precision(open_bundle(options.bundle).config.width)
+    return dataclasses.replace(options, precision=precision)
 
 
 def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:

@@ -1,0 +1,43 @@
+"""`--precision auto`: the precision that searches fastest on a kind of chip.
+
+The rules are what `benchmarks/decode.py` measured, docs/FIGURES.md has them.
+They ask for the chip and not for the time of a trial, so that a run that is resumed on
+the same machine gets the same precision.
+"""
+
+from precis.model.inference.process_limits import has_accelerator
+
+_CPU_INFO = "/proc/cpuinfo"
+# On chips with AMX the matrix products of a narrow network take so little time that
+# bfloat16 gains nothing.
+_LEAST_WIDTH_WITH_AMX = 512
+
+
+def fastest_precision(width: int) -> str:
+    """The precision in which this machine searches fastest.
+
+    Args:
+      width: of the network.
+
+    Returns:
+      mixed_bfloat16 where that was measured to be faster, else float32; float32 also on
+      chips that were not measured, those of accelerators among them.
+    """
+    if has_accelerator():
+        return "float32"
+    features = _chip_features()
+    if "amx_bf16" in features:
+        is_faster = width >= _LEAST_WIDTH_WITH_AMX
+    else:
+        is_faster = "avx512_bf16" in features
+    return "mixed_bfloat16" if is_faster else "float32"
+
+
+def _chip_features() -> frozenset[str]:
+    """The features of the processor as Linux names them; none on other systems."""
+    try:
+        with open(_CPU_INFO, encoding="utf-8") as file:
+            flags = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return frozenset()
+    return frozenset(flags.split())
