@@ -11,6 +11,7 @@ DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 DOCUMENTS := 16000
+PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
 
 .PHONY: help run test test-slow test-services test-engines test-all check format docs lock bench clean
 .DEFAULT_GOAL := help
@@ -88,8 +89,18 @@ format: $(INSTALLED) ## Format the code and sort the imports
 docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
 	$(BIN)/python -m website.build
 
-bench: $(INSTALLED) ## The benchmarks behind the figures of docs/
-	for script in encode memory decode train overhead extractive oracle quality evaluate; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md, in half an hour; PEERS=an interpreter that has the peers
+	$(BIN)/python benchmarks/encode.py
+	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/extractive.py
+	$(BIN)/python benchmarks/oracle.py
+	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/evaluate.py
+	$(BIN)/python benchmarks/decode.py --sizes S $(PEER_FLAG)
+	$(BIN)/python benchmarks/decode.py --sizes B --engines ours,ctranslate2 --rounds 2 $(PEER_FLAG)
+	$(BIN)/python benchmarks/step_profile.py
+	$(BIN)/python benchmarks/train.py --rounds 3 --precisions float32,mixed_bfloat16 $(PEER_FLAG)
 
 lock: ## Resolve requirements.lock anew from setup.py; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev --generate-hashes --no-annotate \

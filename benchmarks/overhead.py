@@ -1,5 +1,5 @@
-"""The time that Beam, tokenizing, extracting and Parquet add to the search: `precis
-summarize` against its search processes alone.
+"""The time that everything around the search takes: `precis summarize` against its
+search processes alone, and as a whole command.
 
     python benchmarks/overhead.py [--documents 2000] [--processes 0] [--network tiny]
 
@@ -7,14 +7,20 @@ prints `name value unit` lines. Both search the same documents of the built-in c
 with a network of random weights, in windows of the same size and in as many processes.
 Both times begin with the first batch that is searched: they include one compilation and
 exclude the start of the processes. That of the job ends with the job. The job also
-writes the sentences of one extractive method (`lead`).
+writes the sentences of one extractive method (`lead`). Then the command is run for the
+same documents as JSON lines, and its seconds are compared with those of the search that
+its manifest counts: the difference is the start of all processes, and their end.
 """
 
 import argparse
+import json
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+
+from command_runs import run_command
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.inference.process_limits import count_processes
@@ -51,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--network", default="tiny", help="size of the network (default: tiny)"
     )
+    parser.add_argument(
+        "--commands", type=int, default=3, help="runs of the command (default: 3)"
+    )
     flags = parser.parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import_tensorflow()
@@ -60,10 +69,20 @@ def main(argv: Sequence[str] | None = None) -> None:
         output = os.path.join(folder, "out")
         job = job_seconds(search, flags.documents, processes, output)
         alone = search_seconds(search, flags.documents, processes)
+        around = [
+            around_search(search, flags.documents, processes, folder)
+            for _ in range(flags.commands)
+        ]
     print(f"processes {processes} count")
     print(f"search_alone {flags.documents / alone:.1f} documents/s")
     print(f"summarize {flags.documents / job:.1f} documents/s")
     print(f"overhead {100 * (job / alone - 1):.1f} %")
+    commands, searches = zip(*around, strict=True)
+    print(f"command {statistics.median(commands):.1f} s")
+    print(f"command.search {statistics.median(searches):.1f} s")
+    over = [command - searched for command, searched in around]
+    print(f"command.over_search {statistics.median(over):.1f} s")
+    print(f"command.over_search.range {min(over):.1f} to {max(over):.1f} s")
 
 
 def random_bundle(folder: str, network: str) -> ModelSearch:
@@ -162,6 +181,31 @@ def search_seconds(search: ModelSearch, documents: int, processes: int) -> float
     first_start = min(batch.started for batch in batches)
     last_end = max(batch.ended for batch in batches)
     return last_end - first_start
+
+
+def around_search(
+    search: ModelSearch, documents: int, processes: int, folder: str
+) -> tuple[float, float]:
+    """The seconds of a command, and those from the start of its first searched batch to
+    the end of the last.
+    """
+    corpus = os.path.join(folder, "corpus.jsonl")
+    with open(corpus, "w", encoding="utf-8") as file:
+        for index in range(documents):
+            document = generator.document(index)
+            line = {"id": document.document_id, "article": document.article}
+            file.write(json.dumps(line) + "\n")
+    with tempfile.TemporaryDirectory(dir=folder) as output:
+        _, seconds = run_command(
+            "summarize",
+            *("--corpus", f"jsonl:{corpus}", "--output", output),
+            *("--bundle", search.bundle, "--extractive", "lead"),
+            *("--search_processes", str(processes)),
+            *("--max_summary_tokens", str(MAX_SUMMARY_TOKENS)),
+        )
+        with open(os.path.join(output, "manifest.json"), encoding="utf-8") as file:
+            searched = json.load(file)["search"]
+    return seconds, searched["wall_seconds"]
 
 
 if __name__ == "__main__":

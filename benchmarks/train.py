@@ -1,8 +1,8 @@
 """The speed of training: tokens a second of an optimizer step of this project, beside
 the same step in PyTorch or for all named networks.
 
-    python benchmarks/train.py [--peers PYTHON] [--rounds 5] [--precision float32]
-        [--engines ours,transformers]
+    python benchmarks/train.py [--peers PYTHON] [--rounds 5]
+        [--precisions float32,mixed_bfloat16] [--engines ours,transformers]
     python benchmarks/train.py --networks [--rounds 5]
 
 prints `name metric value unit` lines, then a table. A step is that of `precis train` on
@@ -66,6 +66,7 @@ NETWORKS: Mapping[str, Mapping[str, Any]] = {
 }
 COMPARED = ("small.no_pointer", "small")
 ENGINES = ("ours", "transformers")
+PRECISIONS = ("float32", "mixed_bfloat16")
 HEADER = (
     "\n| network | parameters | tokens/s | min to max | to the first |\n"
     "|---|---|---|---|---|"
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options, with lists for `networks` and `engines`."""
+    """The options, with lists for `networks`, `engines` and `precisions`."""
     parser = argparse.ArgumentParser(
         description="Tokens a second in training, beside PyTorch or of all named "
         "networks."
@@ -102,10 +103,9 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"some of {', '.join(ENGINES)} (default: both)",
     )
     parser.add_argument(
-        "--precision",
+        "--precisions",
         default="float32",
-        choices=("float32", "mixed_bfloat16"),
-        help="(default: float32)",
+        help=f"some of {', '.join(PRECISIONS)} (default: float32)",
     )
     parser.add_argument(
         "--rounds",
@@ -131,6 +131,7 @@ def _split_lists(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     allowed: Mapping[str, Sequence[str]] = {
         "networks": tuple(NETWORKS),
         "engines": ENGINES,
+        "precisions": PRECISIONS,
     }
     for name, known in allowed.items():
         value = getattr(options, name) or ""
@@ -149,7 +150,8 @@ def report(options: argparse.Namespace) -> Iterator[str]:
     rows: list[str] = []
     if options.networks:
         for name in options.networks:
-            lines, new_rows = measured([our_job(name, options)], {}, options.rounds)
+            jobs = our_jobs([name], options)
+            lines, new_rows = measured(jobs, {}, options.rounds)
             yield from lines
             rows += new_rows
     else:
@@ -168,26 +170,34 @@ def report(options: argparse.Namespace) -> Iterator[str]:
     yield from rows
 
 
-def our_job(name: str, options: argparse.Namespace) -> TrainJob:
-    """The training of one of NETWORKS."""
-    return TrainJob("ours", name, NETWORKS[name], **_job_settings(options))
+def our_jobs(names: Sequence[str], options: argparse.Namespace) -> list[TrainJob]:
+    """The trainings of some of NETWORKS, in each precision."""
+    return [
+        TrainJob("ours", name, NETWORKS[name], **settings)
+        for settings in _job_settings(options)
+        for name in names
+    ]
 
 
 def compared_jobs(options: argparse.Namespace) -> list[TrainJob]:
     """The trainings that are compared; ratios in the table are to the first."""
     peers = [
-        TrainJob("transformers", label, settings, **_job_settings(options))
-        for label, settings in PEERS.items()
+        TrainJob("transformers", label, shape, **settings)
+        for settings in _job_settings(options)
+        for label, shape in PEERS.items()
     ]
-    return [*peers, *(our_job(name, options) for name in COMPARED)]
+    return [*peers, *our_jobs(COMPARED, options)]
 
 
-def _job_settings(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "precision": options.precision,
-        "documents": options.documents,
-        "threads": options.threads,
-    }
+def _job_settings(options: argparse.Namespace) -> list[dict[str, Any]]:
+    return [
+        {
+            "precision": precision,
+            "documents": options.documents,
+            "threads": options.threads,
+        }
+        for precision in options.precisions
+    ]
 
 
 def measured(

@@ -127,7 +127,7 @@ class Processes:
           BrokenProcessPool: it died at once.
         """
         executor = ProcessPoolExecutor(1, self._context, self._initializer)
-        with _without_interrupts():
+        with without_interrupts():
             pid = executor.submit(os.getpid)
         process = _Process(executor, pid.result())
         self._all.add(process)
@@ -146,7 +146,7 @@ def _kill(pid: int) -> None:
 
 
 @contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """Ctrl-C does not reach the processes that this thread starts in the block: Python
     would print a traceback before it comes to `leave_with_parent`.
     """

@@ -1,13 +1,14 @@
 """Search processes, each of which computes on one thread.
 
 Two such processes search 1.5 times as many documents as one call on two threads. A
-process imports TensorFlow, loads the bundle and compiles the search once. Then it
-receives batches of token ids and returns hypotheses.
+process is forked from one that has imported TensorFlow, loads the bundle and compiles
+the search once. Then it receives batches of token ids and returns hypotheses.
 """
 
 import functools
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 
 from precis.model.errors import DataError, JobError, PrecisError
 from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.fork_server import search_context
 from precis.model.inference.isolated_search import (
     SEARCH,
     Batch,
@@ -128,7 +130,11 @@ class SearchPool:
         self._lock = threading.Lock()
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
-        self._calls = Processes(processes, initializer=leave_with_parent)
+        self._calls = Processes(
+            processes,
+            initializer=functools.partial(_start_process, dict(os.environ)),
+            context=search_context(),
+        )
         self._users = 0
         # Processes that died alone since the last batch that was searched.
         self._deaths = 0
@@ -174,6 +180,11 @@ class SearchPool:
             self._users -= 1
             if self._users:
                 return
+        self.close()
+
+    def close(self) -> None:
+        """Ends the processes, whoever uses the pool."""
+        with self._lock:
             threads = self._threads
             self._threads = None
         if threads is not None:
@@ -255,6 +266,13 @@ class SearchPool:
 
 
 # The functions below run in the search processes.
+
+
+def _start_process(environment: Mapping[str, str]) -> None:
+    """Prepares a process, which was forked with the environment of the fork server."""
+    leave_with_parent()
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 # An executor can give its tasks nothing that was loaded in their process. The cache

@@ -7,13 +7,12 @@ into as many parts as there are workers before the first one starts. Here a proc
 is done takes the next task, and the largest tasks go first, so that all processes end
 at nearly the same time. The results come back to the runner, which goes on with them.
 
-The processes are forked from one that has imported Beam and nothing that is not safe to
-fork, such as TensorFlow. Each of them computes on one thread.
+The processes are forked from one that has imported Beam and computed nothing. Each of
+them computes on one thread.
 """
 
 import functools
 import logging
-import multiprocessing
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
 from precis.model.errors import JobError, PrecisError, UsageError
+from precis.model.inference.fork_server import fork_context
 from precis.model.inference.process_limits import usable_cores
 from precis.model.inference.processes import Processes, leave_with_parent
 from precis.pipelines.beam.beam_runner import works_in_this_process
@@ -42,6 +42,7 @@ from precis.pipelines.beam.runner_names import runner_name
 # `prepare` load TensorFlow, and work through a megabyte in a sixth of the time.
 LEAST_BYTES = 8 << 20
 LEAST_BYTES_OF_PREPARE = 128 << 20
+WORKER_IMPORTS = "precis.pipelines.beam.forked_imports"
 # One thread in each process, whichever library computes.
 _ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -147,10 +148,10 @@ def run_in_processes(
         {**os.environ, **_ONE_THREAD},
         logging.getLogger().level,
     )
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["precis.pipelines.beam.forked_imports"])
     processes = Processes(
-        min(count, len(elements)), initializer=initializer, context=context
+        min(count, len(elements)),
+        initializer=initializer,
+        context=fork_context(WORKER_IMPORTS),
     )
     with ThreadPoolExecutor(count) as threads:
         call = functools.partial(_call, processes)

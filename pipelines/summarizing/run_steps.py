@@ -43,14 +43,12 @@ from precis.pipelines.summarizing.run_manifest import (
     run_footer,
     write_manifest,
 )
+from precis.pipelines.summarizing.search_processes import is_much_to_search
 from precis.pipelines.summarizing.summarize_task import SummarizeWorker, SummaryFigures
 from precis.pipelines.summarizing.summary_settings import (
     SummarySettings,
 )
 from precis.pipelines.summarizing.task_rows import InferSettings
-
-# Bytes of a corpus that surely has more batches than this process would search itself.
-_MUCH_TO_SEARCH = 1_000_000
 
 
 def build_run(
@@ -85,8 +83,7 @@ def build_run(
         earlier=earlier.parts,
         suffix_ids=result.on_duplicate_id == SUFFIX,
         quality=settings.quality,
-        starts_early=not earlier.parts
-        and sum(task.size_bytes for task in tasks) >= _MUCH_TO_SEARCH,
+        starts_early=not earlier.parts and is_much_to_search(tasks),
     )
     joined = _find_repeats(
         pipeline, tasks, job, description, earlier, processes=processes

@@ -3,14 +3,26 @@ the cores, and on which chip.
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model.config import AUTO
 from precis.model.errors import UsageError
+from precis.model.inference.fork_server import (
+    fork_context,
+    search_context,
+    start_fork_server,
+)
+from precis.model.inference.process_limits import count_processes
 from precis.pipelines.beam.beam_runner import works_in_this_process
+from precis.pipelines.beam.local_processes import WORKER_IMPORTS
 from precis.pipelines.beam.runner_names import LOCAL_RUNNERS, runner_name
+from precis.pipelines.corpus.task import Task
 from precis.pipelines.options.summarize import SummarizeOptions
+
+# Bytes of a corpus that surely has more batches than this process would search itself.
+_MUCH_TO_SEARCH = 1_000_000
 
 
 def limit_search_processes(
@@ -45,3 +57,28 @@ def check_precision(options: SummarizeOptions, beam_options: PipelineOptions) ->
             f"--precision {AUTO} asks the chip of this machine, and {runner} searches "
             "on others; write float32, or mixed_bfloat16 where their chip is fast in it"
         )
+
+
+def is_much_to_search(tasks: Sequence[Task]) -> bool:
+    """Whether a corpus is so large that search processes are surely needed."""
+    return sum(task.size_bytes for task in tasks) >= _MUCH_TO_SEARCH
+
+
+def import_for_search(
+    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int
+) -> None:
+    """Has TensorFlow imported for the search processes beside the steps before them,
+    where there will be any.
+
+    Args:
+      options: of the summaries.
+      beam_options: those of the job.
+      workers: how many processes do the other steps.
+    """
+    if not works_in_this_process(beam_options):
+        return
+    if count_processes(options.search_processes) > 1:
+        if workers > 1:
+            fork_context(WORKER_IMPORTS)
+        search_context()
+        start_fork_server()

@@ -71,6 +71,8 @@ from precis.pipelines.summarizing.run_on_workers import finish_on_workers
 from precis.pipelines.summarizing.run_steps import build_run
 from precis.pipelines.summarizing.search_processes import (
     check_precision,
+    import_for_search,
+    is_much_to_search,
     limit_search_processes,
 )
 from precis.pipelines.summarizing.summary_settings import (
@@ -216,6 +218,8 @@ def _run(
             settings.options, beam_options, workers=workers.workers
         )
         settings = settings._replace(options=options)
+        if is_much_to_search(tasks):
+            import_for_search(options, beam_options, workers=processes)
     pipeline = beam.Pipeline(options=beam_options)
     layout = description.layout.begun_at(job.created_at)
     description = description._replace(settings=settings, layout=layout)

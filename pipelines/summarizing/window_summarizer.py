@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 import pyarrow as pa
 
+from precis.model.errors import PrecisError
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
@@ -153,7 +154,11 @@ class WindowSummarizer:
         import_tensorflow()
         from precis.model.inference.bulk_summarizer import BulkSummarizer
 
-        return BulkSummarizer(pool)
+        try:
+            return BulkSummarizer(pool)
+        except PrecisError:
+            pool.close()
+            raise
 
     def summarize(
         self,
