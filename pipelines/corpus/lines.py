@@ -1,12 +1,11 @@
 """The lines of a byte range of a large text file, plain or gzip, in bounded memory."""
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
+from precis.pipelines.corpus.gzip_blocks import Block, BrokenGzip, gzip_blocks
 from precis.pipelines.corpus.opening import open_source
 
 # The part of a record that its dead letter keeps.
@@ -39,21 +38,6 @@ class Line(NamedTuple):
     problem: str = ""
     detail: str = ""
     share: float = 0.0
-
-
-class _Block(NamedTuple):
-    """Some bytes, and the positions in the file on disk before and after them.
-
-    The positions of a compressed file count its compressed bytes.
-    """
-
-    content: bytes
-    disk_start: int
-    disk_end: int
-
-
-class _BrokenGzip(Exception):
-    """The compressed stream cannot be read beyond this point."""
 
 
 def is_gzip(path: str) -> bool:
@@ -92,7 +76,7 @@ def read_lines(
     begin = max(start - 1, 0)
     with open_source(path) as file:
         disk_size = file.seek(0, os.SEEK_END)
-        make_blocks = _gzip_blocks if is_gzip(path) else _plain_blocks
+        make_blocks = gzip_blocks if is_gzip(path) else _plain_blocks
         disk_start = 0.0
         lines = _split_lines(make_blocks(file, begin), begin, max_bytes, blank)
         for line, disk_end in lines:
@@ -112,41 +96,16 @@ def read_lines(
             yield line._replace(share=share)
 
 
-def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[_Block]:
+def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
     position = file.seek(begin)
     while content := file.read(_BLOCK_BYTES):
-        yield _Block(content, position, position + len(content))
-        position += len(content)
-
-
-def _gzip_blocks(compressed: IO[bytes], begin: int) -> Iterator[_Block]:
-    """The uncompressed bytes from `begin` on.
-
-    The file is always decompressed from its beginning, in the same blocks, so that
-    damage is met at the same position for every range.
-    """
-    position = 0
-    disk_start = compressed.seek(0)
-    with gzip.GzipFile(fileobj=compressed) as file:
-        while True:
-            try:
-                # `read` would collect a full block first, and damage would lose all
-                # that it had collected.
-                content = file.read1(_BLOCK_BYTES)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise _BrokenGzip(str(error)) from error
-            if not content:
-                return
-            disk_end = compressed.tell()
-            if position + len(content) > begin:
-                kept = content[max(begin - position, 0) :]
-                yield _Block(kept, disk_start, disk_end)
-            position += len(content)
-            disk_start = disk_end
+        end = position + len(content)
+        yield Block(content, position, disk_start=position, disk_end=end)
+        position = end
 
 
 def _split_lines(
-    blocks: Iterable[_Block], start: int, max_bytes: int, blank: re.Pattern[bytes]
+    blocks: Iterable[Block], start: int, max_bytes: int, blank: re.Pattern[bytes]
 ) -> Iterator[tuple[Line, float]]:
     """The lines of blocks whose first byte is at `start` of the file, each with the
     position on disk at its end.
@@ -155,7 +114,7 @@ def _split_lines(
     unfinished_bytes = 0  # its length, dropped bytes included
     disk_end = 0.0
     try:
-        for block, disk_start, disk_stop in blocks:
+        for block, _, disk_start, disk_stop in blocks:
             position = 0
             disk_ratio = (disk_stop - disk_start) / len(block)
             while end := block.find(b"\n", position) + 1:
@@ -176,7 +135,7 @@ def _split_lines(
                     parts.append(block[position:])
                 else:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
-    except _BrokenGzip as error:
+    except BrokenGzip as error:
         detail = f"the gzip stream is damaged, the rest of the file is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
         yield Line(start, text, "broken_gzip", detail), disk_end

@@ -67,10 +67,10 @@ def read_state(path: str) -> SourceFile:
         # Taken before the content is read: what is written meanwhile changes it.
         status = os.fstat(file.fileno())
         checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    return SourceFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
+    return SourceFile(path, status.st_size, f"sha256:{checksum}", file_stamp(status))
 
 
-def _stamp(status: os.stat_result) -> str:
+def file_stamp(status: os.stat_result) -> str:
     """What changes when a file is written to or replaced.
 
     Empty while a further change might leave it as it is, as the times are coarse. The
@@ -118,7 +118,7 @@ def _local_change(file: SourceFile) -> str:
         status = os.stat(local_name(file.path))
         if not stat.S_ISREG(status.st_mode):
             return "it was replaced by what is not a file after the corpus was listed"
-        stamp = _stamp(status)
+        stamp = file_stamp(status)
         if stamp and stamp == file.stamp:
             return ""
         if status.st_size != file.size_bytes:
