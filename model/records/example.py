@@ -91,7 +91,7 @@ def serialise(example: Example) -> bytes:
         b"document_id": _bytes_list([example.document_id]),
         b"highlights": _bytes_list([example.highlights]),
         b"source": _int64_list(example.source),
-        b"source_tokens": _int64_list(np.asarray([example.source_tokens])),
+        b"source_tokens": _packed(_varint(example.source_tokens)),
         b"target": _int64_list(example.target),
     }
     if example.labelled:
@@ -109,8 +109,12 @@ def _bytes_list(values: Iterable[str]) -> bytes:
 
 def _int64_list(values: np.ndarray) -> bytes:
     """The message Feature with its field int64_list, whose values are packed."""
-    packed = _field(_FIELD_1, _varints(values)) if len(values) else b""
-    return _field(_FIELD_3, packed)
+    return _packed(_varints(values)) if len(values) else _field(_FIELD_3, b"")
+
+
+def _packed(varints: bytes) -> bytes:
+    """The message Feature of one value or more."""
+    return _field(_FIELD_3, _field(_FIELD_1, varints))
 
 
 def _map_entry(name: bytes, feature: bytes) -> bytes:
@@ -141,20 +145,18 @@ def _varints(values: np.ndarray) -> bytes:
     Every value is first written in as many bytes as the largest needs; then the bytes
     after the last used byte of each value are left out.
     """
-    values = np.asarray(values, dtype=np.int64)
-    largest = int(values.max())
+    values = np.asarray(values)
     if values.min() < 0:
-        raise ValueError(
-            f"a token id or a length is not negative, this one is {values.min()}"
-        )
-    if largest < 0x80:
-        return values.astype(np.uint8).tobytes()
-    width = -(-largest.bit_length() // 7)
-    groups = values[:, None] >> np.arange(0, 7 * width, 7)  # [values, width]
-    is_last = groups < 0x80
-    is_used = np.ones_like(is_last)
-    is_used[:, 1:] = ~is_last[:, :-1]
-    encoded = (groups & 0x7F).astype(np.uint8) | (~is_last).astype(np.uint8) << 7
+        raise ValueError(f"a token id is not negative, this one is {values.min()}")
+    width = max(1, -(-int(values.max()).bit_length() // 7))
+    encoded = np.empty((len(values), width), np.uint8)
+    is_used = np.ones((len(values), width), bool)
+    for place in range(width):
+        rest = values >> 7 * place
+        encoded[:, place] = rest & 0x7F
+        if place:
+            is_used[:, place] = rest > 0
+            encoded[:, place - 1] |= is_used[:, place].view(np.uint8) << 7
     return encoded[is_used].tobytes()
 
 

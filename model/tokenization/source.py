@@ -42,14 +42,25 @@ def cut_source(
 
 
 def encode_sources(
-    tokenizer: AnyTokenizer, texts: Iterable[str], *, max_source_tokens: int
+    tokenizer: AnyTokenizer,
+    texts: Iterable[str],
+    *,
+    max_source_tokens: int,
+    are_normalised: bool = False,
 ) -> list[EncodedSource]:
     """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does.
 
     An imported tokenizer takes a text as it stands, one of this project takes it
     normalised. With `--clean none` this function normalises it for the latter.
+
+    Args:
+      tokenizer: of sources.
+      texts: the sources.
+      max_source_tokens: where they are cut.
+      are_normalised: whether all texts are known to be normalised, which is not looked
+          at then.
     """
-    if isinstance(tokenizer, Tokenizer):
+    if isinstance(tokenizer, Tokenizer) and not are_normalised:
         texts = map(normalise, texts)
     return [
         cut_source(tokenizer, ids, max_source_tokens=max_source_tokens)

@@ -10,7 +10,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from precis.model.errors import DataError, UsageError
 from precis.model.tensorflow_import import import_tensorflow
@@ -29,6 +29,7 @@ _MAX_WORDS = 60_000
 _MAX_CHARACTERS = 1_000
 _MIN_PIECE_COUNT = 2
 _MAX_PIECE_CHARACTERS = 40
+_BATCH_CHARACTERS = 4 << 20
 
 _ASCII = tuple(map(chr, range(33, 127)))
 # tf.text cuts at every character of a Unicode category P, at these symbols, and around
@@ -45,16 +46,43 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
 
     A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$".
     """
-    runs: Counter[str] = Counter()
-    for text in texts:
-        runs.update(text.replace("\n", f" {LINE_BREAK} ").split())
-    pattern = _word_pattern()
+    find_words = _word_pattern().findall
     counts: Counter[str] = Counter()
     # Each different run of characters without spaces is cut once.
-    for run, count in runs.items():
-        for word in pattern.findall(SPACE + (run.lower() if lower_case else run)):
+    for run, count in _count_runs(texts).items():
+        run = SPACE + (run.lower() if lower_case else run)
+        for word in find_words(run):
             counts[word] += count
     return counts
+
+
+def _count_runs(texts: Iterable[str]) -> Counter[str]:
+    """Counts the runs of normalised texts; Arrow does so in a third of the time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counts: Counter[str] = Counter()
+    for batch in _batches(text.replace("\n", f" {LINE_BREAK} ") for text in texts):
+        runs = pc.split_pattern(pa.array(batch), " ").values.value_counts()
+        numbers = runs.field("counts").to_pylist()
+        counts.update(dict(zip(runs.field("values").to_pylist(), numbers, strict=True)))
+    counts.pop("", None)  # between two spaces
+    return counts
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts, some megabytes at a time."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text)
+        if characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch = []
+            characters = 0
+    if batch:
+        yield batch
 
 
 def merge_counts(parts: Iterable[Mapping[str, int]]) -> Counter[str]:

@@ -45,6 +45,7 @@ from precis.pipelines.preparation.training_pairs import (
     Skipped,
     TrainingPair,
     read_pairs,
+    sources_are_normalised,
 )
 from precis.pipelines.preparation.vocabulary_buckets import read_duplicates
 from precis.pipelines.preparation.vocabulary_pass import read_scan
@@ -121,6 +122,7 @@ class EncodeWorker(TaskWorker):
         self._corpus = corpus
         self._options = options
         self._job = job
+        self._are_normalised = sources_are_normalised(corpus, options)
         self._shared = Shared()
 
     def progress_size(self, task: Task) -> int:
@@ -216,6 +218,7 @@ class EncodeWorker(TaskWorker):
             self._tokenizers.source,
             (document.pair.source for document in window),
             max_source_tokens=self._options.max_source_tokens,
+            are_normalised=self._are_normalised,
         )
         targets = encode_targets(
             self._tokenizers.target, (document.pair.target for document in window)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from precis.model.extractive.alignment import align_lines
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.targets import SENTENCE_PAIRS, TARGETS
 
@@ -23,6 +24,14 @@ class TrainingPair(NamedTuple):
 
     source: str
     target: str
+
+
+def sources_are_normalised(corpus: CorpusOptions, options: PrepareOptions) -> bool:
+    """Whether the sources of `read_pairs` need not be normalised for a tokenizer.
+
+    Characters of a prefix and of a text may compose.
+    """
+    return corpus.clean != "none" and not options.task_prefix
 
 
 class Skipped(NamedTuple):

@@ -46,6 +46,7 @@ from precis.pipelines.preparation.training_pairs import (
     Skipped,
     TrainingPair,
     read_pairs,
+    sources_are_normalised,
 )
 from precis.pipelines.preparation.vocabulary_buckets import (
     HASH_BYTES,
@@ -118,6 +119,7 @@ class ScanWorker(TaskWorker):
         self._options = options
         self._job = job
         self._buckets = buckets
+        self._are_normalised = sources_are_normalised(corpus, options)
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
@@ -134,9 +136,7 @@ class ScanWorker(TaskWorker):
         """
         del letters
         reader = read_task(task, self._corpus)
-        texts = GeneratorResult(
-            _scan_documents(task.number, reader, self._options, progress)
-        )
+        texts = GeneratorResult(self._scan_documents(task.number, reader, progress))
         try:
             # One call for the whole task, so that a word that comes again is cut once.
             words = vocabulary.count_words(texts, lower_case=self._options.lower_case)
@@ -155,35 +155,34 @@ class ScanWorker(TaskWorker):
         documents = reader.position.records
         return publish_groups(self._job, path, groups, documents=documents)
 
+    def _scan_documents(
+        self, task: int, reader: TaskReader, progress: TaskProgress
+    ) -> Generator[str, None, list[tuple[bytes, int, int]]]:
+        """Yields the texts to learn words from; returns the places of all documents."""
+        places = []
+        for position, article in enumerate(reader):
+            progress.advance_to(reader.position)
+            if isinstance(article, EmptyArticle | Unreadable):
+                continue
+            pairs = read_pairs(article, self._options)
+            if not isinstance(pairs, Skipped):
+                digest = bytes.fromhex(article.content_sha256)[:HASH_BYTES]
+                places.append((digest, task, position))
+                if article.document.split == TRAIN_SPLIT:
+                    for pair in pairs:
+                        yield from self._texts_to_learn(pair)
+        return places
 
-def _scan_documents(
-    task: int, reader: TaskReader, options: PrepareOptions, progress: TaskProgress
-) -> Generator[str, None, list[tuple[bytes, int, int]]]:
-    """Yields the texts to learn words from; returns the places of all documents."""
-    places = []
-    for position, article in enumerate(reader):
-        progress.advance_to(reader.position)
-        if isinstance(article, EmptyArticle | Unreadable):
-            continue
-        pairs = read_pairs(article, options)
-        if not isinstance(pairs, Skipped):
-            digest = bytes.fromhex(article.content_sha256)[:HASH_BYTES]
-            places.append((digest, task, position))
-            if article.document.split == TRAIN_SPLIT:
-                for pair in pairs:
-                    yield from _texts_to_learn(pair, options)
-    return places
-
-
-def _texts_to_learn(pair: TrainingPair, options: PrepareOptions) -> tuple[str, ...]:
-    """The texts of a training example that the vocabulary is learned from."""
-    if options.tokenizer:
-        return ()
-    # A tokenizer for the sources leaves the targets to the vocabulary.
-    if options.source_tokenizer:
-        return (pair.target,)
-    # The tokenizer normalises a source that --clean none left as it stands.
-    return normalise(pair.source), pair.target
+    def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
+        """The texts of a training example that the vocabulary is learned from."""
+        if self._options.tokenizer:
+            return ()
+        # A tokenizer for the sources leaves the targets to the vocabulary.
+        if self._options.source_tokenizer:
+            return (pair.target,)
+        # The tokenizer normalises a source that --clean none left as it stands.
+        source = pair.source if self._are_normalised else normalise(pair.source)
+        return source, pair.target
 
 
 def publish_tokenizers(
