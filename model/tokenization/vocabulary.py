@@ -98,6 +98,8 @@ def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
 
     The counts of a part of a corpus can be reduced to these words before merging.
     """
+    if len(counts) <= _MAX_WORDS:
+        return dict(counts)
     by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return dict(by_frequency[:_MAX_WORDS])
 

@@ -65,6 +65,8 @@ from precis.pipelines.preparation.vocabulary_buckets import (
 
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
+_MAX_WORDS_HELD = 1 << 18
+_SHOWN_DOCUMENTS = 64  # the display moves on after so many
 
 
 def build_scan(
@@ -161,7 +163,8 @@ class ScanWorker(TaskWorker):
         """Yields the texts to learn words from; returns the places of all documents."""
         places = []
         for position, article in enumerate(reader):
-            progress.advance_to(reader.position)
+            if position % _SHOWN_DOCUMENTS == 0:
+                progress.advance_to(reader.position)
             if isinstance(article, EmptyArticle | Unreadable):
                 continue
             pairs = read_pairs(article, self._options)
@@ -171,6 +174,7 @@ class ScanWorker(TaskWorker):
                 if article.document.split == TRAIN_SPLIT:
                     for pair in pairs:
                         yield from self._texts_to_learn(pair)
+        progress.advance_to(reader.position)
         return places
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
@@ -216,7 +220,9 @@ def _learn_tokenizer(
     characters: Counter[str] = Counter()
     for bucket in counts:  # All of them may be two million words.
         characters.update(vocabulary.count_characters(bucket))
-        words = vocabulary.most_frequent({**words, **bucket})
+        words |= bucket
+        if len(words) > _MAX_WORDS_HELD:
+            words = vocabulary.most_frequent(words)
     if not words:
         raise DataError(
             "the corpus has no training document with a text and "
@@ -224,7 +230,7 @@ def _learn_tokenizer(
             "--highlights_field and --split, or give a --tokenizer"
         )
     pieces = vocabulary.learn(
-        words,
+        vocabulary.most_frequent(words),
         size=options.vocabulary_size,
         lower_case=options.lower_case,
         reserved=(*RESERVED_TOKENS, *options.reserved),
