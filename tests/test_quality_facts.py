@@ -2,7 +2,7 @@
 
 import pytest
 
-from precis.model.quality.facts import source_facts, unsupported_facts
+from precis.model.quality.facts import SourceFacts, unsupported_facts
 
 SOURCE = (
     "LONDON (CNN) -- The U.S. ambassador, Jane O'Neill, met Amélie Duroc's team on "
@@ -11,7 +11,7 @@ SOURCE = (
     "Russians. "
     "The F.B.I. said that officials killed the plan in April."
 )
-FACTS = source_facts(SOURCE)
+FACTS = SourceFacts(SOURCE)
 
 
 def unsupported(summary, facts=FACTS):
@@ -54,7 +54,7 @@ def test_dates(summary, dates):
 
 
 def test_an_ambiguous_month_needs_a_day_or_a_word_before_it():
-    facts = source_facts("Nothing happened.")
+    facts = SourceFacts("Nothing happened.")
     assert unsupported("they may march on", facts).dates == []
     assert unsupported("they met in march", facts).dates == ["march"]
 
@@ -88,9 +88,7 @@ def test_names(summary, names):
 
 
 def test_abbreviated_names():
-    facts = source_facts(
-        "The British met the European Commission in the United States."
-    )
+    facts = SourceFacts("The British met the European Commission in the United States.")
     assert unsupported("The UK met the E.U. in the US.", facts).names == []
     assert unsupported("The UN met the FBI.", facts).names == ["UN", "FBI"]
 
@@ -109,7 +107,14 @@ def test_every_sentence_of_a_source_is_supported():
         assert unsupported(sentence) == ([], [], [])
 
 
+def test_a_quotation_has_the_case_of_its_source_or_no_capital():
+    facts = SourceFacts("HALF A MILLION came.")
+    assert facts.has_line("half a million")
+    assert not facts.has_line("Half a million")
+    assert not facts.has_line("")
+
+
 def test_a_name_of_four_letters_may_have_another_ending():
-    facts = source_facts("He said that Iraqis and Bens voted.")
+    facts = SourceFacts("He said that Iraqis and Bens voted.")
     assert unsupported("Then Iraq voted.", facts).names == []
     assert unsupported("Then Ben voted.", facts).names == ["Ben"]

@@ -168,4 +168,4 @@ def test_a_refrain_of_the_article_is_no_excess():
     # The article has he-said-he twice too.
     assert excess("he said he did he said he went") == 0.25
     assert excess("he said he said he said he said") == 0.0
-    assert excess_repetition_rate(["a"], [], {}) == 0.0
+    assert excess_repetition_rate(["a"], [], word_positions([])) == 0.0

@@ -5,6 +5,7 @@ Texts are the words of `tokens`.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from precis.model.quality.numerals import SMALL, TENS
 
@@ -52,6 +53,20 @@ _MAX_DAY = 31
 _MAX_DAY_DISTANCE = 4
 
 
+class StatedDate(NamedTuple):
+    """A weekday, a month or a day of a month that a text states.
+
+    Attributes:
+      text: `monday`, `march`, `march 3`, `3 march`.
+      form: of the weekday or month.
+      day: of the month.
+    """
+
+    text: str
+    form: str
+    day: int | None = None
+
+
 def days_of_months(words: Sequence[str], vocabulary: Set[str]) -> set[tuple[str, int]]:
     """The pairs of a month and a day that stand close together in a source.
 
@@ -70,57 +85,50 @@ def days_of_months(words: Sequence[str], vocabulary: Set[str]) -> set[tuple[str,
     }
 
 
-def unsupported_dates(
-    words: Sequence[str], vocabulary: Set[str], days: Set[tuple[str, int]]
-) -> Iterator[str]:
-    """The weekdays, months and days of a month in a sentence that its source does not
-    hold: `monday`, `march`, `march 3`, `3 march`.
-
-    Args:
-      words: of the sentence.
-      vocabulary: the words of the source in all forms.
-      days: `days_of_months` of the source.
-    """
+def stated_dates(words: Sequence[str]) -> Iterator[StatedDate]:
+    """The weekdays, months and days of a month that a sentence states, in order."""
     for position, word in enumerate(words):
-        word = word.split("'")[0]
-        if word in WEEKDAYS and word == WEEKDAYS[word]:
-            if not _is_named(word, WEEKDAYS, vocabulary):
-                yield word
-        elif word in MONTHS:
+        name = word.split("'")[0]
+        if name in WEEKDAYS:
+            if name == WEEKDAYS[name]:
+                yield StatedDate(name, name)
+        elif name in MONTHS:
             before = words[position - 1] if position else ""
             after = words[position + 1] if position + 1 < len(words) else ""
-            date = _unsupported_month(word, before, after, vocabulary, days)
-            if date:
-                yield date
+            yield from _stated_month(name, before, after)
 
 
-def _unsupported_month(
-    month: str,
-    before: str,
-    after: str,
-    vocabulary: Set[str],
-    days: Set[tuple[str, int]],
-) -> str:
-    """The date that a form of a month makes with its neighbours if the source does not
-    hold it, else an empty string.
-    """
-    day_before = _day(before) if _DAY.fullmatch(before) else None
-    is_day_after = _DAY.fullmatch(after) is not None
+def _stated_month(month: str, before: str, after: str) -> Iterator[StatedDate]:
+    """The date that a form of a month makes with its neighbours, if it is one."""
+    is_day_before = _DAY.fullmatch(before) is not None
     if (
         month in AMBIGUOUS_MONTHS
         and before not in _WORDS_BEFORE_MONTH
-        and not _DAY.fullmatch(before)
+        and not is_day_before
     ):
-        return ""
-    day = _day(after) if is_day_after else day_before
-    is_supported = _is_named(month, MONTHS, vocabulary) and (
-        day is None or (MONTHS[month], day) in days
+        return
+    if _DAY.fullmatch(after):
+        text, day = f"{month} {after}", _day(after)
+    else:
+        text, day = f"{before} {month}", _day(before) if is_day_before else None
+    yield StatedDate(month if day is None else text, month, day)
+
+
+def is_supported(
+    date: StatedDate, vocabulary: Set[str], days: Set[tuple[str, int]]
+) -> bool:
+    """Whether a source holds a date that a summary states.
+
+    Args:
+      date: that is stated.
+      vocabulary: the words of the source in all forms.
+      days: `days_of_months` of the source.
+    """
+    if date.form in WEEKDAYS:
+        return _is_named(date.form, WEEKDAYS, vocabulary)
+    return _is_named(date.form, MONTHS, vocabulary) and (
+        date.day is None or (MONTHS[date.form], date.day) in days
     )
-    if is_supported:
-        return ""
-    if day is None:
-        return month
-    return f"{month} {after}" if is_day_after else f"{before} {month}"
 
 
 def _positions(words: Sequence[str], word: str) -> Iterator[int]:

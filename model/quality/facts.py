@@ -9,30 +9,59 @@ end within a number, which is no invention: `a million people came` of a source'
 a million people came`. Elsewhere `half a million` does not support `a million`.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from precis.model.quality.dates import days_of_months, unsupported_dates
+from precis.model.quality.dates import days_of_months, is_supported, stated_dates
 from precis.model.quality.names import unsupported_names, vocabulary_of
 from precis.model.quality.numerals import Value, all_values, stated_numbers
 from precis.model.quality.tokens import is_quoted, plain, readable, token_words
 from precis.model.text.normalization import normalise
 
 
-class SourceFacts(NamedTuple):
-    """What a source supports, computed once for all summaries of a document.
+class SourceFacts:
+    """What a source supports, for all summaries of a document.
+
+    A value is computed when a summary needs it: quotations need the text alone.
 
     Attributes:
       text: its plain text, to recognise quotations.
-      vocabulary: `names.vocabulary_of` its words.
-      values: its numbers.
-      days: its dates, as pairs of a month and a day.
     """
 
-    text: str
-    vocabulary: set[str]
-    values: set[Value]
-    days: set[tuple[str, int]]
+    def __init__(self, text: str) -> None:
+        """Reads a normalised text."""
+        self.text = plain(readable(text))
+
+    def has_line(self, line: str) -> bool:
+        """Whether a plain line is quoted from the source. The case must be equal unless
+        the line has no capital letter.
+        """
+        text = self._lower_text if line == line.lower() else self.text
+        return bool(line) and is_quoted(line, text)
+
+    @functools.cached_property
+    def vocabulary(self) -> set[str]:
+        """`names.vocabulary_of` its words."""
+        return vocabulary_of(self._words)
+
+    @functools.cached_property
+    def values(self) -> set[Value]:
+        """Its numbers."""
+        return all_values(self._words)
+
+    @functools.cached_property
+    def days(self) -> set[tuple[str, int]]:
+        """Its dates, as pairs of a month and a day."""
+        return days_of_months(self._words, self.vocabulary)
+
+    @functools.cached_property
+    def _words(self) -> list[str]:
+        return token_words(self.text)
+
+    @functools.cached_property
+    def _lower_text(self) -> str:
+        return self.text.lower()
 
 
 class UnsupportedFacts(NamedTuple):
@@ -51,15 +80,6 @@ class UnsupportedFacts(NamedTuple):
     names: list[str] | None
 
 
-def source_facts(text: str) -> SourceFacts:
-    """What a source with this normalised text supports."""
-    text = plain(readable(text))
-    words = token_words(text)
-    vocabulary = vocabulary_of(words)
-    days = days_of_months(words, vocabulary)
-    return SourceFacts(text, vocabulary, all_values(words), days)
-
-
 def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> UnsupportedFacts:
     """What a summary states beyond the facts of its source.
 
@@ -68,21 +88,27 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
       facts: of the source.
     """
     lines = [readable(normalise(sentence)) for sentence in sentences]
-    plain_lines = [plain(line) for line in lines]
-    words_by_line = [token_words(line) for line in plain_lines]
+    # A quoted line counts as one without words, as it holds no unsupported fact.
+    words_by_line = [
+        [] if facts.has_line(line) else token_words(line) for line in map(plain, lines)
+    ]
     numbers: list[str] = []
     dates: list[str] = []
-    for line, words in zip(plain_lines, words_by_line, strict=True):
-        unsupported_numbers = [
+    for words in words_by_line:
+        numbers += [
             " ".join(words[start:end])
             for start, end, values in stated_numbers(words)
             if facts.values.isdisjoint(values)
         ]
-        if unsupported_numbers and not is_quoted(line, facts.text):
-            numbers += unsupported_numbers
-        dates += unsupported_dates(words, facts.vocabulary, facts.days)
+        dates += [
+            date.text
+            for date in stated_dates(words)
+            if not is_supported(date, facts.vocabulary, facts.days)
+        ]
     has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)
-    names = unsupported_names(lines, words_by_line, facts.vocabulary)
+    names: list[str] = []
+    if any(words_by_line):
+        names = unsupported_names(lines, words_by_line, facts.vocabulary)
     return UnsupportedFacts(numbers, dates, names)

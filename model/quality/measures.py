@@ -10,7 +10,6 @@ from typing import NamedTuple
 from precis.model.quality.facts import (
     SourceFacts,
     UnsupportedFacts,
-    source_facts,
     unsupported_facts,
 )
 from precis.model.quality.flags import QualityConfig
@@ -84,7 +83,7 @@ def read_source(article: Article) -> SourceIndex:
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
-    return SourceIndex(article.words, word_positions(article.words), source_facts(text))
+    return SourceIndex(article.words, word_positions(article.words), SourceFacts(text))
 
 
 def measure(

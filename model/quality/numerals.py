@@ -115,14 +115,13 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
 
     A single `one` or `first` is no number, nor is `second` as a unit (`10 second`).
     """
-    position = 0
-    while position < len(words):
+    end = 0
+    for position in _possible_starts(words):
+        if position < end:
+            continue
         word = words[position]
-        readings: list[Number] = []
-        if word in FIRST_OF_SHARES or is_number_word(word):
-            readings = list(_readings(words, position))
+        readings = list(_readings(words, position))
         if not readings:
-            position += 1
             continue
         end = readings[-1].end
         is_unit = (
@@ -131,7 +130,6 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
         is_single = end == position + 1
         if not is_unit and not (is_single and word in RARELY_NUMBERS):
             yield from (reading for reading in readings if reading.end == end)
-        position = end
 
 
 def all_values(words: Sequence[str]) -> set[Value]:
@@ -148,13 +146,8 @@ def all_values(words: Sequence[str]) -> set[Value]:
         two and a half million  2, 2.5, 2500000
     """
     values: set[Value] = set()
-    positions = [
-        index
-        for index, word in enumerate(words)
-        if word in _FIRST_WORDS or not word.isalpha()
-    ]
     divided = -1  # the scale of the last share
-    for position in positions:
+    for position in _possible_starts(words):
         if words[position] in FIRST_OF_SHARES:
             if share := _share(words, position):
                 divided = share.end - 1
@@ -173,6 +166,15 @@ def all_values(words: Sequence[str]) -> set[Value]:
             if scale:
                 values.update(_range_start_values(words, position, scale))
     return values
+
+
+def _possible_starts(words: Sequence[str]) -> list[int]:
+    """The words that may begin a number: its names, and all that are not of letters."""
+    return [
+        position
+        for position, word in enumerate(words)
+        if word in _FIRST_WORDS or not word.isalpha()
+    ]
 
 
 def _range_start_values(

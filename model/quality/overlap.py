@@ -7,13 +7,38 @@ repetition.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MAX_NGRAM = 4
 REPEATED_NGRAM = 3
 
-WordPositions = Mapping[str, Sequence[int]]
+_NO_POSITION = -1
+
+
+class WordPositions(NamedTuple):
+    """Where each word of an article stands.
+
+        article     rain fell on the coast on monday
+        first       rain 0, fell 1, on 2, the 3, coast 4, monday 6
+        following   -1 -1 5 -1 -1 -1 -1
+
+    A list for each word would be looked at by every search for garbage.
+
+    Attributes:
+      first: the first position of each word.
+      following: for each position the next one of the same word, or -1.
+    """
+
+    first: Mapping[str, int]
+    following: Sequence[int]
+
+    def of(self, word: str) -> Iterator[int]:
+        """The positions of a word, ascending."""
+        position = self.first.get(word, _NO_POSITION)
+        while position >= 0:
+            yield position
+            position = self.following[position]
 
 
 class Fragment(NamedTuple):
@@ -23,18 +48,18 @@ class Fragment(NamedTuple):
     length: int  # in words
 
 
-def word_positions(article: Sequence[str]) -> dict[str, list[int]]:
-    """The positions of each word in the article, ascending.
+def word_positions(article: Sequence[str]) -> WordPositions:
+    """The positions of the words of an article.
 
     They are computed once for all summaries of a document.
     """
-    positions: dict[str, list[int]] = {}
-    for position, word in enumerate(article):
-        if word in positions:
-            positions[word].append(position)
-        else:
-            positions[word] = [position]
-    return positions
+    first: dict[str, int] = {}
+    following = [_NO_POSITION] * len(article)
+    for position in range(len(article) - 1, -1, -1):
+        word = article[position]
+        following[position] = first.get(word, _NO_POSITION)
+        first[word] = position
+    return WordPositions(first, following)
 
 
 def extractive_fragments(
@@ -60,7 +85,7 @@ def extractive_fragments(
     while start < words:
         longest = 0
         match_end = 0
-        for position in positions.get(summary[start], ()):
+        for position in positions.of(summary[start]):
             if position < match_end:
                 continue
             end = start + 1
@@ -117,21 +142,22 @@ def novel_ngrams(
     covered = [0] * sum(map(len, sentences))
     for start, length in fragments:
         covered[start : start + length] = range(length, 0, -1)
-    totals = [0] * MAX_NGRAM
     novel = [0] * MAX_NGRAM
     offset = 0
     for sentence in sentences:
-        for start in range(len(sentence)):
+        for start, shared in enumerate(covered[offset : offset + len(sentence)]):
+            if shared >= MAX_NGRAM:
+                continue
             longest = min(MAX_NGRAM, len(sentence) - start)
-            shared = covered[offset + start]
             if shared < longest:
-                shared = max(
-                    shared, _longest_match(sentence, start, longest, article, positions)
-                )
-            for size in range(longest):
-                totals[size] += 1
-                novel[size] += shared <= size
+                found = _longest_match(sentence, start, longest, article, positions)
+                for size in range(max(shared, found), longest):
+                    novel[size] += 1
         offset += len(sentence)
+    lengths = [len(sentence) for sentence in sentences]
+    totals = [
+        sum(max(0, length - size) for length in lengths) for size in range(MAX_NGRAM)
+    ]
     return [
         100 * new / total if total else None
         for new, total in zip(novel, totals, strict=True)
@@ -147,7 +173,7 @@ def _longest_match(
 ) -> int:
     """How many words from `start` on, at most `longest`, the article has in a row."""
     best = 0
-    for position in positions.get(sentence[start], ()):
+    for position in positions.of(sentence[start]):
         size = 1
         while (
             size < longest
@@ -200,5 +226,5 @@ def _count_trigram(
     """How often the article has a trigram."""
     return sum(
         tuple(article[position : position + REPEATED_NGRAM]) == trigram
-        for position in positions.get(trigram[0], ())
+        for position in positions.of(trigram[0])
     )

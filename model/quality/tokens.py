@@ -28,6 +28,9 @@ _ISO_DATE = re.compile(
 # Longer texts without a space are rare, and a cache of them could be large.
 _MAX_CACHED = 50  # characters
 _MONTH_AND_DAY = re.compile(r"-[01]\d-[0-3]\d")
+# Where a quotation may begin and end: if it is of a mark, a letter or a digit there.
+_BEGINS = [re.compile(p) for p in ("", r"(?<!\w)", r"(?<!\w)(?<!\d[.,])")]
+_ENDS = [re.compile(p) for p in ("", r"(?!\w)", r"(?!\w)(?![.,]\d)")]
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _NOT_PLAIN = re.compile(
     "[\u00c0-\u024f\u1e00-\u1eff\u2018\u2019\u02bc\u2032\uff07\xb4\u2010\u2011]"
@@ -101,17 +104,17 @@ def _without_accents(character: str) -> str:
 def is_quoted(line: str, text: str) -> bool:
     """Whether a text holds a line, from the start of a word to the end of a word.
 
-    Both are plain, and the line is not empty. The case must be equal unless the line
-    has no capital letter.
+    Both are plain, and the line is not empty.
     """
-    if line == line.lower():
-        text = text.lower()
-    if line not in text:
-        return False
     # Within a number there is no word border: `8` is no quotation of `8,000`.
-    before = r"(?<!\w)" * line[0].isalnum() + r"(?<!\d[.,])" * line[0].isdigit()
-    after = r"(?!\w)" * line[-1].isalnum() + r"(?![.,]\d)" * line[-1].isdigit()
-    return re.search(before + re.escape(line) + after, text) is not None
+    begins = _BEGINS[line[0].isalnum() + line[0].isdigit()]
+    ends = _ENDS[line[-1].isalnum() + line[-1].isdigit()]
+    start = text.find(line)
+    while start >= 0:
+        if begins.match(text, start) and ends.match(text, start + len(line)):
+            return True
+        start = text.find(line, start + 1)
+    return False
 
 
 def _date_in_words(match: re.Match[str]) -> str:
