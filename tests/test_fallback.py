@@ -20,7 +20,7 @@ def abstract(*flags):
 
 def choose(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
     return choose_summary(
-        source=SOURCE,
+        source=lambda: SOURCE,
         extractive=extractive,
         abstractive=abstractive,
         is_short=is_short,

@@ -1,6 +1,7 @@
 """The fallback: which text a row shows as its `summary`."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import NamedTuple
 
 from precis.model.config import check_choices, flag
@@ -103,7 +104,7 @@ class DisplayedSummary(NamedTuple):
 
 def choose_summary(
     *,
-    source: SummaryText,
+    source: Callable[[], SummaryText],
     extractive: SummaryText,
     abstractive: SummaryText | None,
     is_short: bool,
@@ -122,14 +123,14 @@ def choose_summary(
     5. the extractive summary.
 
     Args:
-      source: the document as its own summary.
+      source: makes the document its own summary.
       extractive: the extractive summary.
       abstractive: the abstractive summary; None if no network read the document.
       is_short: whether the document is short enough to be its own summary.
       config: which flags reject an abstractive summary.
     """
     if is_short:
-        return DisplayedSummary(source, [])
+        return DisplayedSummary(source(), [])
     reasons: list[str] = []
     if abstractive:
         reasons = [name for name in abstractive.flags if rejects(name, config)]
@@ -137,7 +138,7 @@ def choose_summary(
         if not reasons or (EMPTY in extractive.flags and is_usable):
             return DisplayedSummary(abstractive, [])
     return DisplayedSummary(
-        source if LONGER in extractive.flags else extractive, reasons
+        source() if LONGER in extractive.flags else extractive, reasons
     )
 
 

@@ -7,7 +7,7 @@ repetition.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MAX_NGRAM = 4
@@ -32,13 +32,6 @@ class WordPositions(NamedTuple):
 
     first: Mapping[str, int]
     following: Sequence[int]
-
-    def of(self, word: str) -> Iterator[int]:
-        """The positions of a word, ascending."""
-        position = self.first.get(word, _NO_POSITION)
-        while position >= 0:
-            yield position
-            position = self.following[position]
 
 
 class Fragment(NamedTuple):
@@ -78,26 +71,25 @@ def extractive_fragments(
       article: its words.
       positions: `word_positions` of the article.
     """
+    # Ends that equal no word: a match stops there without counting.
+    summary = [*summary, ""]
+    ended_article = [*article, None]
+    first, following = positions
     fragments: list[Fragment] = []
     start = 0
-    words = len(summary)
-    length = len(article)
-    while start < words:
+    while start < len(summary) - 1:
         longest = 0
         match_end = 0
-        for position in positions.of(summary[start]):
-            if position < match_end:
-                continue
-            end = start + 1
-            match_end = position + 1
-            while (
-                end < words
-                and match_end < length
-                and summary[end] == article[match_end]
-            ):
-                end += 1
-                match_end += 1
-            longest = max(longest, end - start)
+        position = first.get(summary[start], _NO_POSITION)
+        while position >= 0:
+            if position >= match_end:
+                end = start + 1
+                match_end = position + 1
+                while summary[end] == ended_article[match_end]:
+                    end += 1
+                    match_end += 1
+                longest = max(longest, end - start)
+            position = following[position]
         if longest:
             fragments.append(Fragment(start, longest))
         start += max(longest, 1)
@@ -143,6 +135,7 @@ def novel_ngrams(
     for start, length in fragments:
         covered[start : start + length] = range(length, 0, -1)
     novel = [0] * MAX_NGRAM
+    ended_article = [*article, None]
     offset = 0
     for sentence in sentences:
         for start, shared in enumerate(covered[offset : offset + len(sentence)]):
@@ -150,8 +143,10 @@ def novel_ngrams(
                 continue
             longest = min(MAX_NGRAM, len(sentence) - start)
             if shared < longest:
-                found = _longest_match(sentence, start, longest, article, positions)
-                for size in range(max(shared, found), longest):
+                shared = _longest_match(
+                    sentence, start, longest, ended_article, positions
+                )
+                for size in range(shared, longest):
                     novel[size] += 1
         offset += len(sentence)
     lengths = [len(sentence) for sentence in sentences]
@@ -168,23 +163,24 @@ def _longest_match(
     sentence: Sequence[str],
     start: int,
     longest: int,
-    article: Sequence[str],
+    ended_article: Sequence[str | None],
     positions: WordPositions,
 ) -> int:
-    """How many words from `start` on, at most `longest`, the article has in a row."""
+    """How many words from `start` on, at most `longest`, the article has in a row.
+
+    Behind its last word, the article has an end that equals no word.
+    """
+    first, following = positions
     best = 0
-    for position in positions.of(sentence[start]):
+    position = first.get(sentence[start], _NO_POSITION)
+    while position >= 0 and best < longest:
         size = 1
         while (
-            size < longest
-            and position + size < len(article)
-            and article[position + size] == sentence[start + size]
+            size < longest and ended_article[position + size] == sentence[start + size]
         ):
             size += 1
-        if size > best:
-            best = size
-            if best == longest:
-                break
+        best = max(best, size)
+        position = following[position]
     return best
 
 
@@ -224,7 +220,9 @@ def _count_trigram(
     trigram: tuple[str, ...], article: Sequence[str], positions: WordPositions
 ) -> int:
     """How often the article has a trigram."""
-    return sum(
-        tuple(article[position : position + REPEATED_NGRAM]) == trigram
-        for position in positions.of(trigram[0])
-    )
+    count = 0
+    position = positions.first.get(trigram[0], _NO_POSITION)
+    while position >= 0:
+        count += tuple(article[position : position + REPEATED_NGRAM]) == trigram
+        position = positions.following[position]
+    return count

@@ -7,8 +7,6 @@ summary, and it is slower.
     relational   step 2   ATIONAL -> ATE   relate     step 5a   E ->   relat
 """
 
-from collections.abc import Iterable
-
 # The exceptions of NLTK: words whose stem no rule gives.
 _IRREGULAR = {
     "sky": "sky",
@@ -70,7 +68,10 @@ _STEP_3 = {
     "ful": "",
     "ness": "",
 }
-_STEP_4 = tuple(
+_SUFFIXES_1A = tuple(_STEP_1A)
+_SUFFIXES_2 = tuple(_STEP_2)
+_SUFFIXES_3 = tuple(_STEP_3)
+_SUFFIXES_4 = tuple(
     "al ance ence er ic able ible ant ement ment ent ion ou ism "
     "ate iti ous ive ize".split()
 )
@@ -120,16 +121,18 @@ def _ends_cvc(word: str) -> bool:
     return (pattern[-3:] == "cvc" and word[-1] not in "wxy") or pattern == "vc"
 
 
-def _suffix(word: str, suffixes: Iterable[str]) -> str | None:
+def _suffix(word: str, suffixes: tuple[str, ...]) -> str | None:
     """The first suffix that ends the word."""
-    return next((suffix for suffix in suffixes if word.endswith(suffix)), None)
+    if not word.endswith(suffixes):  # Most have none, which this says at once.
+        return None
+    return next(suffix for suffix in suffixes if word.endswith(suffix))
 
 
 def _step_1(word: str) -> str:
     """Plurals, -ed and -ing, and a final y."""
     if word.endswith("ies") and len(word) == 4:
         word = word[:-1]
-    elif suffix := _suffix(word, _STEP_1A):
+    elif suffix := _suffix(word, _SUFFIXES_1A):
         word = word.removesuffix(suffix) + _STEP_1A[suffix]
     word = _step_1b(word)
     if word.endswith("y") and len(word) > 2 and _pattern(word[:-1])[-1] == "c":
@@ -157,7 +160,7 @@ def _step_1b(word: str) -> str:
 def _step_2(word: str) -> str:
     if word.endswith("alli") and _measure(word[:-4]) > 0:
         return _step_2(word[:-2])
-    suffix = _suffix(word, _STEP_2)
+    suffix = _suffix(word, _SUFFIXES_2)
     if suffix is not None:
         rest = word.removesuffix(suffix)
         return rest + _STEP_2[suffix] if _measure(rest) > 0 else word
@@ -165,7 +168,7 @@ def _step_2(word: str) -> str:
 
 
 def _step_3(word: str) -> str:
-    suffix = _suffix(word, _STEP_3)
+    suffix = _suffix(word, _SUFFIXES_3)
     if suffix is None:
         return word
     rest = word.removesuffix(suffix)
@@ -173,7 +176,7 @@ def _step_3(word: str) -> str:
 
 
 def _step_4(word: str) -> str:
-    suffix = _suffix(word, _STEP_4)
+    suffix = _suffix(word, _SUFFIXES_4)
     if suffix is None:
         return word
     rest = word.removesuffix(suffix)

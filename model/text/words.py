@@ -3,9 +3,17 @@
 import re
 import unicodedata
 
-WORD = re.compile(
-    r"[^\W_]+(?:['-][^\W_]+|(?<=\d)[.,]\d[^\W_]*|(?<=\b[^\W\d_])\.[^\W\d_]\b)*"
+# Of letters and digits. An apostrophe or hyphen joins two of them, a point or comma
+# digits, a point single letters.
+_PATTERN = (
+    r"{alnum}+(?:['.,-](?:"
+    r"(?<=['-]){alnum}+|(?<=\d.)\d{alnum}*|(?<=\b{letter}\.){letter}\b))*"
 )
+WORD = re.compile(_PATTERN.format(alnum=r"[^\W_]", letter=r"[^\W\d_]"))
+# The same, which finds the words of most texts in half the time.
+_ASCII_WORD = re.compile(_PATTERN.format(alnum="[a-z0-9]", letter="[a-z]"), re.ASCII)
+# They stand between words in texts that otherwise are ASCII.
+_TYPOGRAPHIC_MARKS = "“”‘–—…•£€"
 
 
 def words(text: str) -> list[str]:
@@ -16,6 +24,10 @@ def words(text: str) -> list[str]:
     digits (`4.5m`, `1,200`) and a point between single letters (`u.s`). A typographic
     apostrophe counts as a plain apostrophe.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text).replace("’", "'")
-    return WORD.findall(text.lower())
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    text = unicodedata.normalize("NFC", text).lower().replace("’", "'")
+    for mark in _TYPOGRAPHIC_MARKS:
+        text = text.replace(mark, " ")
+    pattern = _ASCII_WORD if text.isascii() else WORD
+    return pattern.findall(text)

@@ -7,7 +7,7 @@ SummaryRow       with the abstractive summary, its quality, and the text to show
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.keyphrases.classifier import KeyphraseModel
 
 # Nearly always, so many characters hold a word.
-_WORD_CHARACTERS = 40
+_WORD_CHARACTERS = 10
 # The columns of a row that no other row of a run or of an earlier one is linked with.
 UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
 
@@ -83,7 +83,7 @@ class PartialRow(NamedTuple):
       columns: the finished columns.
       is_short: whether the document is its own summary.
       source: the article, as the measures of quality read it.
-      source_text: the document as its own summary.
+      source_text: makes the document its own summary.
       extractive: the extractive summary.
       expected: of its reference; None where the extractor has not learned that, or can
         read too little of the document.
@@ -92,7 +92,7 @@ class PartialRow(NamedTuple):
     columns: dict[str, Any]
     is_short: bool
     source: SourceIndex
-    source_text: SummaryText
+    source_text: Callable[[], SummaryText]
     extractive: SummaryText
     expected: ExpectedReference | None
 
@@ -210,7 +210,7 @@ def _draft_row(
         columns,
         document.is_short,
         source,
-        _source_text(document, source),
+        functools.partial(_source_text, document, source),
         SummaryText(method, text, quality.flags),
         expected,
     )

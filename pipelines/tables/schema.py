@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -172,17 +172,42 @@ def write_parquet(
 
 
 def _table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    keys = _keys_of(schema)
     for row, values in enumerate(rows):
-        _check_keys(values, schema, row)
+        _check_keys(values, keys, row)
     columns = [
         _array([values[field.name] for values in rows], field) for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _check_keys(
-    values: Any, fields: Iterable[pa.Field], row: int, within: str = ""
-) -> None:
+class _Keys(NamedTuple):
+    """The keys of a row or of a struct.
+
+    Attributes:
+      names: all of them, in the order of the schema.
+      structs: the keys of those that hold a struct.
+      lists: the keys of the structs that the others hold lists of.
+    """
+
+    names: dict[str, None]
+    structs: "dict[str, _Keys]"
+    lists: "dict[str, _Keys]"
+
+
+def _keys_of(fields: Iterable[pa.Field]) -> _Keys:
+    keys = _Keys({}, {}, {})
+    for field in fields:
+        kind = field.type
+        keys.names[field.name] = None
+        if pa.types.is_struct(kind):
+            keys.structs[field.name] = _keys_of(kind)
+        elif pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            keys.lists[field.name] = _keys_of(kind.value_type)
+    return keys
+
+
+def _check_keys(values: Any, keys: _Keys, row: int, within: str = "") -> None:
     """Refuses unknown and missing keys, also within lists.
 
     Arrow itself drops unknown keys and makes missing ones null.
@@ -192,26 +217,30 @@ def _check_keys(
             f"row {row}: column {within.rstrip('.')!r} holds a "
             f"{type(values).__name__} where a mapping is needed"
         )
-    kinds = {field.name: field.type for field in fields}
+    if values.keys() != keys.names.keys():
+        _refuse_keys(values, keys, row, within)
+    for name, inner in keys.structs.items():
+        if values[name] is not None:
+            _check_keys(values[name], inner, row, f"{within}{name}.")
+    for name, inner in keys.lists.items():
+        if isinstance(values[name], list | tuple):
+            for item in values[name]:
+                _check_keys(item, inner, row, f"{within}{name}.")
+
+
+def _refuse_keys(
+    values: Mapping[str, Any], keys: _Keys, row: int, within: str
+) -> NoReturn:
+    """Names the first key that is unknown, or else missing."""
     for name in values:
-        if name not in kinds:
-            known = ", ".join(kinds)
+        if name not in keys.names:
+            known = ", ".join(keys.names)
             raise DataError(
                 f"row {row}: column {within + name!r} is not in the schema; "
                 f"known: {known}"
             )
-    for name, kind in kinds.items():
-        if name not in values:
-            raise DataError(f"row {row}: column {within + name!r} is missing")
-        if (
-            pa.types.is_list(kind)
-            and pa.types.is_struct(kind.value_type)
-            and isinstance(values[name], list | tuple)
-        ):
-            for item in values[name]:
-                _check_keys(item, kind.value_type, row, f"{within}{name}.")
-        elif pa.types.is_struct(kind) and values[name] is not None:
-            _check_keys(values[name], kind, row, f"{within}{name}.")
+    name = next(name for name in keys.names if name not in values)
+    raise DataError(f"row {row}: column {within + name!r} is missing")
 
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
