@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
 from precis.model.quality.names import unsupported_names, vocabulary_of
-from precis.model.quality.numerals import Value, all_values, stated_numbers
+from precis.model.quality.numerals import SCALES, Value, all_values, stated_numbers
 from precis.model.quality.tokens import is_quoted, plain, readable, token_words
 from precis.model.text.normalization import normalise
 
@@ -40,6 +40,20 @@ class SourceFacts:
         text = self._lower_text if line == line.lower() else self.text
         return bool(line) and is_quoted(line, text)
 
+    def has_number(self, words: Sequence[str], values: Sequence[Value]) -> bool:
+        """Whether the source has a number.
+
+        Args:
+          words: of the number.
+          values: that it may have.
+        """
+        # Most numbers are one word that stands in the text as it is. A scale there may
+        # be divided, as in `half a million`.
+        if len(words) == 1 and words[0] not in SCALES:
+            if f" {words[0]} " in self._lower_text:
+                return True
+        return not self.values.isdisjoint(values)
+
     @functools.cached_property
     def vocabulary(self) -> set[str]:
         """`names.vocabulary_of` its words."""
@@ -61,7 +75,7 @@ class SourceFacts:
 
     @functools.cached_property
     def _lower_text(self) -> str:
-        return self.text.lower()
+        return f" {self.text.lower()} "
 
 
 class UnsupportedFacts(NamedTuple):
@@ -98,7 +112,7 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         numbers += [
             " ".join(words[start:end])
             for start, end, values in stated_numbers(words)
-            if facts.values.isdisjoint(values)
+            if not facts.has_number(words[start:end], values)
         ]
         dates += [
             date.text

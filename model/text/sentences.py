@@ -97,8 +97,8 @@ _HIDDEN = {
     **dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "),
     **dict.fromkeys("•▪●‣◦", "-"),
 }
-# Before or behind a space. It begins with the mark, which is found fast.
-_SINGLE_QUOTE = re.compile(r"['‘’](?:(?<!\S.)|(?!\S))")
+# Before or behind a space. It begins with the mark alone, which is found fast.
+_SINGLE_QUOTE = re.compile(r"'(?:(?<!\S.)|(?!\S))")
 _MAX_GAP_CHARACTERS = 32
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -118,14 +118,11 @@ def _hide_marks(piece: str) -> str:
     hidden = piece
     for mark, other in _HIDDEN.items():
         hidden = hidden.replace(mark, other)
-    if "'" in hidden or "’" in hidden or "‘" in hidden:
-        hidden = (
-            _SINGLE_QUOTE.sub(" ", hidden)
-            .replace("'", "-")
-            .replace("’", "-")
-            .replace("‘", "-")
-        )
-    hidden = hidden.replace(" ? ", " . ").replace(" ! ", " . ")
+    hidden = hidden.replace("’", "'").replace("‘", "'")
+    hidden = _SINGLE_QUOTE.sub(" ", hidden).replace("'", "-")
+    for mark in "?!":
+        if mark in hidden:
+            hidden = hidden.replace(f" {mark} ", " . ")
     return hidden if hidden.isascii() else _SURROGATE.sub("\ufffd", hidden)
 
 
