@@ -120,7 +120,7 @@ def test_a_copied_or_reused_row_has_the_measures_of_its_own_reference(runs):
 
 
 def test_measures_that_are_there_are_not_computed_again(monkeypatch):
-    monkeypatch.delattr(compared_quality, "measure")
+    monkeypatch.delattr(compared_quality, "compare")
     document = Article.from_text(STORM).document._replace(highlights="A storm.")
     row = {"reference_summary": "A storm.", "reference_quality": {"words": 2}}
     known = quality_of_own_reference(Article(document), row, QualityConfig())

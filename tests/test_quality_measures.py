@@ -10,7 +10,7 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.quality.flags import FLAGS, QualityConfig
-from precis.model.quality.measures import measure, read_source
+from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
 
@@ -24,6 +24,16 @@ ARTICLE = (
 def measured(summary, article=ARTICLE, config=CONFIG, **more):
     source = read_source(Article.from_text(article))
     return measure(summary, source, config, **more)
+
+
+@pytest.mark.parametrize(
+    "summary", ["", "Rain fell on the coast.\nJohn came on Friday with 13 trees."]
+)
+def test_what_is_compared_is_some_of_the_measures(summary):
+    source = read_source(Article.from_text(ARTICLE))
+    measures = measure(summary, source, CONFIG)._asdict()
+    compared = compare(summary, source, CONFIG)._asdict()
+    assert compared == {name: measures[name] for name in compared}
 
 
 def test_all_measures_of_a_summary():

@@ -2,7 +2,6 @@
 code of the paper, n-grams compared with sets.
 """
 
-import itertools
 import random
 
 import pytest
@@ -99,10 +98,7 @@ def test_coverage_and_density():
 
 
 def novel_of_words(sentences, article):
-    positions = word_positions(article)
-    summary = list(itertools.chain(*sentences))
-    fragments = extractive_fragments(summary, article, positions)
-    return novel_ngrams(sentences, fragments, article, positions)
+    return novel_ngrams(sentences, article, word_positions(article))
 
 
 def novel(summary, article):

@@ -77,6 +77,29 @@ class Quality(NamedTuple):
     flags: list[str]
 
 
+class ComparedQuality(NamedTuple):
+    """The measures of a summary that another one is compared with, as in `Quality`."""
+
+    words: int
+    novel_2grams_percent: float | None
+    repetition_rate: float
+    flags: list[str]
+
+
+class _Summary(NamedTuple):
+    """A summary as it is measured.
+
+    Attributes:
+      sentences: their texts.
+      words_by_sentence: the words of each.
+      words: of all sentences.
+    """
+
+    sentences: list[str]
+    words_by_sentence: list[list[str]]
+    words: list[str]
+
+
 def read_source(article: Article) -> SourceIndex:
     """Prepares an article for the comparison with its summaries, once for all."""
     text = article.normalised
@@ -104,14 +127,10 @@ def measure(
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
     """
-    if not summary.isascii():
-        summary = unicodedata.normalize("NFC", summary)
-    sentences = summary.splitlines()
-    words_by_sentence = [words(sentence) for sentence in sentences]
-    summary_words = [word for sentence in words_by_sentence for word in sentence]
+    sentences, words_by_sentence, summary_words = _read_summary(summary)
     count = len(summary_words)
     fragments = extractive_fragments(summary_words, source.words, source.positions)
-    novel = novel_ngrams(words_by_sentence, fragments, source.words, source.positions)
+    novel = novel_ngrams(words_by_sentence, source.words, source.positions)
     repetition = repetition_rate(summary_words)
     unsupported = unsupported_facts(sentences, source.facts)
     return Quality(
@@ -140,6 +159,40 @@ def measure(
     )
 
 
+def compare(
+    summary: str, source: SourceIndex, config: QualityConfig
+) -> ComparedQuality:
+    """Those measures of a summary that another one is compared with.
+
+    Args:
+      summary, source, config: as for `measure`.
+    """
+    sentences, words_by_sentence, summary_words = _read_summary(summary)
+    novel = novel_ngrams(words_by_sentence, source.words, source.positions, largest=2)
+    repetition = repetition_rate(summary_words)
+    flags = _flags(
+        summary_words,
+        source,
+        config,
+        repetition=repetition,
+        unsupported=unsupported_facts(sentences, source.facts),
+    )
+    return ComparedQuality(len(summary_words), novel[1], repetition, flags)
+
+
+def _read_summary(summary: str) -> _Summary:
+    """A summary of one sentence per line."""
+    if not summary.isascii():
+        summary = unicodedata.normalize("NFC", summary)
+    sentences = summary.splitlines()
+    words_by_sentence = [words(sentence) for sentence in sentences]
+    return _Summary(
+        sentences,
+        words_by_sentence,
+        [word for sentence in words_by_sentence for word in sentence],
+    )
+
+
 def _flags(
     summary: list[str],
     source: SourceIndex,
@@ -147,8 +200,8 @@ def _flags(
     *,
     repetition: float,
     unsupported: UnsupportedFacts,
-    mean_log_prob: float | None,
-    is_truncated: bool,
+    mean_log_prob: float | None = None,
+    is_truncated: bool = False,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 

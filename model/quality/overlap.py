@@ -112,9 +112,10 @@ def density(fragments: Sequence[Fragment], words: int) -> float | None:
 
 def novel_ngrams(
     sentences: Sequence[Sequence[str]],
-    fragments: Sequence[Fragment],
     article: Sequence[str],
     positions: WordPositions,
+    *,
+    largest: int = MAX_NGRAM,
 ) -> list[float | None]:
     """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's
     n-grams that the article does not have.
@@ -125,33 +126,23 @@ def novel_ngrams(
 
     Args:
       sentences: the words of each sentence of the summary.
-      fragments: `extractive_fragments` of all its words. No n-gram within a fragment is
-          novel.
       article: its words.
       positions: `word_positions` of the article.
+      largest: the largest n.
     """
-    # The number of words from each position to the end of its fragment.
-    covered = [0] * sum(map(len, sentences))
-    for start, length in fragments:
-        covered[start : start + length] = range(length, 0, -1)
-    novel = [0] * MAX_NGRAM
+    novel = [0] * largest
     ended_article = [*article, None]
-    offset = 0
-    for sentence in sentences:
-        for start, shared in enumerate(covered[offset : offset + len(sentence)]):
-            if shared >= MAX_NGRAM:
-                continue
-            longest = min(MAX_NGRAM, len(sentence) - start)
-            if shared < longest:
-                shared = _longest_match(
-                    sentence, start, longest, ended_article, positions
-                )
-                for size in range(shared, longest):
-                    novel[size] += 1
-        offset += len(sentence)
+    for words in sentences:
+        if _longest_match(words, ended_article, positions) == len(words):
+            continue  # as every sentence of an extract
+        for start in range(len(words)):
+            ngram = words[start : start + largest]
+            shared = _longest_match(ngram, ended_article, positions)
+            for size in range(shared, len(ngram)):
+                novel[size] += 1
     lengths = [len(sentence) for sentence in sentences]
     totals = [
-        sum(max(0, length - size) for length in lengths) for size in range(MAX_NGRAM)
+        sum(max(0, length - size) for length in lengths) for size in range(largest)
     ]
     return [
         100 * new / total if total else None
@@ -160,28 +151,22 @@ def novel_ngrams(
 
 
 def _longest_match(
-    sentence: Sequence[str],
-    start: int,
-    longest: int,
-    ended_article: Sequence[str | None],
-    positions: WordPositions,
+    words: Sequence[str], ended_article: Sequence[str | None], positions: WordPositions
 ) -> int:
-    """How many words from `start` on, at most `longest`, the article has in a row.
+    """How many of some words, from the first on, the article has in a row.
 
     Behind its last word, the article has an end that equals no word.
     """
-    first, following = positions
-    best = 0
-    position = first.get(sentence[start], _NO_POSITION)
-    while position >= 0 and best < longest:
+    longest = 0
+    length = len(words)
+    position = positions.first.get(words[0], _NO_POSITION) if words else _NO_POSITION
+    while position >= 0 and longest < length:
         size = 1
-        while (
-            size < longest and ended_article[position + size] == sentence[start + size]
-        ):
+        while size < length and ended_article[position + size] == words[size]:
             size += 1
-        best = max(best, size)
-        position = following[position]
-    return best
+        longest = max(longest, size)
+        position = positions.following[position]
+    return longest
 
 
 def repetition_rate(words: Sequence[str]) -> float:

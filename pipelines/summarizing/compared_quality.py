@@ -8,7 +8,7 @@ from typing import Any
 
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.flags import QualityConfig
-from precis.model.quality.measures import Quality, SourceIndex, measure, read_source
+from precis.model.quality.measures import SourceIndex, compare, read_source
 from precis.model.text.article import Article
 
 _STAGE = "measure_reference"
@@ -25,7 +25,7 @@ def other_quality(
       config: the thresholds of the flags.
     """
     return [
-        {"system": system, **_compared(measure(text, source, config))}
+        {"system": system, **compare(text, source, config)._asdict()}
         for system, text in texts.items()
     ]
 
@@ -40,17 +40,7 @@ def reference_quality(
       source: the article.
       config: the thresholds of the flags.
     """
-    return _compared(measure(reference, source, config)) if reference else None
-
-
-def _compared(quality: Quality) -> dict[str, Any]:
-    """The measures that `precis evaluate` shows."""
-    return {
-        "words": quality.words,
-        "novel_2grams_percent": quality.novel_2grams_percent,
-        "repetition_rate": quality.repetition_rate,
-        "flags": quality.flags,
-    }
+    return compare(reference, source, config)._asdict() if reference else None
 
 
 def quality_of_own_reference(
