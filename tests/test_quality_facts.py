@@ -32,6 +32,13 @@ def test_numbers(summary, numbers):
     assert unsupported(summary).numbers == numbers
 
 
+def test_a_number_is_looked_up_as_a_word_unless_it_may_be_divided():
+    facts = SourceFacts("Half a million saw Two of 35 ships.")
+    assert unsupported("Some two or 35 came.", facts).numbers == []
+    assert unsupported("He saw two million.", facts).numbers == ["two million"]
+    assert unsupported("A million came.", facts).numbers == ["million"]
+
+
 @pytest.mark.parametrize(
     ("summary", "dates"),
     [

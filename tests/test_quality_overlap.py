@@ -7,6 +7,7 @@ import random
 import pytest
 
 from precis.model.quality.overlap import (
+    ArticleWords,
     Fragment,
     coverage,
     density,
@@ -14,13 +15,11 @@ from precis.model.quality.overlap import (
     extractive_fragments,
     novel_ngrams,
     repetition_rate,
-    word_positions,
 )
 
 
 def fragments_of(summary, article):
-    words = article.split()
-    return extractive_fragments(summary.split(), words, word_positions(words))
+    return extractive_fragments(summary.split(), ArticleWords(article.split()))
 
 
 def pseudo_code(article, summary):
@@ -72,6 +71,13 @@ def test_the_search_continues_after_a_match_as_in_the_paper():
     assert fragments_of("a a b", "a a a b") == [Fragment(0, 2), Fragment(2, 1)]
 
 
+def test_a_summary_in_one_piece_is_one_fragment():
+    assert fragments_of("fell on the", "rain fell on the coast") == [Fragment(0, 3)]
+    # The search begins at the first `a`, as in the paper, and finds `a a` there.
+    assert fragments_of("a b", "a c a b") == [Fragment(0, 2)]
+    assert fragments_of("a a b", "a a a b")[0] == Fragment(0, 2)
+
+
 def test_fragments_are_those_of_the_pseudo_code():
     draw = random.Random(3)
     lengths = set()
@@ -79,9 +85,7 @@ def test_fragments_are_those_of_the_pseudo_code():
         article = [draw.choice("abcd") for _ in range(draw.randint(0, 40))]
         summary = [draw.choice("abcd") for _ in range(draw.randint(0, 14))]
         expected = pseudo_code(article, summary)
-        assert (
-            extractive_fragments(summary, article, word_positions(article)) == expected
-        )
+        assert extractive_fragments(summary, ArticleWords(article)) == expected
         lengths.update(length for _, length in expected)
     assert lengths >= {1, 2, 3, 4, 5}
 
@@ -98,7 +102,7 @@ def test_coverage_and_density():
 
 
 def novel_of_words(sentences, article):
-    return novel_ngrams(sentences, article, word_positions(article))
+    return novel_ngrams(sentences, ArticleWords(article), (1, 2, 3, 4))
 
 
 def novel(summary, article):
@@ -157,11 +161,10 @@ def test_a_refrain_of_the_article_is_no_excess():
     summary = "he said he said he said".split()
 
     def excess(article):
-        words = article.split()
-        return excess_repetition_rate(summary, words, word_positions(words))
+        return excess_repetition_rate(summary, ArticleWords(article.split()))
 
     assert excess("he said so") == 0.5
     # The article has he-said-he twice too.
     assert excess("he said he did he said he went") == 0.25
     assert excess("he said he said he said he said") == 0.0
-    assert excess_repetition_rate(["a"], [], word_positions([])) == 0.0
+    assert excess_repetition_rate(["a"], ArticleWords([])) == 0.0

@@ -5,6 +5,7 @@ quality = measure(summary, source, config)     once per summary
 """
 
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import (
@@ -14,14 +15,13 @@ from precis.model.quality.facts import (
 )
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.overlap import (
-    WordPositions,
+    ArticleWords,
     coverage,
     density,
     excess_repetition_rate,
     extractive_fragments,
     novel_ngrams,
     repetition_rate,
-    word_positions,
 )
 from precis.model.text.article import Article
 from precis.model.text.words import words
@@ -31,14 +31,17 @@ class SourceIndex(NamedTuple):
     """What the summaries of a document are compared with.
 
     Attributes:
-      words: of the article.
-      positions: `overlap.word_positions` of the words.
+      article: its words.
       facts: the numbers, dates and names that the article supports.
     """
 
-    words: list[str]
-    positions: WordPositions
+    article: ArticleWords
     facts: SourceFacts
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words of the article."""
+        return self.article.words
 
 
 class Quality(NamedTuple):
@@ -106,7 +109,7 @@ def read_source(article: Article) -> SourceIndex:
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
-    return SourceIndex(article.words, word_positions(article.words), SourceFacts(text))
+    return SourceIndex(ArticleWords(article.words), SourceFacts(text))
 
 
 def measure(
@@ -129,8 +132,8 @@ def measure(
     """
     sentences, words_by_sentence, summary_words = _read_summary(summary)
     count = len(summary_words)
-    fragments = extractive_fragments(summary_words, source.words, source.positions)
-    novel = novel_ngrams(words_by_sentence, source.words, source.positions)
+    fragments = extractive_fragments(summary_words, source.article)
+    novel = novel_ngrams(words_by_sentence, source.article, (1, 2, 3, 4))
     repetition = repetition_rate(summary_words)
     unsupported = unsupported_facts(sentences, source.facts)
     return Quality(
@@ -168,7 +171,7 @@ def compare(
       summary, source, config: as for `measure`.
     """
     sentences, words_by_sentence, summary_words = _read_summary(summary)
-    novel = novel_ngrams(words_by_sentence, source.words, source.positions, largest=2)
+    (novel,) = novel_ngrams(words_by_sentence, source.article, (2,))
     repetition = repetition_rate(summary_words)
     flags = _flags(
         summary_words,
@@ -177,7 +180,7 @@ def compare(
         repetition=repetition,
         unsupported=unsupported_facts(sentences, source.facts),
     )
-    return ComparedQuality(len(summary_words), novel[1], repetition, flags)
+    return ComparedQuality(len(summary_words), novel, repetition, flags)
 
 
 def _read_summary(summary: str) -> _Summary:
@@ -214,8 +217,7 @@ def _flags(
     max_repetition = config.max_repetition_rate
     is_repeated = (
         repetition > max_repetition
-        and excess_repetition_rate(summary, source.words, source.positions)
-        > max_repetition
+        and excess_repetition_rate(summary, source.article) > max_repetition
     )
     is_unlikely = mean_log_prob is not None and mean_log_prob < config.min_mean_log_prob
     is_flagged = {

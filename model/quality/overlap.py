@@ -6,32 +6,56 @@ repetition.
     fragments   `rain fell on` and `monday`
 """
 
+import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-MAX_NGRAM = 4
 REPEATED_NGRAM = 3
 
 _NO_POSITION = -1
 
 
-class WordPositions(NamedTuple):
-    """Where each word of an article stands.
+class ArticleWords:
+    """The words of an article, with which those of its summaries are compared.
 
-        article     rain fell on the coast on monday
+        words       rain fell on the coast on monday
         first       rain 0, fell 1, on 2, the 3, coast 4, monday 6
         following   -1 -1 5 -1 -1 -1 -1
 
-    A list for each word would be looked at by every search for garbage.
-
     Attributes:
-      first: the first position of each word.
-      following: for each position the next one of the same word, or -1.
+      words: without spaces.
+      text: the words with a space before and behind each.
     """
 
-    first: Mapping[str, int]
-    following: Sequence[int]
+    def __init__(self, words: Sequence[str]) -> None:
+        """Stores the words."""
+        self.words = words
+        self.text = f" {' '.join(words)} "
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Whether the article has these words in a row."""
+        return f" {' '.join(words)} " in self.text
+
+    def begins_with_first(self, words: Sequence[str]) -> bool:
+        """Whether the words stand in a row where the article first has their first."""
+        place = self.text.find(f" {words[0]} ")
+        return place >= 0 and self.text.startswith(f"{' '.join(words)} ", place + 1)
+
+    @functools.cached_property
+    def positions(self) -> tuple[dict[str, int], list[int]]:
+        """The first position of each word, and for each position the next one of the
+        same word, or -1.
+
+        A list for each word would be looked at by every search for garbage.
+        """
+        first: dict[str, int] = {}
+        following = [_NO_POSITION] * len(self.words)
+        for position in range(len(self.words) - 1, -1, -1):
+            word = self.words[position]
+            following[position] = first.get(word, _NO_POSITION)
+            first[word] = position
+        return first, following
 
 
 class Fragment(NamedTuple):
@@ -41,22 +65,8 @@ class Fragment(NamedTuple):
     length: int  # in words
 
 
-def word_positions(article: Sequence[str]) -> WordPositions:
-    """The positions of the words of an article.
-
-    They are computed once for all summaries of a document.
-    """
-    first: dict[str, int] = {}
-    following = [_NO_POSITION] * len(article)
-    for position in range(len(article) - 1, -1, -1):
-        word = article[position]
-        following[position] = first.get(word, _NO_POSITION)
-        first[word] = position
-    return WordPositions(first, following)
-
-
 def extractive_fragments(
-    summary: Sequence[str], article: Sequence[str], positions: WordPositions
+    summary: Sequence[str], article: ArticleWords
 ) -> list[Fragment]:
     """The extractive fragments F(A, S) of the greedy algorithm of Grusky et al. (2018,
     Newsroom, figure 3), in the order of the summary.
@@ -69,12 +79,13 @@ def extractive_fragments(
     Args:
       summary: its words.
       article: its words.
-      positions: `word_positions` of the article.
     """
+    if summary and article.begins_with_first(summary):
+        return [Fragment(0, len(summary))]  # as of the first sentences
     # Ends that equal no word: a match stops there without counting.
     summary = [*summary, ""]
-    ended_article = [*article, None]
-    first, following = positions
+    ended_article = [*article.words, None]
+    first, following = article.positions
     fragments: list[Fragment] = []
     start = 0
     while start < len(summary) - 1:
@@ -111,62 +122,37 @@ def density(fragments: Sequence[Fragment], words: int) -> float | None:
 
 
 def novel_ngrams(
-    sentences: Sequence[Sequence[str]],
-    article: Sequence[str],
-    positions: WordPositions,
-    *,
-    largest: int = MAX_NGRAM,
+    sentences: Sequence[Sequence[str]], article: ArticleWords, sizes: Iterable[int]
 ) -> list[float | None]:
-    """Novel 1- to 4-grams (See et al. 2017, figure 6): the percentage of the summary's
+    """Novel n-grams (See et al. 2017, figure 6): the percentage of the summary's
     n-grams that the article does not have.
 
     Occurrences are counted, so a novel n-gram that occurs twice counts twice. N-grams
     lie within a sentence, because two sentences of the article that meet in a summary
-    are not an invention. None if no sentence has n words.
+    are not an invention.
 
     Args:
       sentences: the words of each sentence of the summary.
       article: its words.
-      positions: `word_positions` of the article.
-      largest: the largest n.
+      sizes: each n.
+
+    Returns:
+      For each n the percentage, or None if no sentence has n words.
     """
-    novel = [0] * largest
-    ended_article = [*article, None]
-    for words in sentences:
-        if _longest_match(words, ended_article, positions) == len(words):
-            continue  # as every sentence of an extract
-        for start in range(len(words)):
-            ngram = words[start : start + largest]
-            shared = _longest_match(ngram, ended_article, positions)
-            for size in range(shared, len(ngram)):
-                novel[size] += 1
-    lengths = [len(sentence) for sentence in sentences]
-    totals = [
-        sum(max(0, length - size) for length in lengths) for size in range(largest)
-    ]
-    return [
-        100 * new / total if total else None
-        for new, total in zip(novel, totals, strict=True)
-    ]
+    unquoted = [words for words in sentences if not article.holds(words)]
+    percentages: list[float | None] = []
+    for size in sizes:
+        total = sum(max(0, len(words) - size + 1) for words in sentences)
+        known = set(_ngrams(article.words, size)) if unquoted else set()
+        novel = sum(
+            ngram not in known for words in unquoted for ngram in _ngrams(words, size)
+        )
+        percentages.append(100 * novel / total if total else None)
+    return percentages
 
 
-def _longest_match(
-    words: Sequence[str], ended_article: Sequence[str | None], positions: WordPositions
-) -> int:
-    """How many of some words, from the first on, the article has in a row.
-
-    Behind its last word, the article has an end that equals no word.
-    """
-    longest = 0
-    length = len(words)
-    position = positions.first.get(words[0], _NO_POSITION) if words else _NO_POSITION
-    while position >= 0 and longest < length:
-        size = 1
-        while size < length and ended_article[position + size] == words[size]:
-            size += 1
-        longest = max(longest, size)
-        position = positions.following[position]
-    return longest
+def _ngrams(words: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(size)), strict=False)
 
 
 def repetition_rate(words: Sequence[str]) -> float:
@@ -180,34 +166,21 @@ def repetition_rate(words: Sequence[str]) -> float:
     total = len(words) - REPEATED_NGRAM + 1
     if total <= 0:
         return 0.0
-    return 1 - len(set(zip(words, words[1:], words[2:], strict=False))) / total
+    return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / total
 
 
-def excess_repetition_rate(
-    words: Sequence[str], article: Sequence[str], positions: WordPositions
-) -> float:
+def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:
     """The share of the summary's trigrams that repeat an earlier one and occur more
     often than in the article; quoting a refrain is correct.
     """
     total = len(words) - REPEATED_NGRAM + 1
     if total <= 0:
         return 0.0
-    counts = Counter(zip(words, words[1:], words[2:], strict=False))
+    counts = Counter(_ngrams(words, REPEATED_NGRAM))
+    in_article = Counter(_ngrams(article.words, REPEATED_NGRAM))
     excess = sum(
-        count - max(1, _count_trigram(trigram, article, positions))
+        count - max(1, in_article[trigram])
         for trigram, count in counts.items()
         if count > 1
     )
     return max(0, excess) / total
-
-
-def _count_trigram(
-    trigram: tuple[str, ...], article: Sequence[str], positions: WordPositions
-) -> int:
-    """How often the article has a trigram."""
-    count = 0
-    position = positions.first.get(trigram[0], _NO_POSITION)
-    while position >= 0:
-        count += tuple(article[position : position + REPEATED_NGRAM]) == trigram
-        position = positions.following[position]
-    return count
