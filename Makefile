@@ -9,7 +9,7 @@ DATAFLOW := $(VENV)/.installed-dataflow
 SERVICES := $(VENV)/.installed-services
 DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 DOCUMENTS := 16000
 PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
 
@@ -19,7 +19,8 @@ PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-# uv installs in seconds what takes pip a minute; where it cannot be had or finds no registry, pip does it.
+# uv installs in seconds what takes pip a minute; where it cannot be had or finds no registry, pip does it. Like pip it
+# compiles all modules: where Python must not write them, each process would compile TensorFlow anew, for four seconds.
 $(INSTALLED): requirements.lock requirements-uv.lock setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "precis needs Python 3.11 to 3.13; set PYTHON=python3.11")'
 	@echo "installing into $(VENV)"
