@@ -169,8 +169,10 @@ def engines_of(
     ]
     for mode in options.modes:
         label = "" if mode == "processes" else mode
-        for precision in ("float32", "mixed_bfloat16"):
-            engines.append(Engine("ours", precision, label, **{mode: threads}))
+        # The batches of `precis summarize`.
+        for precision, batch in (("float32", 16), ("mixed_bfloat16", 32)):
+            engine = Engine("ours", precision, label, batch, **{mode: threads})
+            engines.append(engine)
     engines.append(Engine("transformers", "float32", op_threads=threads))
     if is_for_keras_hub(size):
         engines.append(Engine("keras_hub", "float32", op_threads=threads))

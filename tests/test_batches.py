@@ -52,6 +52,13 @@ def test_a_batch_is_sixteen_documents_of_four_hundred_tokens_at_four_beams():
     assert batch_sizes([2] * 100, beams=4) == [64, 36]  # 256 hypotheses
 
 
+def test_a_batch_of_numbers_of_half_the_size_holds_twice_as_many():
+    batches = batches_by_length(
+        [400] * 40, beams=4, limit=512, precision="mixed_bfloat16"
+    )
+    assert [len(rows) for rows in batches] == [32, 8]
+
+
 def test_every_document_is_a_batch_of_its_own():
     assert batches_by_length(
         [5, 400, 7, 400], beams=4, limit=512, batch_invariant=True

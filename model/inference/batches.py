@@ -10,9 +10,10 @@ import numpy as np
 
 from precis.model.isolation import Failure
 
-# Padded source tokens times beams of a batch, over all its documents: 16 documents of
-# 400 tokens at four beams. The memory and the work of a step both grow with that
-# product.
+# Padded source tokens times beams of a batch in float32, over all its documents: 16
+# documents of 400 tokens at four beams. The memory and the work of a step both grow
+# with that product. Numbers of half the size take half of the memory, and products with
+# more rows are faster in them.
 BATCH_BEAM_TOKENS = 25_600
 # Documents times beams, so that the logits of many short documents fit in memory too.
 MAX_BATCH_HYPOTHESES = 256
@@ -91,29 +92,37 @@ def padded_length(lengths: Sequence[int], limit: int) -> int:
 
 
 def batches_by_length(
-    lengths: Sequence[int], *, beams: int, limit: int, batch_invariant: bool = False
+    lengths: Sequence[int],
+    *,
+    beams: int,
+    limit: int,
+    precision: str = "float32",
+    batch_invariant: bool = False,
 ) -> list[list[int]]:
     """Groups documents of similar length into batches, the longest documents first.
 
-    A batch holds as many documents as fit BATCH_BEAM_TOKENS when each is padded, so all
-    batches are about the same work. Because the longest documents come first, memory
-    runs out at once or not at all. The last batch holds what is left and is often the
-    smallest, so that processes end at about the same time.
+    A batch holds as many documents as fit BATCH_BEAM_TOKENS when each is padded, twice
+    as many where numbers are half the size, so all batches are about the same work.
+    Because the longest documents come first, memory runs out at once or not at all. The
+    last batch holds what is left and is often the smallest, so that processes end at
+    about the same time.
 
     Args:
       lengths: source tokens of each document.
       beams: hypotheses of each document.
       limit: source tokens that the network reads.
+      precision: that the network computes in.
       batch_invariant: every document is a batch of its own.
 
     Returns:
       The positions of the documents of each batch.
     """
+    room = BATCH_BEAM_TOKENS if precision == "float32" else 2 * BATCH_BEAM_TOKENS
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     batches: list[list[int]] = []
     while order:
         longest = padded_length([lengths[order[0]]], limit)
-        fitting = BATCH_BEAM_TOKENS // (beams * longest)
+        fitting = room // (beams * longest)
         size = max(1, min(MAX_BATCH_HYPOTHESES // beams, fitting))
         if batch_invariant:
             size = 1

@@ -113,6 +113,7 @@ class BulkSummarizer:
             [len(source) for source in sources],
             beams=self._search.config.beam_width,
             limit=self.max_source_tokens,
+            precision=self._search.precision,
             batch_invariant=batch_invariant,
         )
 
