@@ -10,7 +10,11 @@ passages           cuts long documents into several sources
 merging            merges the summaries of passages
 isolated_search    searches a batch in halves where a document fails
 processes          calls functions in processes that may die
+fork_server        forks processes from one that has imported what they need
+search_imports     what search processes need
 worker_pool        searches in processes
+process_limits     how many processes and threads there are
+fastest_precision  the precision that a kind of chip searches fastest in
 bulk_summarizer    searches windows of documents, in processes where that pays
 search_cost        adds up tokens and seconds
 sentence_vectors   computes vectors of sentences with an encoder

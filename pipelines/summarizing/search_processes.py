@@ -22,7 +22,7 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.options.summarize import SummarizeOptions
 
 # Bytes of a corpus that surely has more batches than this process would search itself.
-_MUCH_TO_SEARCH = 1_000_000
+_MUCH_TO_SEARCH = 500_000
 
 
 def limit_search_processes(
