@@ -90,7 +90,7 @@ format: $(INSTALLED) ## Format the code and sort the imports
 docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
 	$(BIN)/python -m website.build
 
-bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md, in half an hour; PEERS=an interpreter that has the peers
+bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md; PEERS=an interpreter that has the peers
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/overhead.py

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from precis.model.errors import PrecisError
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.isolated_search import SEARCH
@@ -148,7 +147,7 @@ class WindowSummarizer:
     def _open_bulk(self) -> "BulkSummarizer":
         processes = count_processes(self._settings.options.search_processes)
         pool = SearchPool(self._settings.search, processes=processes)
-        if self._starts_early and pool.processes > 1:
+        if self._starts_early and processes > 1:
             pool.start()
         # This process imports TensorFlow beside them.
         import_tensorflow()
@@ -156,7 +155,7 @@ class WindowSummarizer:
 
         try:
             return BulkSummarizer(pool)
-        except PrecisError:
+        except BaseException:
             pool.close()
             raise
 
