@@ -1,6 +1,8 @@
 """Counting words as tensorflow-text cuts them, and learning vocabularies."""
 
 import random
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -251,3 +253,14 @@ def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
     pieces = learn(frequent, size=size, characters=count_characters(words))
     assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=size)
     assert pieces == learn(words, size=size)
+
+
+def test_learning_does_not_import_tensorflow():
+    program = (
+        "import sys\n"
+        "from precis.model.tokenization.vocabulary import count_words, learn\n"
+        "assert 'the' in ' '.join(learn(count_words(['the the']), size=300))\n"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=60)
+    assert done.returncode == 0

@@ -39,9 +39,9 @@ from precis.pipelines.beam.beam_runner import works_in_this_process
 from precis.pipelines.beam.runner_names import runner_name
 
 # A corpus of fewer bytes is done before further processes have started. Those of
-# `prepare` load TensorFlow, and work through a megabyte in a sixth of the time.
+# `prepare` load TensorFlow, and take a quarter of the time for a megabyte.
 LEAST_BYTES = 8 << 20
-LEAST_BYTES_OF_PREPARE = 128 << 20
+LEAST_BYTES_OF_PREPARE = 32 << 20
 WORKER_IMPORTS = "precis.pipelines.beam.forked_imports"
 # One thread in each process, whichever library computes.
 _ONE_THREAD = {
