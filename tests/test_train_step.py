@@ -9,6 +9,7 @@ from support.small_training import VOCABULARY, network_config, training_config
 
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING, StackConfig
+from precis.model.training import train_step
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
 
@@ -97,8 +98,14 @@ def norm_of(parts) -> float:
     return float(np.sqrt(sum((part.astype("float64") ** 2).sum() for part in parts)))
 
 
-@pytest.mark.parametrize("accumulate", [1, 4])
-def test_a_step_follows_the_gradient_of_the_mean_loss(accumulate):
+@pytest.mark.parametrize(
+    ("accumulate", "least_width"), [(1, 256), (4, 256), (1, 16), (2, 16)]
+)
+def test_a_step_follows_the_gradient_of_the_mean_loss(
+    monkeypatch, accumulate, least_width
+):
+    # Two parts of a batch are worked at the same time from that width on.
+    monkeypatch.setattr(train_step, "_LEAST_WIDTH_OF_PARTS", least_width)
     changes, gradients, report = sgd_step(clip_norm=0, accumulate=accumulate)
     for change, gradient in zip(changes, gradients, strict=True):
         np.testing.assert_allclose(-change, gradient, atol=1e-6)
@@ -138,3 +145,19 @@ def test_sources_and_targets_are_counted_without_their_own_padding():
     batch["expected"] = tf.tensor_scatter_nd_update(batch["expected"], [[0, 3]], [9])
     step = make_step(network, batch)
     assert float(step(batch).tokens) == 72 + 27
+
+
+def test_a_batch_of_one_row_is_worked_in_two_parts(monkeypatch):
+    """One of which is empty, as only a compiled step allows."""
+    batch = {name: rows[:1] for name, rows in make_batch().items()}
+    reports = []
+    for least_width in (256, 16):
+        monkeypatch.setattr(train_step, "_LEAST_WIDTH_OF_PARTS", least_width)
+        network = build_network(network_config(dropout=0.0), seed=3)
+        step = make_step(network, batch)
+        tf.config.run_functions_eagerly(False)
+        try:
+            reports.append(list(map(float, step(batch))))
+        finally:
+            tf.config.run_functions_eagerly(True)
+    assert reports[1] == pytest.approx(reports[0], rel=1e-5)

@@ -76,6 +76,12 @@ def is_multiworker(strategy: tf.distribute.Strategy) -> bool:
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
+def is_one_processor(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process trains on one device, and that is no accelerator."""
+    devices = strategy.extended.worker_devices
+    return len(devices) == 1 and "CPU" in devices[0].upper()
+
+
 def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
     """Whether each shape of a batch is compiled, so that there must be few shapes."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
