@@ -104,6 +104,16 @@ def attempt(
         return failure_of(error, stage)
 
 
+def attempt_each(
+    items: Sequence[ItemT | Failure], work: Callable[[ItemT], ResultT], *, stage: str
+) -> list[ResultT | Failure]:
+    """The result of work on each item, or its failure; earlier failures remain."""
+    return [
+        item if isinstance(item, Failure) else attempt(item, work, stage=stage)
+        for item in items
+    ]
+
+
 def failure_of(error: Exception, stage: str) -> Failure:
     """The failure that an exception is.
 

@@ -23,7 +23,7 @@ DERIVED = (
     "body",
     "sentences",
     "sentence_lines",
-    "words",
+    "joined_words",
     "content_sha256",
 )
 
@@ -65,7 +65,7 @@ def test_derived_values_by_hand():
         (21, 33, "It was cold."),
         (35, 47, "Nobody came."),
     )
-    assert article.words == "cnn rain fell it was cold nobody came".split()
+    assert article.joined_words == "cnn rain fell it was cold nobody came"
     assert not article.has_split_words
     assert article.content_sha256 == TEXT_SHA256
 
@@ -105,7 +105,7 @@ def test_a_text_without_a_corpus():
 
 def test_an_empty_text():
     article = Article.from_text("")
-    assert (article.body, article.normalised, article.words) == ("", "", [])
+    assert (article.body, article.normalised, article.joined_words) == ("", "", "")
     assert article.sentences == article.sentence_lines == ()
 
 
@@ -123,7 +123,7 @@ def test_a_word_is_divided_where_a_sentence_ends_within_it():
     article = Article.from_text("x" * 100_000 + "y Rain.")
     assert [sentence.start for sentence in article.sentences] == [0, 100_000]
     assert article.has_split_words
-    assert article.words == ["x" * 100_000, "y", "rain"]
+    assert article.joined_words == "x" * 100_000 + " y rain"
 
 
 @pytest.mark.parametrize("name", DERIVED)
@@ -145,7 +145,7 @@ def test_the_text_is_normalised_and_split_once(monkeypatch):
 
         monkeypatch.setattr(article_module, name, recorded)
 
-    names = ["normalise", "split_sentences", "story_start", "words"]
+    names = ["normalise", "split_sentences", "story_start"]
     for name in names:
         record_calls(name)
     article = Article(DOCUMENT)

@@ -24,6 +24,7 @@ from precis.model.extractive.graph import lexrank
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, lead, random
 from precis.model.extractive.terms import find_terms
+from precis.model.text.chunks import split_chunks
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
@@ -87,7 +88,7 @@ def test_a_score_does_not_depend_on_the_documents_before(method):
     documents.append(sentences_of(PARAGRAPH))
 
     def score(order):
-        terms_module._find_terms.cache_clear()
+        terms_module._recent_terms.clear()
         terms_module._chunk_cache.clear()
         return {index: METHODS[method](documents[index]).tobytes() for index in order}
 
@@ -104,7 +105,7 @@ def test_threads_score_alike(monkeypatch):
         return lexrank(document).tobytes()
 
     in_one_thread = [score(document) for document in documents]
-    terms_module._find_terms.cache_clear()
+    terms_module._recent_terms.clear()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(score, documents)) == in_one_thread
     assert 0 < len(terms_module._chunk_cache) <= 50
@@ -139,10 +140,20 @@ def test_terms_are_the_stems_of_words_that_count():
     assert (terms.idf[flood], terms.idf[reached]) == (math.log(3 / 3), math.log(3 / 2))
 
 
-def test_sentences_may_contain_the_separator_of_sentences():
-    assert find_terms(["Kel \0 mor\0tas.", "Kel."]).rows.tolist() == [0, 0, 0, 1]
-    assert find_terms(["\0"]).rows.tolist() == []
-    assert find_terms(["\0", "Kel.", "\0"]).rows.tolist() == [1]
+def test_the_terms_of_many_documents_are_those_of_each():
+    documents = [*ODD_DOCUMENTS.values(), *(long_document(9, seed=n) for n in range(5))]
+    texts = [text for document in documents for text in document]
+    together = terms_module._find_terms(
+        list(map(len, documents)), split_chunks([*texts, "A head without a sentence."])
+    )
+    for document, terms in zip(documents, together, strict=True):
+        terms_module._recent_terms.clear()
+        alone = find_terms(document)
+        assert (terms.sentences, terms.vocabulary) == (len(document), alone.vocabulary)
+        for name in ("rows", "content_positions", "content_terms"):
+            assert np.array_equal(getattr(terms, name), getattr(alone, name))
+        for cells, expected in zip(terms.cells, alone.cells, strict=True):
+            assert np.array_equal(cells, expected)
 
 
 def test_terms_are_the_stems_that_rouge_compares():

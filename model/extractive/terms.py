@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
+from precis.model.text.chunks import Chunks, split_chunks
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
@@ -29,13 +30,9 @@ _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
 _CACHED_CHUNKS = 200_000
 _CACHED_CHUNK_CHARACTERS = 40
-_CACHED_DOCUMENTS = 4
-# A separator between the sentences of a document, so that its text is split in one
-# call. It is never part of a word.
-_SEPARATOR = "\0"
-_SEPARATOR_NUMBER = 1
-_SEPARATOR_HASH = np.int64(_SEPARATOR_NUMBER).tobytes()
-_NO_TERM = np.int64(0).tobytes()
+_CACHED_DOCUMENTS = 512
+_NO_TERM = 0
+_NO_TERM_HASH = np.int64(_NO_TERM).tobytes()
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,7 +168,7 @@ class Terms:
 
 
 class _ChunkCache(dict[str, bytes]):
-    """The hashes of the words in a chunk of text without white space.
+    """The hashes of the words in a chunk of text.
 
     A value holds eight bytes per word, those of `_hash_term`. A full cache is emptied.
     Threads share it: each change is a single operation of the interpreter, and the
@@ -179,10 +176,7 @@ class _ChunkCache(dict[str, bytes]):
     """
 
     def __missing__(self, chunk: str) -> bytes:
-        is_separator = chunk == _SEPARATOR
-        hashes = _SEPARATOR_HASH
-        if not is_separator:
-            hashes = b"".join(map(_hash_term, words(chunk)))
+        hashes = b"".join(map(_hash_term, words(chunk)))
         if len(chunk) <= _CACHED_CHUNK_CHARACTERS:
             if len(self) >= _CACHED_CHUNKS:
                 self.clear()
@@ -191,6 +185,8 @@ class _ChunkCache(dict[str, bytes]):
 
 
 _chunk_cache = _ChunkCache()
+# The terms of the documents that were read last, by their sentences.
+_recent_terms: dict[tuple[str, ...], Terms] = {}
 
 
 def find_terms(sentences: Sequence[str]) -> Terms:
@@ -198,55 +194,109 @@ def find_terms(sentences: Sequence[str]) -> Terms:
 
     The result is cached, because several methods score one document in succession.
     """
-    return _find_terms(tuple(sentences))
+    document = tuple(sentences)
+    terms = _recent_terms.get(document)
+    if terms is None:
+        chunks = split_chunks(document)
+        terms = _keep_terms([document], chunks)[0]
+    return terms
 
 
-@functools.lru_cache(maxsize=_CACHED_DOCUMENTS)
-def _find_terms(sentences: tuple[str, ...]) -> Terms:
-    hashes, rows = _hash_words(sentences)
-    positions = np.flatnonzero(hashes)
-    # Sorting by hash brings the occurrences of a term together; the sort is stable, so
-    # those of one sentence stay together too.
-    order = np.argsort(hashes[positions], kind="stable")
-    sorted_hashes = hashes[positions][order]
+def keep_terms(documents: Sequence[Sequence[str]], chunks: Chunks) -> None:
+    """Finds the terms of many documents together, for `find_terms`.
+
+    Args:
+      documents: the sentences of each.
+      chunks: of texts that begin with these sentences, in order; text without words
+          may follow a sentence.
+    """
+    _keep_terms([tuple(sentences) for sentences in documents], chunks)
+
+
+def _keep_terms(documents: Sequence[tuple[str, ...]], chunks: Chunks) -> list[Terms]:
+    terms = _find_terms(list(map(len, documents)), chunks)
+    if len(_recent_terms) + len(documents) > _CACHED_DOCUMENTS:
+        _recent_terms.clear()
+    _recent_terms.update(zip(documents, terms, strict=True))
+    return terms
+
+
+def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
+    """The terms of documents.
+
+    Args:
+      sizes: the number of sentences of each document.
+      chunks: of the sentences of all.
+    """
+    first_rows = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    ranks, word_offsets = _rank_words(chunks, int(first_rows[-1]))
+    words_before = word_offsets[first_rows]
+    rows = np.repeat(np.arange(first_rows[-1]), np.diff(word_offsets))
+    documents = np.repeat(np.arange(len(sizes)), np.diff(words_before))
+    positions = np.flatnonzero(ranks >= 0)
+    content_before = np.searchsorted(positions, words_before)
+    # Sorting by document and rank brings the occurrences of a term together, those of a
+    # sentence too. One number holds both and the position, so that numpy sorts fast.
+    shift = len(positions).bit_length()
+    terms_of_all = documents * (ranks.max(initial=0) + 1) + ranks
+    keys = np.sort(terms_of_all[positions] << shift | np.arange(len(positions)))
+    order = keys & ((1 << shift) - 1)
     sorted_rows = rows[positions][order]
     is_new_term = np.ones(len(order), bool)
-    is_new_term[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
+    is_new_term[1:] = np.diff(keys >> shift) > 0
     is_new_cell = is_new_term.copy()
     is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
+    terms_before = np.append(0, np.cumsum(is_new_term))[content_before]
     sorted_terms = np.cumsum(is_new_term) - 1
+    # From here on, sentences, words and terms are numbered within their document.
+    sorted_documents = documents[positions]
+    sorted_terms -= terms_before[sorted_documents]
     terms = np.empty_like(sorted_terms)
     terms[order] = sorted_terms
     cells = np.flatnonzero(is_new_cell)
-    counts = (np.append(cells[1:], len(order)) - cells).astype(np.float64)
-    return Terms(
-        sentences=len(sentences),
-        vocabulary=int(sorted_terms[-1]) + 1 if len(sorted_terms) else 0,
-        rows=rows,
-        content_positions=positions,
-        content_terms=terms,
-        cells=(sorted_rows[cells], sorted_terms[cells], counts),
-    )
-
-
-def _hash_words(sentences: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of the term of every word, 0 for none, and the sentence of every word;
-    both int64 [words].
-    """
-    text = f" {_SEPARATOR} ".join(sentences)
-    if text.count(_SEPARATOR) >= max(len(sentences), 1):
-        # The sentences contain the separator too.
-        text = f" {_SEPARATOR} ".join(
-            sentence.replace(_SEPARATOR, " ") for sentence in sentences
+    cells_before = np.searchsorted(cells, content_before)
+    counts = np.diff(cells, append=len(order)).astype(np.float64)
+    cell_rows = sorted_rows[cells] - first_rows[sorted_documents[cells]]
+    cell_terms = sorted_terms[cells]
+    rows -= first_rows[documents]
+    positions -= words_before[sorted_documents]
+    found = []
+    for document, size in enumerate(sizes):
+        of_words = slice(*words_before[document : document + 2])
+        of_content = slice(*content_before[document : document + 2])
+        of_cells = slice(*cells_before[document : document + 2])
+        found.append(
+            Terms(
+                sentences=size,
+                vocabulary=int(np.diff(terms_before[document : document + 2])[0]),
+                rows=rows[of_words],
+                content_positions=positions[of_content],
+                content_terms=terms[of_content],
+                cells=(cell_rows[of_cells], cell_terms[of_cells], counts[of_cells]),
+            )
         )
-    chunks = map(_chunk_cache.__getitem__, text.split())
-    hashes = np.frombuffer(b"".join(chunks), np.int64)
-    is_separator = hashes == _SEPARATOR_NUMBER
-    rows = np.cumsum(is_separator)
-    if len(sentences) > 1:
-        is_word = ~is_separator
-        return hashes[is_word], rows[is_word]
-    return hashes, rows
+    return found
+
+
+def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words of the first texts of `chunks`.
+
+    Returns:
+      The rank of the hash of each word's term, or -1 where it has none, int64 [words];
+      and where the words of each text begin, int64 [texts + 1].
+    """
+    cached = list(map(_chunk_cache.__getitem__, chunks.distinct))
+    hashes = np.frombuffer(b"".join(cached), np.int64)
+    lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
+    ranks = np.unique(hashes, return_inverse=True)[1]
+    ranks[hashes == _NO_TERM] = -1
+    numbers = chunks.numbers[: chunks.offsets[texts]]
+    counts = lengths[numbers]
+    words_before = np.append(0, np.cumsum(counts))
+    starts = np.cumsum(lengths) - lengths
+    shifts = np.repeat(starts[numbers] - words_before[:-1], counts)
+    places = np.arange(words_before[-1]) + shifts
+    return ranks[places], words_before[chunks.offsets[: texts + 1]]
 
 
 @functools.lru_cache(maxsize=_CACHED_CHUNKS)
@@ -261,7 +311,7 @@ def _hash_term(word: str) -> bytes:
     than 1 in 10^9.
     """
     if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
-        return _NO_TERM
+        return _NO_TERM_HASH
     return hashlib.blake2b(
         stem(word.removesuffix("'s")).encode("utf-8", "surrogatepass"), digest_size=8
     ).digest()

@@ -5,7 +5,6 @@ quality = measure(summary, source, config)     once per summary
 """
 
 import unicodedata
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import (
@@ -39,9 +38,9 @@ class SourceIndex(NamedTuple):
     facts: SourceFacts
 
     @property
-    def words(self) -> Sequence[str]:
-        """The words of the article."""
-        return self.article.words
+    def words(self) -> int:
+        """The length of the article in words."""
+        return self.article.count
 
 
 class Quality(NamedTuple):
@@ -109,7 +108,7 @@ def read_source(article: Article) -> SourceIndex:
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
-    return SourceIndex(ArticleWords(article.words), SourceFacts(text))
+    return SourceIndex(ArticleWords(article.joined_words), SourceFacts(text))
 
 
 def measure(
@@ -144,8 +143,8 @@ def measure(
         novel_4grams_percent=novel[3],
         coverage=coverage(fragments, count),
         density=density(fragments, count),
-        compression=len(source.words) / count if count else None,
-        length_ratio=count / len(source.words) if source.words else None,
+        compression=source.words / count if count else None,
+        length_ratio=count / source.words if source.words else None,
         repetition_rate=repetition,
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
@@ -223,7 +222,7 @@ def _flags(
     is_flagged = {
         "empty": not summary,
         "too_short": 0 < len(summary) < config.min_summary_words,
-        "longer_than_source": len(summary) > len(source.words),
+        "longer_than_source": len(summary) > source.words,
         "repeated": is_repeated,
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),

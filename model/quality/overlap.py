@@ -24,14 +24,19 @@ class ArticleWords:
         following   -1 -1 5 -1 -1 -1 -1
 
     Attributes:
-      words: without spaces.
       text: the words with a space before and behind each.
+      count: of the words.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
-        """Stores the words."""
-        self.words = words
-        self.text = f" {' '.join(words)} "
+    def __init__(self, words: str) -> None:
+        """Stores the words, which have a space between them."""
+        self.text = f" {words} "
+        self.count = words.count(" ") + bool(words)
+
+    @functools.cached_property
+    def words(self) -> list[str]:
+        """The words."""
+        return self.text.split()
 
     def holds(self, words: Sequence[str]) -> bool:
         """Whether the article has these words in a row."""
@@ -142,12 +147,13 @@ def novel_ngrams(
     unquoted = [words for words in sentences if not article.holds(words)]
     percentages: list[float | None] = []
     for size in sizes:
-        total = sum(max(0, len(words) - size + 1) for words in sentences)
-        known = set(_ngrams(article.words, size)) if unquoted else set()
-        novel = sum(
-            ngram not in known for words in unquoted for ngram in _ngrams(words, size)
-        )
-        percentages.append(100 * novel / total if total else None)
+        total = sum([max(0, len(words) - size + 1) for words in sentences])
+        ngrams = [ngram for words in unquoted for ngram in _ngrams(words, size)]
+        novel = set(ngrams)
+        if novel:
+            novel.difference_update(_ngrams(article.words, size))
+        count = sum(map(novel.__contains__, ngrams))
+        percentages.append(100 * count / total if total else None)
     return percentages
 
 

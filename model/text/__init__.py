@@ -8,6 +8,7 @@ boilerplate     agency, dateline and byline before a story
 page_sentences  sentences about the web page, such as "Scroll down for video"
 sentences       sentences with their offsets
 words           words
+chunks          the words of many texts at once
 porter          stems
 stop_words      English stop words
 """

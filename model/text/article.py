@@ -4,12 +4,13 @@ import copy
 import functools
 import hashlib
 import itertools
+from collections.abc import Sequence
 
 from precis.model.text.boilerplate import story_start
+from precis.model.text.chunks import join_words, split_chunks
 from precis.model.text.document import Document
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
-from precis.model.text.words import words
 
 # What is done to an article before a network reads it: `standard` cleans it, with
 # `none` the network reads it as it stands.
@@ -105,28 +106,39 @@ class Article:
         return tuple(one_line(sentence.text) for sentence in self.sentences)
 
     @functools.cached_property
-    def words(self) -> list[str]:
-        """The words of the text as it was read, boilerplate included.
+    def joined_words(self) -> str:
+        """The words of the text as it was read, boilerplate included, with a space
+        between them.
 
         Where a sentence ends within a word (`the U.` `S.`), the word is divided there,
         so that every word of a sentence is a word of the article.
         """
+        return _join_pieces(join_words(split_chunks(self.pieces)))
+
+    def keep_words(self, words: Sequence[str]) -> None:
+        """Takes the words of `pieces` from a caller that read many articles together.
+
+        Args:
+          words: `join_words` of each piece.
+        """
+        self.__dict__["joined_words"] = _join_pieces(words)
+
+    @property
+    def pieces(self) -> list[str]:
+        """Each sentence with the text up to the next one, in which there is no word;
+        last the text before the first sentence.
+        """
         text = self.document.article
-        if not self._word_cuts:
-            return words(text)
-        pieces = itertools.pairwise([0, *self._word_cuts, len(text)])
-        return [word for start, end in pieces for word in words(text[start:end])]
+        starts = [sentence.start for sentence in self.sentences]
+        bounds = itertools.pairwise([*starts, len(text)])
+        first = starts[0] if starts else len(text)
+        return [*(text[start:end] for start, end in bounds), text[:first]]
 
     @property
     def has_split_words(self) -> bool:
         """Whether a sentence may end within a word of the text."""
-        return bool(self._word_cuts)
-
-    @functools.cached_property
-    def _word_cuts(self) -> list[int]:
-        """Where a sentence begins without a space after the sentence before it."""
         pairs = itertools.pairwise(self.sentences)
-        return [before.end for before, after in pairs if before.end == after.start]
+        return any(before.end == after.start for before, after in pairs)
 
     @functools.cached_property
     def content_sha256(self) -> str:
@@ -142,3 +154,9 @@ class Article:
     def _raw(self) -> str:
         """The text as it was read, without lone surrogates."""
         return self.document.article.encode("utf-8", "ignore").decode()
+
+
+def _join_pieces(words: Sequence[str]) -> str:
+    """The words of an article from those of its pieces."""
+    *sentences, head = words
+    return " ".join(filter(None, [head, *sentences]))

@@ -7,6 +7,7 @@ task_rows             what is new goes to the summarizer, what is not is written
 window_summarizer     windows of documents (document_windows) to rows
 summary_rows          the columns of a document: extractive_summaries, long_documents,
                       sentence_writing, abstractive_columns
+window_words          the words of the articles of a window, read together
 compared_quality      measures of the other methods and of the reference
 scoring_models        the models that score sentences and phrases
 publish_parts         the step `publish`: pieces to parts; part_plans, duplicate_rows

@@ -1,0 +1,78 @@
+"""The words of many texts at once."""
+
+from support.summarize_runs import settings_of
+
+from precis.model.text import article as article_module
+from precis.model.text.article import Article
+from precis.model.text.chunks import join_words, split_chunks
+from precis.model.text.words import words
+from precis.pipelines.summarizing.summary_rows import (
+    ScoringModels,
+    draft_rows,
+    source_document,
+)
+
+ODD_TEXTS = [
+    "",
+    " ",
+    "Rain  fell .",
+    "Mid-May ( rain ) fell\n\tin the U.S., 4.5m",
+    "ΟΔΟΣ Σ. Cafe\u0301 \u0301a don’t",
+    "“Rain”—\xa0half–price\u3000£3\x1cKel",
+    "中文 句子。\u200bzero\u200djoin İstanbul ß",
+    "x" * 60 + "'s",
+]
+
+
+def test_chunks_are_numbered_by_their_first_place():
+    chunks = split_chunks(["Rain fell .", "Mid-May ( rain ) fell"])
+    assert chunks.distinct == ["Rain", "fell", ".", "Mid-May", "(", "rain", ")"]
+    assert chunks.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 1]
+    assert chunks.offsets.tolist() == [0, 3, 8]
+    assert join_words(chunks) == ["rain fell", "mid-may rain fell"]
+
+
+def test_the_words_of_many_texts_are_those_of_each():
+    assert join_words(split_chunks(ODD_TEXTS)) == [
+        " ".join(words(text)) for text in ODD_TEXTS
+    ]
+
+
+def test_there_may_be_no_text():
+    assert join_words(split_chunks([])) == []
+
+
+def test_a_lone_surrogate_belongs_to_no_word():
+    assert join_words(split_chunks(["kel\ud800mor \ud800"])) == ["kel mor"]
+
+
+def test_words_of_articles_are_the_same_together_and_alone():
+    texts = ["(CNN) -- Rain fell.It was cold.\nNobody came --", *ODD_TEXTS]
+    settings = settings_of(extractive="lead,frequency")
+    documents = [source_document(Article.from_text(text), 0) for text in texts]
+    rows = draft_rows(documents, [None] * len(texts), settings, ScoringModels())
+    for text, row in zip(texts, rows, strict=True):
+        article = Article.from_text(text)
+        assert row.source.article.text == f" {article.joined_words} "
+        (alone,) = draft_rows(
+            [source_document(article, 0)], [None], settings, ScoringModels()
+        )
+        assert alone.columns == row.columns
+
+
+def test_an_article_that_cannot_be_cut_costs_no_other_its_words(monkeypatch):
+    split = article_module.split_sentences
+
+    def split_but_one(text, *, start):
+        if text == "Kel.":
+            raise ValueError("Kel.")
+        return split(text, start=start)
+
+    monkeypatch.setattr(article_module, "split_sentences", split_but_one)
+    documents = [
+        source_document(Article.from_text(text), 0) for text in ("Mor.", "Kel.", "Tas.")
+    ]
+    settings = settings_of(extractive="lead,frequency")
+    rows = draft_rows(documents, [None] * 3, settings, ScoringModels())
+    assert [getattr(row, "stage", None) for row in rows] == [None, "extract", None]
+    assert rows[2].columns["article_words"] == 1
