@@ -5,13 +5,15 @@ On news these features carry most of what can be learned (Kedzie et al. 2018 sho
 the position); the vector adds the content. All are computed from the document alone.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.terms import Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms, keep_terms
+from precis.model.text.chunks import split_chunks
 
 _POSITION = (
     "position",
@@ -74,8 +76,21 @@ _PRONOUN = re.compile(
     r"|but|and|however|so|i|we|you)\b"
 )
 _QUOTE = re.compile("``|''|[\"“”]")
+_READ_TOGETHER = 256  # documents
 _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
+
+
+def features_of_all(documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
+    each.
+    """
+    rows: list[np.ndarray] = []
+    for start in range(0, len(documents), _READ_TOGETHER):
+        group = documents[start : start + _READ_TOGETHER]
+        keep_terms(group, split_chunks(list(itertools.chain.from_iterable(group))))
+        rows += map(features, group)
+    return rows
 
 
 def features(sentences: Sequence[str]) -> np.ndarray:

@@ -13,6 +13,7 @@ A word that has a term is called a content word. The arrays of three sentences:
 import dataclasses
 import functools
 import hashlib
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -228,54 +229,59 @@ def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
       sizes: the number of sentences of each document.
       chunks: of the sentences of all.
     """
-    first_rows = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    ranks, word_offsets = _rank_words(chunks, int(first_rows[-1]))
-    words_before = word_offsets[first_rows]
-    rows = np.repeat(np.arange(first_rows[-1]), np.diff(word_offsets))
-    documents = np.repeat(np.arange(len(sizes)), np.diff(words_before))
+    first_rows = _sums_before(np.array(sizes, np.int64))
+    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]))
+    words_before = _sums_before(word_counts)[first_rows]
+    rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
     content_before = np.searchsorted(positions, words_before)
+    documents = np.repeat(
+        np.arange(len(sizes)), content_before[1:] - content_before[:-1]
+    )
     # Sorting by document and rank brings the occurrences of a term together, those of a
     # sentence too. One number holds both and the position, so that numpy sorts fast.
     shift = len(positions).bit_length()
-    terms_of_all = documents * (ranks.max(initial=0) + 1) + ranks
-    keys = np.sort(terms_of_all[positions] << shift | np.arange(len(positions)))
+    keys = documents * (ranks.max(initial=0) + 1) + ranks[positions]
+    keys = np.sort(keys << shift | np.arange(len(positions)))
     order = keys & ((1 << shift) - 1)
+    keys >>= shift
     sorted_rows = rows[positions][order]
     is_new_term = np.ones(len(order), bool)
-    is_new_term[1:] = np.diff(keys >> shift) > 0
+    is_new_term[1:] = keys[1:] != keys[:-1]
     is_new_cell = is_new_term.copy()
     is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
-    terms_before = np.append(0, np.cumsum(is_new_term))[content_before]
-    sorted_terms = np.cumsum(is_new_term) - 1
+    terms_before = _sums_before(is_new_term)
     # From here on, sentences, words and terms are numbered within their document.
-    sorted_documents = documents[positions]
-    sorted_terms -= terms_before[sorted_documents]
+    sorted_terms = terms_before[1:] - 1 - terms_before[content_before][documents]
     terms = np.empty_like(sorted_terms)
     terms[order] = sorted_terms
     cells = np.flatnonzero(is_new_cell)
-    cells_before = np.searchsorted(cells, content_before)
-    counts = np.diff(cells, append=len(order)).astype(np.float64)
-    cell_rows = sorted_rows[cells] - first_rows[sorted_documents[cells]]
+    counts = np.empty(len(cells))
+    counts[:-1] = cells[1:] - cells[:-1]
+    counts[-1:] = len(order) - cells[-1:]
+    cell_rows = sorted_rows[cells] - first_rows[documents[cells]]
     cell_terms = sorted_terms[cells]
-    rows -= first_rows[documents]
-    positions -= words_before[sorted_documents]
-    found = []
-    for document, size in enumerate(sizes):
-        of_words = slice(*words_before[document : document + 2])
-        of_content = slice(*content_before[document : document + 2])
-        of_cells = slice(*cells_before[document : document + 2])
-        found.append(
-            Terms(
-                sentences=size,
-                vocabulary=int(np.diff(terms_before[document : document + 2])[0]),
-                rows=rows[of_words],
-                content_positions=positions[of_content],
-                content_terms=terms[of_content],
-                cells=(cell_rows[of_cells], cell_terms[of_cells], counts[of_cells]),
-            )
+    rows -= np.repeat(first_rows[:-1], words_before[1:] - words_before[:-1])
+    positions -= words_before[documents]
+    of_words = _ranges(words_before)
+    of_content = _ranges(content_before)
+    of_cells = _ranges(np.searchsorted(cells, content_before))
+    of_terms = _ranges(terms_before[content_before])
+    return [
+        Terms(
+            sentences=size,
+            vocabulary=of_terms[document].stop - of_terms[document].start,
+            rows=rows[of_words[document]],
+            content_positions=positions[of_content[document]],
+            content_terms=terms[of_content[document]],
+            cells=(
+                cell_rows[of_cells[document]],
+                cell_terms[of_cells[document]],
+                counts[of_cells[document]],
+            ),
         )
-    return found
+        for document, size in enumerate(sizes)
+    ]
 
 
 def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -283,20 +289,33 @@ def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
       The rank of the hash of each word's term, or -1 where it has none, int64 [words];
-      and where the words of each text begin, int64 [texts + 1].
+      and the number of words of each text, int64 [texts].
     """
     cached = list(map(_chunk_cache.__getitem__, chunks.distinct))
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
     ranks[hashes == _NO_TERM] = -1
-    numbers = chunks.numbers[: chunks.offsets[texts]]
+    offsets = chunks.offsets[: texts + 1]
+    numbers = chunks.numbers[: offsets[-1]]
     counts = lengths[numbers]
-    words_before = np.append(0, np.cumsum(counts))
-    starts = np.cumsum(lengths) - lengths
-    shifts = np.repeat(starts[numbers] - words_before[:-1], counts)
-    places = np.arange(words_before[-1]) + shifts
-    return ranks[places], words_before[chunks.offsets[: texts + 1]]
+    words_before = _sums_before(counts)
+    shifts = _sums_before(lengths)[numbers] - words_before[:-1]
+    places = np.arange(words_before[-1]) + np.repeat(shifts, counts)
+    words_before = words_before[offsets]
+    return ranks[places], words_before[1:] - words_before[:-1]
+
+
+def _sums_before(counts: np.ndarray) -> np.ndarray:
+    """The sum of the counts before each place and of all, int64 [N + 1]."""
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def _ranges(starts: np.ndarray) -> list[slice]:
+    """The range from each start to the next one."""
+    return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
 @functools.lru_cache(maxsize=_CACHED_CHUNKS)

@@ -27,7 +27,11 @@ from precis.model.bundle.manifest import (
     save_bundle_files,
 )
 from precis.model.errors import UsageError
-from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+from precis.model.extractive.features import (
+    FEATURE_COUNT,
+    FEATURE_NAMES,
+    features_of_all,
+)
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
@@ -153,7 +157,7 @@ class SentenceScorer:
             vectors = self._encoder.vectors(texts)
         else:
             vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
-        return self.score_inputs(vectors, [features(document) for document in texts])
+        return self.score_inputs(vectors, features_of_all(texts))
 
     def score_inputs(
         self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]

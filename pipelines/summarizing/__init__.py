@@ -6,7 +6,8 @@ summarize_task        the step `infer`: a task of the corpus to its pieces
 task_rows             what is new goes to the summarizer, what is not is written
 window_summarizer     windows of documents (document_windows) to rows
 summary_rows          the columns of a document: extractive_summaries, long_documents,
-                      sentence_writing, abstractive_columns
+                      sentence_writing, abstractive_columns,
+                      keyphrase_columns
 window_words          the words of the articles of a window, read together
 compared_quality      measures of the other methods and of the reference
 scoring_models        the models that score sentences and phrases

@@ -12,6 +12,9 @@ from precis.model.text.article import Article
 from precis.model.text.chunks import join_words, split_chunks
 from precis.pipelines.summarizing.extractive_summaries import EXTRACT
 
+# `keep_terms` keeps those of twice as many documents.
+READ_TOGETHER = 256
+
 
 def read_words(
     articles: Sequence[Article], methods: Sequence[str]
@@ -19,7 +22,7 @@ def read_words(
     """Reads what the methods and the measures need of the words of articles.
 
     Args:
-      articles: some hundred documents.
+      articles: at most READ_TOGETHER documents.
       methods: names of the extractive methods.
 
     Returns:
