@@ -81,7 +81,7 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"ours: some of {', '.join(MODES)} (default: processes)",
     )
     parser.add_argument(
-        "--documents", type=int, help="documents a round (default: 64 for S, 32 for B)"
+        "--documents", type=int, help="documents a round (default: 64)"
     )
     parser.add_argument(
         "--rounds",
