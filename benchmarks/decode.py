@@ -80,9 +80,7 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
         default="processes",
         help=f"ours: some of {', '.join(MODES)} (default: processes)",
     )
-    parser.add_argument(
-        "--documents", type=int, help="documents a round (default: 64)"
-    )
+    parser.add_argument("--documents", type=int, help="documents a round (default: 64)")
     parser.add_argument(
         "--rounds",
         type=int,

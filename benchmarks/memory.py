@@ -20,7 +20,7 @@ from precis.pipelines.corpus.sample import generator
 
 _STORIES = 200
 _FLAGS = {
-    "prepare": ("--vocabulary_size", "2000"),
+    "prepare": ("--vocabulary_size", "2000", "--workers", "2"),
     "summarize": ("--extractive", "lead"),
 }
 
