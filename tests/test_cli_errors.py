@@ -158,12 +158,13 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     from precis.model.tensorflow_import import import_tensorflow
 
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    for name in ("tensorflow", "sklearn"):
+    for name in ("tensorflow", "sklearn", "jax"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     imported = []
 
     def import_module(name):
-        imported.append((name, gc.isenabled(), sys.modules["sklearn"]))
+        hidden = [sys.modules["sklearn"], sys.modules["jax"]]
+        imported.append((name, gc.isenabled(), hidden))
         os.write(2, b"a note")
 
     monkeypatch.setattr("importlib.import_module", import_module)
@@ -171,9 +172,9 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
     import_tensorflow()
     os.write(2, b"a message")
     sys.stderr.flush()
-    # Keras does not find scikit-learn meanwhile.
-    assert imported == [("tensorflow", False, None)]
-    assert "sklearn" not in sys.modules and gc.isenabled()
+    # TensorFlow finds neither meanwhile.
+    assert imported == [("tensorflow", False, [None, None])]
+    assert not {"sklearn", "jax"} & set(sys.modules) and gc.isenabled()
     assert capfd.readouterr().err == "a message"
 
 

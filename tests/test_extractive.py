@@ -24,6 +24,7 @@ from precis.model.extractive.graph import lexrank
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, lead, random
 from precis.model.extractive.terms import find_terms
+from precis.model.text import chunks as chunks_module
 from precis.model.text.chunks import split_chunks
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
@@ -89,7 +90,7 @@ def test_a_score_does_not_depend_on_the_documents_before(method):
 
     def score(order):
         terms_module._recent_terms.clear()
-        terms_module._chunk_cache.clear()
+        terms_module._hashes_of_chunks.clear()
         return {index: METHODS[method](documents[index]).tobytes() for index in order}
 
     assert score(range(9)) == score([8, 3, 5, 1, 7, 0, 2, 6, 4])
@@ -97,8 +98,9 @@ def test_a_score_does_not_depend_on_the_documents_before(method):
 
 def test_threads_score_alike(monkeypatch):
     # A cache so small that it is emptied repeatedly.
-    monkeypatch.setattr(terms_module, "_CACHED_CHUNKS", 50)
-    monkeypatch.setattr(terms_module, "_chunk_cache", terms_module._ChunkCache())
+    monkeypatch.setattr(chunks_module, "_MAX_CACHED", 50)
+    cache = chunks_module.ChunkCache(terms_module._hash_words)
+    monkeypatch.setattr(terms_module, "_hashes_of_chunks", cache)
     documents = [long_document(12, seed=seed) for seed in range(60)]
 
     def score(document):
@@ -108,7 +110,7 @@ def test_threads_score_alike(monkeypatch):
     terms_module._recent_terms.clear()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(score, documents)) == in_one_thread
-    assert 0 < len(terms_module._chunk_cache) <= 50
+    assert 0 < len(cache) <= 50
 
 
 @pytest.mark.slow
@@ -180,7 +182,7 @@ def test_terms_are_the_stems_that_rouge_compares():
 def test_a_very_long_word_is_not_cached():
     word = "kel" * 20
     assert find_terms([word, word]).frequencies.tolist() == [2]
-    assert word not in terms_module._chunk_cache
+    assert word not in terms_module._hashes_of_chunks
 
 
 def test_the_stop_word_list_is_complete():

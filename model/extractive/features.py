@@ -12,7 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.terms import Terms, find_terms, keep_terms
+from precis.model.extractive.terms import (
+    READ_TOGETHER,
+    Terms,
+    find_terms,
+    keep_terms,
+)
 from precis.model.text.chunks import split_chunks
 
 _POSITION = (
@@ -76,7 +81,6 @@ _PRONOUN = re.compile(
     r"|but|and|however|so|i|we|you)\b"
 )
 _QUOTE = re.compile("``|''|[\"“”]")
-_READ_TOGETHER = 256  # documents
 _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
 
@@ -86,8 +90,8 @@ def features_of_all(documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
     each.
     """
     rows: list[np.ndarray] = []
-    for start in range(0, len(documents), _READ_TOGETHER):
-        group = documents[start : start + _READ_TOGETHER]
+    for start in range(0, len(documents), READ_TOGETHER):
+        group = documents[start : start + READ_TOGETHER]
         keep_terms(group, split_chunks(list(itertools.chain.from_iterable(group))))
         rows += map(features, group)
     return rows

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
-from precis.model.text.chunks import Chunks, split_chunks
+from precis.model.text.chunks import ChunkCache, Chunks, split_chunks
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import words
@@ -29,9 +29,12 @@ from precis.model.text.words import words
 # sentence is compared with every other. Larger documents have sparse matrices.
 _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
-_CACHED_CHUNKS = 200_000
-_CACHED_CHUNK_CHARACTERS = 40
-_CACHED_DOCUMENTS = 512
+_CACHED_STEMS = 200_000
+# Documents whose words are read in one call of `keep_terms`.
+READ_TOGETHER = 256
+# The terms of two such groups are kept, but of no more words, as there are long ones.
+_KEPT_DOCUMENTS = 2 * READ_TOGETHER
+_KEPT_WORDS = 1_000_000
 _NO_TERM = 0
 _NO_TERM_HASH = np.int64(_NO_TERM).tobytes()
 
@@ -168,24 +171,6 @@ class Terms:
         return products
 
 
-class _ChunkCache(dict[str, bytes]):
-    """The hashes of the words in a chunk of text.
-
-    A value holds eight bytes per word, those of `_hash_term`. A full cache is emptied.
-    Threads share it: each change is a single operation of the interpreter, and the
-    words of a chunk are the same in every thread.
-    """
-
-    def __missing__(self, chunk: str) -> bytes:
-        hashes = b"".join(map(_hash_term, words(chunk)))
-        if len(chunk) <= _CACHED_CHUNK_CHARACTERS:
-            if len(self) >= _CACHED_CHUNKS:
-                self.clear()
-            self[chunk] = hashes
-        return hashes
-
-
-_chunk_cache = _ChunkCache()
 # The terms of the documents that were read last, by their sentences.
 _recent_terms: dict[tuple[str, ...], Terms] = {}
 
@@ -216,7 +201,8 @@ def keep_terms(documents: Sequence[Sequence[str]], chunks: Chunks) -> None:
 
 def _keep_terms(documents: Sequence[tuple[str, ...]], chunks: Chunks) -> list[Terms]:
     terms = _find_terms(list(map(len, documents)), chunks)
-    if len(_recent_terms) + len(documents) > _CACHED_DOCUMENTS:
+    held = [*_recent_terms.values(), *terms]
+    if len(held) > _KEPT_DOCUMENTS or sum(len(of.rows) for of in held) > _KEPT_WORDS:
         _recent_terms.clear()
     _recent_terms.update(zip(documents, terms, strict=True))
     return terms
@@ -291,7 +277,7 @@ def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
       The rank of the hash of each word's term, or -1 where it has none, int64 [words];
       and the number of words of each text, int64 [texts].
     """
-    cached = list(map(_chunk_cache.__getitem__, chunks.distinct))
+    cached = list(map(_hashes_of_chunks.__getitem__, chunks.distinct))
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
@@ -306,6 +292,14 @@ def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
     return ranks[places], words_before[1:] - words_before[:-1]
 
 
+def _hash_words(chunk: str) -> bytes:
+    """The hashes of the words in a chunk, eight bytes each, those of `_hash_term`."""
+    return b"".join(map(_hash_term, words(chunk)))
+
+
+_hashes_of_chunks = ChunkCache(_hash_words)
+
+
 def _sums_before(counts: np.ndarray) -> np.ndarray:
     """The sum of the counts before each place and of all, int64 [N + 1]."""
     sums = np.zeros(len(counts) + 1, np.int64)
@@ -318,7 +312,7 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-@functools.lru_cache(maxsize=_CACHED_CHUNKS)
+@functools.lru_cache(maxsize=_CACHED_STEMS)
 def _hash_term(word: str) -> bytes:
     """The hash of a word's stem, the bytes of an int64.
 

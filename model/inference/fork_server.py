@@ -23,9 +23,9 @@ _SOCKET_NAME = "/pymp-00000000/listener-00000000"
 
 
 def can_fork() -> bool:
-    """Whether this machine can have a fork server: it runs Linux, as the libraries of
-    macOS do not bear one, and the path of its folder of temporary files (`TMPDIR`)
-    leaves room for the name of a socket.
+    """Whether this machine can have a fork server: it runs Linux, as forking is unsafe
+    with the libraries of macOS, and the path of its folder of temporary files
+    (`TMPDIR`) leaves room for the name of a socket.
     """
     address = os.fsencode(tempfile.gettempdir() + _SOCKET_NAME)
     return sys.platform == "linux" and len(address) <= _LONGEST_ADDRESS

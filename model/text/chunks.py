@@ -10,15 +10,37 @@ hundred documents, and Python looks at each different chunk once.
     join_words    "rain fell"    "mid-may rain fell"
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from precis.model.text.words import words
 
+ValueT = TypeVar("ValueT")
+
 _MAX_CACHED = 200_000  # chunks
 _MAX_CACHED_CHARACTERS = 40
+
+
+class ChunkCache(dict[str, ValueT]):
+    """What a function makes of a chunk, computed once for chunks that come again.
+
+    A full cache is emptied. Threads share it: each change is a single operation of the
+    interpreter, and the value of a chunk is the same in every thread.
+    """
+
+    def __init__(self, compute: Callable[[str], ValueT]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, chunk: str) -> ValueT:
+        value = self._compute(chunk)
+        if len(chunk) <= _MAX_CACHED_CHARACTERS:
+            if len(self) >= _MAX_CACHED:
+                self.clear()
+            self[chunk] = value
+        return value
 
 
 class Chunks(NamedTuple):
@@ -76,20 +98,4 @@ def join_words(chunks: Chunks) -> list[str]:
     return texts
 
 
-class _WordCache(dict[str, str]):
-    """The words of a chunk, with a space between them.
-
-    A full cache is emptied. Threads share it: each change is a single operation of the
-    interpreter, and the words of a chunk are the same in every thread.
-    """
-
-    def __missing__(self, chunk: str) -> str:
-        joined = " ".join(words(chunk))
-        if len(chunk) <= _MAX_CACHED_CHARACTERS:
-            if len(self) >= _MAX_CACHED:
-                self.clear()
-            self[chunk] = joined
-        return joined
-
-
-_joined_words = _WordCache()
+_joined_words = ChunkCache(lambda chunk: " ".join(words(chunk)))

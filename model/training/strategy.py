@@ -76,8 +76,8 @@ def is_multiworker(strategy: tf.distribute.Strategy) -> bool:
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
-def is_one_processor(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process trains on one device, and that is no accelerator."""
+def trains_on_cpu(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process trains on a single device, which is a CPU."""
     devices = strategy.extended.worker_devices
     return len(devices) == 1 and "CPU" in devices[0].upper()
 

@@ -12,10 +12,10 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.training.config import TrainingConfig
 from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
-from precis.model.training.strategy import is_one_processor
+from precis.model.training.strategy import trains_on_cpu
 
-# On a processor two parts of a batch are worked at the same time, which keeps its cores
-# busier than one operation after the other. It makes the graph twice as large, which
+# On a CPU, two parts of a batch are worked at the same time, which keeps its cores
+# busier than a sequence of operations does. The graph becomes twice as large, which
 # does not pay for a narrower network.
 _PARTS = 2
 _LEAST_WIDTH_OF_PARTS = 256
@@ -63,9 +63,7 @@ def make_train_step(
       target_pad_id: fills targets up.
       batch_spec: the types and shapes of a distributed batch.
     """
-
-    is_wide = network.config.width >= _LEAST_WIDTH_OF_PARTS
-    parts = _PARTS if is_wide and is_one_processor(strategy) else 1
+    parts = _count_parts(network, strategy)
 
     def piece_sums(batch: dict[str, tf.Tensor]) -> tuple[list[tf.Tensor], Sums]:
         return _add(
@@ -138,6 +136,12 @@ def _loss_gradients(
         scaled, [weight.value for weight in network.trainable_variables]
     )
     return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
+
+
+def _count_parts(network: Generator, strategy: tf.distribute.Strategy) -> int:
+    """How many parts of a batch are worked at the same time."""
+    is_wide = network.config.width >= _LEAST_WIDTH_OF_PARTS
+    return _PARTS if is_wide and trains_on_cpu(strategy) else 1
 
 
 def _split_rows(

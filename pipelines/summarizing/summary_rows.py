@@ -15,6 +15,7 @@ import numpy as np
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.expected_selection import expect_reference
 from precis.model.extractive.selection import Extract
+from precis.model.extractive.terms import READ_TOGETHER
 from precis.model.inference.passages import EncodedDocument
 from precis.model.isolation import Failure, attempt_each
 from precis.model.quality.fallback import (
@@ -44,7 +45,7 @@ from precis.pipelines.summarizing.extractive_summaries import (
 )
 from precis.pipelines.summarizing.keyphrase_columns import keyphrase_columns
 from precis.pipelines.summarizing.summary_settings import SummarySettings
-from precis.pipelines.summarizing.window_words import READ_TOGETHER, read_words
+from precis.pipelines.summarizing.window_words import read_words
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.tables.score_rounding import round_score
 

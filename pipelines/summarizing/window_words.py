@@ -12,9 +12,6 @@ from precis.model.text.article import Article
 from precis.model.text.chunks import join_words, split_chunks
 from precis.pipelines.summarizing.extractive_summaries import EXTRACT
 
-# `keep_terms` keeps those of twice as many documents.
-READ_TOGETHER = 256
-
 
 def read_words(
     articles: Sequence[Article], methods: Sequence[str]
