@@ -6,16 +6,14 @@ give an equal vocabulary.
 """
 
 import functools
-import importlib.util
-import os
 import re
 import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
 
 from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.piece_learner import pieces_above
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,
@@ -30,10 +28,6 @@ _MAX_WORDS = 60_000
 # becomes an unknown token.
 _MAX_CHARACTERS = 1_000
 _MIN_PIECE_COUNT = 2
-# The learner's default is 4. On news, the fourth iteration takes a fifth of the time,
-# and the number of pieces per word is the same to the third digit.
-_ITERATIONS = 3
-_MAX_PIECE_CHARACTERS = 40
 _BATCH_CHARACTERS = 4 << 20
 
 _ASCII = tuple(map(chr, range(33, 127)))
@@ -180,73 +174,35 @@ def learn(
     # corpus in many scripts leaves room for words.
     if characters is None:
         characters = count_characters(dict(words))
-    alphabet = _most_frequent_first(characters)[: min(_MAX_CHARACTERS, size // 8)]
-    fixed = list(dict.fromkeys([*base, *_forms(alphabet)]))[:size]
-    return fixed + _learn_pieces(words[:_MAX_WORDS], size=size - len(fixed))
+    frequent = _most_frequent_first(characters)[:_MAX_CHARACTERS]
+    fixed = list(dict.fromkeys([*base, *_forms(frequent[: size // 8])]))[:size]
+    pieces = _learn_pieces(words[:_MAX_WORDS], frequent, size=size - len(fixed))
+    return fixed + pieces
 
 
-def _learn_pieces(words: Sequence[tuple[str, int]], *, size: int) -> list[str]:
+def _learn_pieces(
+    words: Sequence[tuple[str, int]], characters: Sequence[str], *, size: int
+) -> list[str]:
     """The most frequent pieces of two and more characters, from frequent to rare.
 
-    The learner of tensorflow-text takes a threshold: how often a piece occurs in the
-    corpus at least. It finds the threshold for a wanted size by bisection over all
-    counts, in about a dozen trials of many seconds. Every word above the threshold
-    becomes a piece. The count of word number `size` is therefore a threshold that gives
-    enough pieces, mostly at the first trial, and the rarest of the surplus are cut off.
-    On news the number of pieces per word agrees with a search to the third digit.
+    A threshold says how often words end with a piece at least. Every word above the
+    threshold is a piece, so the count of word number `size` gives enough pieces, mostly
+    at the first trial, and the rarest of the surplus are cut off. On news the number of
+    pieces per word agrees with that of a search for the best threshold to the third
+    digit.
 
     Args:
       words: words with their counts, from frequent to rare.
+      characters: the characters of the words that have pieces.
       size: the greatest number of pieces; few words give fewer.
     """
-    threshold = max(words[min(len(words), size) - 1][1], _MIN_PIECE_COUNT)
-    pieces = _pieces_above(threshold, words)
-    while len(pieces) < size and threshold > _MIN_PIECE_COUNT:
-        threshold = max(threshold // 2, _MIN_PIECE_COUNT)
-        pieces = _pieces_above(threshold, words)
-    return pieces[:size]
-
-
-def _pieces_above(threshold: int, words: Sequence[tuple[str, int]]) -> list[str]:
-    """The pieces of two and more characters that occur at least `threshold` times.
-
-    They are ordered from frequent to rare.
-    """
-    pieces = _learner().learn(
-        list(words),
-        vocab_size=len(words),
-        reserved_tokens=[],
-        upper_thresh=threshold,
-        lower_thresh=threshold,
-        num_iterations=_ITERATIONS,
-        max_input_tokens=-1,  # no limit
-        max_token_length=_MAX_PIECE_CHARACTERS,
-        max_unique_chars=_MAX_CHARACTERS,
-        joiner=JOINER,
-    )
-    return [
-        piece
-        for piece in pieces
-        if len(piece.removeprefix(JOINER)) > 1 and piece != SPACE + LINE_BREAK
-    ]
-
-
-@functools.cache
-def _learner() -> ModuleType:
-    """The learner of tensorflow-text, a module of plain Python. To import it from its
-    package would import TensorFlow, which takes seconds.
-    """
-    package = importlib.util.find_spec("tensorflow_text")
-    assert package and package.origin, "tensorflow-text is a dependency"
-    name = "wordpiece_tokenizer_learner_lib"
-    path = os.path.join(
-        os.path.dirname(package.origin), "tools", "wordpiece_vocab", f"{name}.py"
-    )
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader, path
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    least = min(_MIN_PIECE_COUNT, words[0][1])
+    threshold = max(words[min(len(words), size) - 1][1], least)
+    while True:
+        pieces = pieces_above(threshold, words, {SPACE, *characters})
+        if len(pieces) >= size or threshold <= least:
+            return pieces[:size]
+        threshold = max(threshold // 2, least)
 
 
 def _forms(characters: Iterable[str]) -> list[str]:
