@@ -13,17 +13,19 @@ from precis.pipelines.summarizing.search_processes import check_precision
 
 
 @pytest.mark.parametrize(
-    ("flags", "width", "expected"),
+    ("vendor", "flags", "width", "expected"),
     [
-        ("fpu avx512f", 768, "float32"),
-        ("fpu avx512f avx512_bf16", 256, "mixed_bfloat16"),
-        ("fpu avx512_bf16 amx_bf16 amx_tile", 256, "float32"),
-        ("fpu avx512_bf16 amx_bf16 amx_tile", 768, "mixed_bfloat16"),
+        ("AuthenticAMD", "fpu avx512f", 768, "float32"),
+        ("AuthenticAMD", "fpu avx512f avx512_bf16", 256, "mixed_bfloat16"),
+        ("GenuineIntel", "fpu avx512f avx512_bf16", 768, "float32"),
+        ("GenuineIntel", "fpu avx512_bf16 amx_bf16 amx_tile", 256, "float32"),
+        ("GenuineIntel", "fpu avx512_bf16 amx_bf16 amx_tile", 768, "mixed_bfloat16"),
     ],
 )
-def test_the_chip_decides(tmp_path, monkeypatch, flags, width, expected):
+def test_the_chip_decides(tmp_path, monkeypatch, vendor, flags, width, expected):
     path = tmp_path / "cpuinfo"
-    path.write_text(f"processor\t: 0\nmodel name\t: a chip\nflags\t\t: {flags}\n\n" * 2)
+    core = f"vendor_id\t: {vendor}\nmodel name\t: a: chip\nflags\t\t: {flags}\n\n"
+    path.write_text(core * 2)
     monkeypatch.setattr(module, "_CPU_INFO", str(path))
     monkeypatch.setattr(module, "has_accelerator", lambda: False)
     assert module.fastest_precision(width) == expected
