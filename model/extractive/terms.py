@@ -32,7 +32,8 @@ _SMALL_CELLS = 1_000_000
 _CACHED_STEMS = 200_000
 # Documents whose words are read in one call of `keep_terms`.
 READ_TOGETHER = 256
-# The terms of two such groups are kept, but of no more words, as there are long ones.
+# Terms are kept of at most two such groups. Where they have more words than this, as
+# there are long documents, only those of the last group are.
 _KEPT_DOCUMENTS = 2 * READ_TOGETHER
 _KEPT_WORDS = 1_000_000
 _NO_TERM = 0
@@ -182,10 +183,12 @@ def find_terms(sentences: Sequence[str]) -> Terms:
     """
     document = tuple(sentences)
     terms = _recent_terms.get(document)
-    if terms is None:
-        chunks = split_chunks(document)
-        terms = _keep_terms([document], chunks)[0]
-    return terms
+    return _find_alone(document) if terms is None else terms
+
+
+@functools.lru_cache(maxsize=4)
+def _find_alone(document: tuple[str, ...]) -> Terms:
+    return _find_terms([len(document)], split_chunks(document))[0]
 
 
 def keep_terms(documents: Sequence[Sequence[str]], chunks: Chunks) -> None:
@@ -196,16 +199,12 @@ def keep_terms(documents: Sequence[Sequence[str]], chunks: Chunks) -> None:
       chunks: of texts that begin with these sentences, in order; text without words
           may follow a sentence.
     """
-    _keep_terms([tuple(sentences) for sentences in documents], chunks)
-
-
-def _keep_terms(documents: Sequence[tuple[str, ...]], chunks: Chunks) -> list[Terms]:
     terms = _find_terms(list(map(len, documents)), chunks)
-    held = [*_recent_terms.values(), *terms]
-    if len(held) > _KEPT_DOCUMENTS or sum(len(of.rows) for of in held) > _KEPT_WORDS:
+    kept = [*_recent_terms.values(), *terms]
+    words = sum(len(document.rows) for document in kept)
+    if len(kept) > _KEPT_DOCUMENTS or words > _KEPT_WORDS:
         _recent_terms.clear()
-    _recent_terms.update(zip(documents, terms, strict=True))
-    return terms
+    _recent_terms.update(zip(map(tuple, documents), terms, strict=True))
 
 
 def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
@@ -242,9 +241,7 @@ def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
     terms = np.empty_like(sorted_terms)
     terms[order] = sorted_terms
     cells = np.flatnonzero(is_new_cell)
-    counts = np.empty(len(cells))
-    counts[:-1] = cells[1:] - cells[:-1]
-    counts[-1:] = len(order) - cells[-1:]
+    counts = np.diff(cells, append=len(order)).astype(np.float64)
     cell_rows = sorted_rows[cells] - first_rows[documents[cells]]
     cell_terms = sorted_terms[cells]
     rows -= np.repeat(first_rows[:-1], words_before[1:] - words_before[:-1])

@@ -25,8 +25,8 @@ def fastest_precision(width: int) -> str:
       width: of the network.
 
     Returns:
-      mixed_bfloat16 where that was measured to be faster, else float32; float32 also on
-      chips that were not measured, those of accelerators among them.
+      mixed_bfloat16 where that was measured to be faster, else float32, on accelerators
+      too. A later AMD chip with bfloat16 counts as the Zen 4 that was measured.
     """
     if has_accelerator():
         return "float32"
@@ -40,7 +40,7 @@ def fastest_precision(width: int) -> str:
 
 
 def _chip() -> dict[str, str]:
-    """What Linux says of the first core, by its names; nothing on other systems."""
+    """The fields of the first core in /proc/cpuinfo; none on other systems."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as file:
             lines = itertools.takewhile(str.strip, file)

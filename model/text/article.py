@@ -121,7 +121,7 @@ class Article:
         Args:
           words: `join_words` of each piece.
         """
-        self.__dict__["joined_words"] = _join_pieces(words)
+        self.joined_words = _join_pieces(words)
 
     @property
     def pieces(self) -> list[str]:

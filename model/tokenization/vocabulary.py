@@ -193,9 +193,10 @@ def _learn_pieces(
 
     Args:
       words: words with their counts, from frequent to rare.
-      characters: the characters of the words that have pieces.
+      characters: words with other characters are left out.
       size: the greatest number of pieces; few words give fewer.
     """
+    # In a corpus whose words all occur once, each of them is a piece.
     least = min(_MIN_PIECE_COUNT, words[0][1])
     threshold = max(words[min(len(words), size) - 1][1], least)
     while True:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.extractive.features import features
+from precis.model.extractive.features import features_of_all
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.progress.stages import stage
 from precis.model.records.example import read_labelled
@@ -78,15 +78,18 @@ def read_articles(
             vectors = [np.zeros((len(texts), 0), np.float16) for texts in documents]
         else:
             vectors = shard_vectors(vector_store, path, documents)
-        rows = list(zip(records, documents, vectors, strict=True))
-        for record, texts, own_vectors in rows[::stride]:
+        rows = list(zip(records, documents, vectors, strict=True))[::stride]
+        features = features_of_all([record.sentences for record, _, _ in rows])
+        for (record, texts, own_vectors), own_features in zip(
+            rows, features, strict=True
+        ):
             if not record.sentences:
                 continue
             labels = np.zeros(len(record.sentences), np.float32)
             labels[list(record.oracle)] = 1.0
             yield TrainingArticle(
                 vectors=own_vectors,
-                features=features(record.sentences)[:max_sentences],
+                features=own_features[:max_sentences],
                 labels=labels[:max_sentences],
                 sentences=texts if keep_text else (),
                 highlights=record.highlights if keep_text else "",

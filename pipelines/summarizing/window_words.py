@@ -1,8 +1,8 @@
-"""The words of the articles of a window, read together.
-
-The words of one article cost 0.3 ms, those of 256 articles 0.1 ms each.
+"""The words of the articles of a window, read together, which takes a third of the time
+of reading those of each.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from precis.model.extractive.config import BASELINES
@@ -10,7 +10,7 @@ from precis.model.extractive.terms import keep_terms
 from precis.model.isolation import Failure, isolate
 from precis.model.text.article import Article
 from precis.model.text.chunks import join_words, split_chunks
-from precis.pipelines.summarizing.extractive_summaries import EXTRACT
+from precis.pipelines.summarizing.extractive_summaries import EXTRACT, NEURAL
 
 
 def read_words(
@@ -25,24 +25,27 @@ def read_words(
     Returns:
       For each article None, or why its words cannot be read.
     """
-    needs_terms = not set(methods).issubset(BASELINES)
+    needs_terms = not set(methods).issubset({*BASELINES, NEURAL})
 
     def read(group: Sequence[Article]) -> list[None]:
         pieces = [article.pieces for article in group]
-        sentences = [piece for of_article in pieces for piece in of_article[:-1]]
-        chunks = split_chunks([*sentences, *(heads[-1] for heads in pieces)])
+        sentences = [text for article_pieces in pieces for text in article_pieces[:-1]]
+        heads = [article_pieces[-1] for article_pieces in pieces]
+        chunks = split_chunks(sentences + heads)
         if needs_terms:
             keep_terms(
-                [[sentence.text for sentence in each.sentences] for each in group],
+                [
+                    [sentence.text for sentence in article.sentences]
+                    for article in group
+                ],
                 chunks,
             )
         words = join_words(chunks)
-        heads = iter(words[len(sentences) :])
-        start = 0
-        for article in group:
-            end = start + len(article.sentences)
-            article.keep_words([*words[start:end], next(heads)])
-            start = end
+        sentence_words = iter(words)
+        head_words = words[len(sentences) :]
+        for article, head in zip(group, head_words, strict=True):
+            own = itertools.islice(sentence_words, len(article.sentences))
+            article.keep_words([*own, head])
         return [None] * len(group)
 
     return isolate(articles, read, stage=EXTRACT)
