@@ -23,7 +23,7 @@ from precis.model.extractive.config import BASELINES
 from precis.model.extractive.graph import lexrank
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, lead, random
-from precis.model.extractive.terms import find_terms
+from precis.model.extractive.terms import find_terms, keep_terms
 from precis.model.text import chunks as chunks_module
 from precis.model.text.chunks import split_chunks
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
@@ -161,6 +161,23 @@ def test_the_terms_of_many_documents_are_those_of_each():
             assert np.array_equal(getattr(terms, name), getattr(alone, name))
         for cells, expected in zip(terms.cells, alone.cells, strict=True):
             assert np.array_equal(cells, expected)
+
+
+def test_terms_of_the_last_groups_are_kept_up_to_a_number_of_words(monkeypatch):
+    groups = [[long_document(9, seed=n)] for n in range(3)]
+    clear_terms()
+    lengths = [len(find_terms(group[0]).rows) for group in groups]
+    monkeypatch.setattr(terms_module, "_KEPT_WORDS", lengths[0] + lengths[1])
+
+    def keep(number):
+        keep_terms(groups[number], split_chunks(groups[number][0]))
+        return [tuple(group[0]) in terms_module._recent_terms for group in groups]
+
+    assert keep(0) == [True, False, False]
+    assert keep(1) == [True, True, False]
+    find_terms(["It was not read with a group."])
+    assert keep(2) == [False, False, True]
+    clear_terms()
 
 
 def test_terms_are_the_stems_that_rouge_compares():

@@ -14,7 +14,7 @@ _CPU_INFO = "/proc/cpuinfo"
 # bfloat16 gains nothing.
 _LEAST_WIDTH_WITH_AMX = 512
 # With AVX-512 alone, products of bfloat16 take half the time of those in float32 on
-# Zen 4 and almost twice the time on an Intel Xeon of 2023.
+# Zen 4 and almost twice the time on an Intel Xeon (model 207).
 _AMD = "AuthenticAMD"
 
 

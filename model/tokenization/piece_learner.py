@@ -1,10 +1,10 @@
 """Learns the pieces of a WordPiece vocabulary from counted words.
 
 The pieces are those of the learner of tensorflow-text, which goes from words down to
-characters (https://www.tensorflow.org/text/guide/subwords_tokenizer). That one counts
-every substring of a word and then, from the longest substring to the shortest, takes
-its count off its prefixes. What remains of a substring is how often words end with it.
-Here only the ends of words are counted, a fraction of the work:
+characters (https://www.tensorflow.org/text/guide/subwords_tokenizer). It counts every
+substring of a word and then, from the longest substring to the shortest, takes its
+count off its prefixes. What remains of a substring is how often words end with it. Here
+only the ends of words are counted, a fraction of the work:
 
     words                 counts of ends
     ▁paid 2, ▁unpaid 1    ▁paid 2, ▁unpaid 1, ##paid 3 ... ##d 3, ##unpaid 1, ##npaid 1

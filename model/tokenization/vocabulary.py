@@ -146,12 +146,7 @@ def learn(
           reserved tokens repeat or begin with others than RESERVED_TOKENS.
       DataError: there are no words.
     """
-    begins_right = tuple(reserved[: len(RESERVED_TOKENS)]) == RESERVED_TOKENS
-    if not begins_right or len(set(reserved)) != len(reserved):
-        raise UsageError(
-            f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; "
-            f"they are {' '.join(reserved)}"
-        )
+    _check_reserved(reserved)
     words = sorted(
         ((word, count) for word, count in counts.items() if count > 0),
         key=lambda item: (-item[1], item[0]),
@@ -178,6 +173,15 @@ def learn(
     fixed = list(dict.fromkeys([*base, *_forms(frequent[: size // 8])]))[:size]
     pieces = _learn_pieces(words[:_MAX_WORDS], frequent, size=size - len(fixed))
     return fixed + pieces
+
+
+def _check_reserved(tokens: Sequence[str]) -> None:
+    begins_right = tuple(tokens[: len(RESERVED_TOKENS)]) == RESERVED_TOKENS
+    if not begins_right or len(set(tokens)) != len(tokens):
+        raise UsageError(
+            f"reserved tokens must begin with {' '.join(RESERVED_TOKENS)} and differ; "
+            f"they are {' '.join(tokens)}"
+        )
 
 
 def _learn_pieces(

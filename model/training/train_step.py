@@ -72,8 +72,9 @@ def make_train_step(
         )
 
     def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
-        pieces = training.accumulate
-        gradients, sums = _sum_over_pieces(piece_sums, batch, pieces, network)
+        gradients, sums = _sum_over_pieces(
+            piece_sums, batch, training.accumulate, network
+        )
         source_tokens = tf.math.count_nonzero(
             tf.not_equal(batch["source"], SOURCE_PADDING), dtype=tf.float32
         )

@@ -44,8 +44,8 @@ def read_words(
         sentence_words = iter(words)
         head_words = words[len(sentences) :]
         for article, head in zip(group, head_words, strict=True):
-            own = itertools.islice(sentence_words, len(article.sentences))
-            article.keep_words([*own, head])
+            body = itertools.islice(sentence_words, len(article.sentences))
+            article.keep_words([*body, head])
         return [None] * len(group)
 
     return isolate(articles, read, stage=EXTRACT)
