@@ -159,6 +159,21 @@ def test_row_groups_have_the_target_size_and_are_sorted(tmp_path):
         ]
 
 
+def test_a_part_holds_few_row_groups_in_memory_however_many_it_has(tmp_path):
+    rows = table_of(400, schema=SUMMARY_SCHEMA)
+    layout = PartLayout(SUMMARY_SCHEMA, row_group_bytes=rows.nbytes)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        copies = (pa.concat_tables([rows.take(list(range(400)))]) for _ in range(6))
+        assert write_sorted(str(tmp_path / "part.parquet"), copies, layout, {}) == 2400
+    finally:
+        pa.set_memory_pool(before)
+    # The rows that arrive, and their sorted copy.
+    assert pool.max_memory() < 3.5 * rows.nbytes
+
+
 def test_a_footer_is_small_and_holds_the_facts_of_the_run(tmp_path):
     path = tmp_path / "part.parquet"
     layout = PartLayout(SUMMARY_SCHEMA)

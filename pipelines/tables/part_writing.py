@@ -48,8 +48,8 @@ def write_sorted(
     order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
     rows = 0
     groups = _row_groups(tables, layout.row_group_bytes)
-    first = next(groups, None)
-    if first is None:
+    table = next(groups, None)
+    if table is None:
         return 0
     with (
         files.write_aside(path) as file,
@@ -68,12 +68,13 @@ def write_sorted(
         ) as writer,
     ):
         writer.add_key_value_metadata({**_as_text(schema.metadata), **facts})
-        for group in _chain(first, groups):
-            table = group.sort_by([(name, "ascending") for name in SORT_KEY])
+        while table is not None:
             writer.write_table(
                 _file_rows(table, layout, schema), row_group_size=table.num_rows
             )
             rows += table.num_rows
+            del table  # The next row group is not made beside this one.
+            table = next(groups, None)
     return rows
 
 
@@ -112,13 +113,8 @@ def _as_text(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in metadata.items()}
 
 
-def _chain(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    yield first
-    yield from others
-
-
 def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Cuts and joins tables until each is about large enough for a row group."""
+    """Cuts and joins tables until each is about large enough for a row group; sorted."""
     waiting: list[pa.Table] = []
     waiting_bytes = 0
     for table in tables:
@@ -126,11 +122,17 @@ def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
             waiting.append(part)
             waiting_bytes += part.nbytes
             if waiting_bytes >= size:
-                yield pa.concat_tables(waiting)
-                waiting = []
+                yield _sort(waiting)
                 waiting_bytes = 0
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield _sort(waiting)
+
+
+def _sort(waiting: list[pa.Table]) -> pa.Table:
+    """The rows of tables as one sorted table; empties the list, whose tables it frees."""
+    table = pa.concat_tables(waiting).combine_chunks()
+    waiting.clear()
+    return table.sort_by([(name, "ascending") for name in SORT_KEY])
 
 
 def _slices(table: pa.Table, size: int) -> Iterator[pa.Table]:
