@@ -1,9 +1,9 @@
 -- Questions to a finished run, for DuckDB. Nothing is loaded beforehand:
 --
---     cd runs/job && duckdb < ../../examples/duckdb.sql
+--     cd runs/sample && duckdb < ../../examples/duckdb.sql
 --
--- The run is `summaries/` of the folder where DuckDB is started, as `precis run
--- examples/job.yaml` leaves it. docs/SCHEMA.md describes the columns.
+-- The run is `summaries/` of the folder where DuckDB is started, as `make run`
+-- leaves it. docs/SCHEMA.md describes the columns.
 CREATE OR REPLACE VIEW summaries AS
 FROM read_parquet('summaries/data/**/*.parquet', hive_partitioning = true);
 

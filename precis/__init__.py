@@ -29,7 +29,6 @@ _FUNCTIONS = (
     "loaders",
     "prepare",
     "report",
-    "run",
     "summarize",
     "summarize_text",
     "train",

@@ -201,16 +201,6 @@ def report(
 ) -> ReportResult:
     """Writes a page about a run."""
 
-def run(
-    *,
-    job: str | os.PathLike[str],
-    vars: str | Sequence[Any] = "",
-    from_step: str = "",
-    only_step: str = "",
-    dry_run: bool = False,
-) -> dict[str, str]:
-    """Runs the steps of a job file, each as a process; leaves out what is finished."""
-
 def summarize(
     *,
     beam_args: Sequence[str] = (),

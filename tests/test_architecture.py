@@ -76,7 +76,6 @@ PIPELINE_LAYERS = (
     "estimation",
     "recipes",
     "doctor",
-    "plan",
     "command_line",
 )
 LAYERS = {"precis.model": MODEL_LAYERS, "precis.pipelines": PIPELINE_LAYERS}

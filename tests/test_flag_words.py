@@ -9,8 +9,6 @@ from support.command_line import exit_code, write_jsonl
 from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.flags.command_words import parse_words, read_command_line
-from precis.pipelines.plan.job_file import read_job
-from precis.pipelines.plan.steps import read_steps
 
 
 @pytest.fixture
@@ -56,24 +54,6 @@ def test_zero_documents_are_refused_in_files_and_read_from_manifests(workplace):
     recorded = {"command": "summarize", "flags": {"limit": 0, "sentences": 2}}
     (workplace / "manifest.json").write_text(json.dumps({"provenance": recorded}))
     assert flags_of("--config", "manifest.json") == {"sentences": 2}
-
-
-def steps_of(limit: str) -> list:
-    with open("job.yaml", "w") as file:
-        file.write(
-            f"folder: runs\nvars: {{n: {limit}}}\nsteps:\n"
-            "  - summarize: {corpus: 'sample:9', output: out, limit: '${n}'}\n"
-        )
-    return read_steps(read_job("job.yaml", {}), COMMANDS)
-
-
-def test_a_step_takes_all_documents_and_not_none(workplace):
-    (step,) = steps_of("all")
-    assert flags_of(*step.words)["limit"] == 0
-    (step,) = steps_of("7")
-    assert flags_of(*step.words)["limit"] == 7
-    with pytest.raises(UsageError, match=r"job.yaml:4: --limit must be at least 1"):
-        steps_of("0")
 
 
 def test_a_scored_run_is_followed_by_all_documents_in_another_folder(workplace, capsys):

@@ -129,11 +129,11 @@ def test_the_site_has_links_to_its_pages_and_the_names_of_other_files():
 def test_the_navigation_takes_pages_that_it_does_not_name(tmp_path):
     nav = tmp_path / "nav.yml"
     nav.write_text("- Start: index.md\n- How-to:\n  - A.md\n- All:\n  - C: COMMANDS\n")
-    found = ["index.md", "A.md", "NEW.md", "commands/index.md", "commands/run.md"]
+    found = ["index.md", "A.md", "NEW.md", "commands/index.md", "commands/digest.md"]
     assert navigation(found, nav) == [
         {"Start": "index.md"},
         {"How-to": ["A.md", "NEW.md"]},
-        {"All": [{"C": ["commands/index.md", {"run": "commands/run.md"}]}]},
+        {"All": [{"C": ["commands/index.md", {"digest": "commands/digest.md"}]}]},
     ]
 
 

@@ -32,7 +32,6 @@ SEE_ALSO = {
     "card": ("SERVING.md",),
     "attention": ("NETWORKS.md",),
     "verify": ("VERIFY.md",),
-    "run": ("JOBS.md",),
     "doctor": ("DOCTOR.md",),
     "digest": ("VERIFY.md",),
 }

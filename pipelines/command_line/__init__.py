@@ -5,7 +5,5 @@ run_command      runs one command
 commands         the commands: flags and help
 corpus_commands, bundle_commands, train_commands, result_commands
                  what each command runs and prints
-step_program     a command as a step of `precis run`
-run_job          `precis run` as a function
 signatures       the functions of `import precis`, from the same dataclasses
 """

@@ -16,10 +16,7 @@ from precis.pipelines.processes import interruption
 from precis.pipelines.terminal.program import precis_program
 
 # The commands that go on where they were stopped; the others begin again.
-_RESUMED = (
-    *("prepare", "summarize", "train", "train-extractor", "train-summarizer"),
-    "run",
-)
+_RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

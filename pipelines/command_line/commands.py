@@ -44,7 +44,6 @@ from precis.pipelines.options.loaders import LOADERS
 from precis.pipelines.options.one_document import OneDocumentOptions
 from precis.pipelines.options.prepare import PREPARE
 from precis.pipelines.options.report import REPORT
-from precis.pipelines.options.run import RUN
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.options.train import (
     TRAIN,
@@ -53,7 +52,6 @@ from precis.pipelines.options.train import (
 )
 from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER, TrialOptions
 from precis.pipelines.options.verify import DIGEST, VERIFY
-from precis.pipelines.plan.run_command import run_job_command
 
 
 class Command(NamedTuple):
@@ -206,13 +204,6 @@ COMMANDS: dict[str, Command] = {
         run_verify,
         "precis verify summaries",
         "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
-    ),
-    "run": _command(
-        "Run the steps of a file one after another, each a command.",
-        RUN,
-        lambda values, _: run_job_command(values, COMMANDS),
-        "precis run job.yaml",
-        "precis run job.yaml --dry_run",
     ),
     "doctor": _command(
         "Check what would stop a command, before anything is spent on it.",

@@ -39,7 +39,6 @@ CONCERNS: Mapping[str, Sequence[type]] = {
     "loaders": COMMANDS["loaders"].concerns,
     "prepare": PREPARE,
     "report": COMMANDS["report"].concerns,
-    "run": COMMANDS["run"].concerns,
     "summarize": SUMMARIZE,
     "summarize_text": tuple(
         concern
@@ -65,7 +64,6 @@ _MODULES = {
     "loaders": "loaders.loaders",
     "prepare": "preparation.prepare",
     "report": "report.report",
-    "run": "command_line.run_job",
     "summarize": "summarizing.summarize",
     "summarize_text": "summarizing.summarize_text",
     "train": "training.train",

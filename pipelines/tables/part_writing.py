@@ -114,7 +114,7 @@ def _as_text(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Cuts and joins tables until each is about large enough for a row group; sorted."""
+    """Joins and cuts tables until each is about a row group, and sorts it."""
     waiting: list[pa.Table] = []
     waiting_bytes = 0
     for table in tables:
@@ -129,7 +129,7 @@ def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
 
 
 def _sort(waiting: list[pa.Table]) -> pa.Table:
-    """The rows of tables as one sorted table; empties the list, whose tables it frees."""
+    """One sorted table of several, which the list that held them then frees."""
     table = pa.concat_tables(waiting).combine_chunks()
     waiting.clear()
     return table.sort_by([(name, "ascending") for name in SORT_KEY])

@@ -25,7 +25,6 @@ from precis.model.progress.stages import (
 )
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.options.progress import (
-    AUTO,
     JSON,
     LIVE,
     PLAIN,
@@ -241,16 +240,6 @@ def _make_display(command: str, options: ProgressOptions, is_verbose: bool) -> D
         painter = QuietPainter(is_silent=False)
     shows_brief = mode == LIVE and not options.quiet
     return Display(painter, shows_brief=shows_brief, options=options)
-
-
-def progress_words() -> list[str]:
-    """The words that have another command show its progress as this one does."""
-    listener = current_listener()
-    if not isinstance(listener, Display):
-        return []
-    options = listener.options
-    mode = [] if options.progress == AUTO else ["--progress", options.progress]
-    return [*mode, *["--quiet"] * options.quiet]
 
 
 def is_quiet() -> bool:

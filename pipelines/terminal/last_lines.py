@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from precis.model.config import flag_name
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.terminal.job_progress import is_quiet
-from precis.pipelines.terminal.program import STEP_VARIABLE, precis_program
+from precis.pipelines.terminal.program import precis_program
 
 # Above this share of documents that a network does not read to their end, a command
 # says so.
@@ -79,8 +78,8 @@ def suggest_next(*command: Any) -> None:
 
 
 def say_next(text: str) -> None:
-    """Prints what to do with a result, but not for --quiet and a step of a job."""
-    if not is_quiet() and STEP_VARIABLE not in os.environ:
+    """Prints what to do with a result, but not for --quiet."""
+    if not is_quiet():
         print(f"next: {text}")
 
 

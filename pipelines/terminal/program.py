@@ -3,9 +3,6 @@
 import os
 import sys
 
-# Set in the process of a step of `precis run`, whose next step is in its file.
-STEP_VARIABLE = "PRECIS_STEP"
-
 
 def precis_program() -> str:
     """`precis`, or its path where it was called by that, as before its environment is
