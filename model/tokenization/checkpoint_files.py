@@ -1,14 +1,11 @@
-"""The tokenizer of a checkpoint or a preset, read from the files in its folder.
+"""The tokenizer of a checkpoint, read from the files in its folder.
 
 The first of these sets of files that is complete defines the tokenizer:
 
-    assets/tokenizer/vocabulary.json, merges.txt    a preset with a byte-level BPE
-    assets/tokenizer/vocabulary.txt                 a preset with WordPiece
-    assets/tokenizer/vocabulary.spm                 a preset with SentencePiece
-    tokenizer.json                                  a definition of `tokenizers`
-    vocab.json, merges.txt                          a byte-level BPE
-    vocab.txt                                       WordPiece
-    spiece.model                                    SentencePiece
+    tokenizer.json            a definition of `tokenizers`
+    vocab.json, merges.txt    a byte-level BPE
+    vocab.txt                 WordPiece
+    spiece.model              SentencePiece
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +15,6 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.definitions import (
     byte_level_bpe_definition,
-    preset_tokenizer_settings,
     wordpiece_definition,
 )
 from precis.model.tokenization.imported import ImportedTokenizer
@@ -30,7 +26,6 @@ MERGES_FILE = "merges.txt"
 PIECES_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "spiece.model"
 SETTINGS_FILE = "tokenizer_config.json"
-_PRESET = "assets/tokenizer/"
 _WAY_OUT = "download the tokenizer again"
 
 
@@ -49,27 +44,6 @@ class _TokenizerLayout(NamedTuple):
 
 
 _LAYOUTS = (
-    _TokenizerLayout(
-        vocabulary=(f"{_PRESET}vocabulary.json", f"{_PRESET}merges.txt"),
-        settings=None,
-        define=lambda contents, settings, config: byte_level_bpe_definition(
-            contents[0], contents[1], config
-        ),
-    ),
-    _TokenizerLayout(
-        vocabulary=(f"{_PRESET}vocabulary.txt",),
-        settings=TOKENIZER_FILE,  # Of a preset it holds settings, no definition.
-        define=lambda contents, settings, config: wordpiece_definition(
-            contents[0], preset_tokenizer_settings(settings)
-        ),
-    ),
-    _TokenizerLayout(
-        vocabulary=(f"{_PRESET}vocabulary.spm",),
-        settings=None,
-        define=lambda contents, settings, config: sentencepiece_definition(
-            contents[0], config["model_type"], {"extra_ids": 0}
-        ),
-    ),
     _TokenizerLayout(
         vocabulary=(TOKENIZER_FILE,),
         settings=None,
@@ -117,7 +91,7 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
 
     Args:
       folder: the checkpoint.
-      config: its config.json; of a preset, the result of `preset_settings`.
+      config: its config.json.
 
     Raises:
       UsageError: there is no tokenizer.

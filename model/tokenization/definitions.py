@@ -76,8 +76,7 @@ def wordpiece_definition(content: bytes, settings: Mapping[str, Any]) -> str:
 
     Args:
       content: the bytes of vocab.txt, one piece a line.
-      settings: tokenizer_config.json, or {} without one. A preset of keras-hub adds
-          `fold_case`: Unicode case folding instead of lower-casing.
+      settings: tokenizer_config.json, or {} without one.
 
     Raises:
       DataError: a special token is missing.
@@ -117,43 +116,13 @@ def wordpiece_definition(content: bytes, settings: Mapping[str, Any]) -> str:
 def _bert_normalizer(settings: Mapping[str, Any]) -> Any:
     from tokenizers import normalizers
 
-    normalizer = normalizers.BertNormalizer(
+    return normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
         strip_accents=settings.get("strip_accents"),
         lowercase=settings.get("do_lower_case", True),
-    )
-    if not settings.get("fold_case"):
-        return normalizer
-    return normalizers.Sequence(
-        [
-            normalizers.NFKC(),
-            normalizer,
-            normalizers.Replace("ß", "ss"),
-            normalizers.Replace("ς", "σ"),
-        ]
     )
 
 
 def _special_token(setting: Any, default: str) -> str:
     """A special token from its setting: a text, or an object with a `content`."""
     return (setting["content"] if isinstance(setting, dict) else setting) or default
-
-
-def preset_tokenizer_settings(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
-    """Translates the tokenizer settings of a preset to those of Hugging Face.
-
-    Args:
-      tokenizer: tokenizer.json of a preset. An empty one has the default settings of
-          the tokenizer classes in keras-hub.
-
-    Returns:
-      The same settings as tokenizer_config.json would hold them.
-    """
-    config = tokenizer.get("config", {})
-    return {
-        "do_lower_case": config.get("lowercase", False),
-        "fold_case": config.get("lowercase", False),
-        "strip_accents": config.get("strip_accents", False),
-        "tokenize_chinese_chars": config.get("split_on_cjk", True),
-        "unk_token": config.get("oov_token"),
-    }

@@ -28,7 +28,7 @@ from precis.pipelines.options.bundles import IMPORT, ImportOptions
 
 
 def import_checkpoint(**flags: Any) -> str:
-    """Turns a checkpoint in the layout of Hugging Face, or a preset, into a bundle.
+    """Turns a checkpoint in the layout of Hugging Face into a bundle.
 
     The result is the bundle of a network that writes, or of an encoder.
 

@@ -6,8 +6,6 @@ bart, bert, pegasus, t5   one file per architecture
 generation                generation_config.json as search settings
 tensors                   the tensors in the files of a checkpoint
 weights                   assigns tensors to the weights of a network
-keras_preset              the config.json of a keras-hub preset, as that of a checkpoint
-preset_tensors            the tensors of a keras-hub preset, as those of a checkpoint
 
 The tokenizer of a checkpoint is read by `tokenization.checkpoint_files`. No converter
 runs code from a checkpoint or reads a pickle.

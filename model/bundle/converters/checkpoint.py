@@ -1,11 +1,8 @@
 """Reads a checkpoint in the layout of Hugging Face as a network or as an encoder.
 
-    config.json               the architecture and its sizes
-    generation_config.json    how to search; optional
-    model.safetensors         the tensors, in one file or in several
-
-A preset of keras-hub is read as such a checkpoint: `keras_preset` and `preset_tensors`
-translate it.
+config.json               the architecture and its sizes
+generation_config.json    how to search; optional
+model.safetensors         the tensors, in one file or in several
 """
 
 import contextlib
@@ -22,9 +19,7 @@ from precis.model.bundle.converters.architecture import (
 from precis.model.bundle.converters.bart import BART
 from precis.model.bundle.converters.bert import BERT, DISTILBERT, ROBERTA
 from precis.model.bundle.converters.generation import read_generation, task_settings
-from precis.model.bundle.converters.keras_preset import is_preset, preset_settings
 from precis.model.bundle.converters.pegasus import PEGASUS
-from precis.model.bundle.converters.preset_tensors import preset_tensors
 from precis.model.bundle.converters.t5 import MT5, T5
 from precis.model.bundle.converters.tensors import Tensor, read_tensors
 from precis.model.bundle.converters.weights import assign, cut_positions, join_embedding
@@ -73,7 +68,7 @@ class Checkpoint(NamedTuple):
 def read_settings(
     folder: str, *, among: Collection[str] = (*ENCODER_DECODERS, *ENCODERS)
 ) -> dict[str, Any]:
-    """Reads the config.json of a checkpoint; that of a preset is translated.
+    """Reads the config.json of a checkpoint.
 
     Args:
       folder: the checkpoint.
@@ -94,9 +89,6 @@ def read_settings(
             f"name the folder that holds {CONFIG_FILE} and the weights"
         )
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
-    if is_preset(settings):
-        with _naming(folder):
-            settings = preset_settings(settings)
     model_type = settings.get("model_type")
     if not isinstance(model_type, str) or model_type not in among:
         raise UsageError(
@@ -211,13 +203,9 @@ def _read_tensors(
             f"and this checkpoint has learned {config.max_source_tokens} positions; "
             "ask for no more, or leave it at 0 for all of them"
         )
-    stored = read_tensors(folder)
-    config_path = files.join(folder, CONFIG_FILE)
-    if is_preset(files.read_object(config_path, way_out=_WAY_OUT)):
-        with _naming(folder):
-            stored = preset_tensors(stored, config, architecture)
     tensors = {
-        current_name(name, architecture): tensor for name, tensor in stored.items()
+        current_name(name, architecture): tensor
+        for name, tensor in read_tensors(folder).items()
     }
     if not max_source_tokens:
         return config, tensors
