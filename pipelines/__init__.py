@@ -2,7 +2,6 @@
 
 command_line   the commands, and the functions of `import precis`
 doctor         what would stop a command
-estimation     what a job would take
 transforms     ReadCorpus, SummarizeDocuments, WriteSummaries
 preparation    corpus -> records
 summarizing    corpus -> run

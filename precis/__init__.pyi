@@ -123,7 +123,7 @@ def import_checkpoint(
     output: str | os.PathLike[str],
     max_source_tokens: int = 0,
 ) -> str:
-    """Turns a checkpoint in the layout of Hugging Face, or a preset, into a bundle."""
+    """Turns a checkpoint in the layout of Hugging Face into a bundle."""
 
 def load(
     *,

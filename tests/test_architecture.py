@@ -73,7 +73,6 @@ PIPELINE_LAYERS = (
     "summarizing",
     "preparation",
     "transforms",
-    "estimation",
     "recipes",
     "doctor",
     "command_line",

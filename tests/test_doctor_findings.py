@@ -20,10 +20,8 @@ from precis.pipelines.doctor.findings import (
     readable_bytes,
 )
 from precis.pipelines.doctor.request import CONCERNS, read_request, read_words
-from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.one_document import OneDocumentOptions
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.options.train_summarizer import TrialOptions
 
 FINDINGS = [
     Diagnosis("ok", "python", "Python 3.11.7"),
@@ -121,11 +119,7 @@ def test_bytes_have_a_unit(size, text):
 
 def test_every_command_of_its_own_is_checked_with_its_own_flags():
     others = {
-        name: tuple(
-            kind
-            for kind in command.concerns
-            if kind not in (EstimateOptions, OneDocumentOptions, TrialOptions)
-        )
+        name: tuple(kind for kind in command.concerns if kind is not OneDocumentOptions)
         for name, command in COMMANDS.items()
         if name != "doctor"
     }

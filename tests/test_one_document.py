@@ -203,7 +203,6 @@ def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
             ["article.txt", "--limit", "3"],
             "--limit goes with --corpus, and not with one document (article.txt); ",
         ),
-        (["-", "--estimate"], "--estimate goes with --corpus, and not with one docume"),
         (["-", "--workers", "2"], "--workers goes with --corpus, and not with one"),
         (["article.txt", "--bundle", "none"], "none: this is no complete bundle"),
         (["--json"], "--json prints the row of one document; name its file, as in"),

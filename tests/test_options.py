@@ -16,7 +16,6 @@ from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags.command_parser import command_parser
 from precis.pipelines.flags.flags import flag_info, read_flags, value_type
-from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EvaluateOptions
 from precis.pipelines.options.one_document import OneDocumentOptions
 from precis.pipelines.options.prepare import PrepareOptions
@@ -260,5 +259,5 @@ def test_the_commands_take_the_options_of_their_jobs():
             FallbackConfig,
         ),
         *(SearchConfig, EarlierRunOptions, ResultOptions),
-        *(FailureOptions, WorkerOptions, EstimateOptions, OneDocumentOptions),
+        *(FailureOptions, WorkerOptions, OneDocumentOptions),
     )

@@ -8,7 +8,6 @@ from support.corpus_records import read_records
 from precis.pipelines.corpus.opening import check_unchanged
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.packing import join_tasks, pack_tasks
-from precis.pipelines.corpus.sampling import sample_corpus
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
 from precis.pipelines.jobs.job_inputs import hash_tasks
@@ -77,25 +76,3 @@ def test_a_file_that_changed_fails_the_task_by_its_name(lines, tmp_path):
     (tmp_path / "01.jsonl").unlink()
     with pytest.raises(FileFailure, match=r"01\.jsonl: it cannot be read any more"):
         ids([task], lines)
-
-
-def test_a_sample_has_documents_from_all_over_the_corpus(tmp_path):
-    path = tmp_path / "all.jsonl"
-    path.write_text(
-        "".join(
-            f'{{"id": "{number:05d}", "article": "{"Rain fell. " * 40}"}}\n'
-            for number in range(8_000)
-        )
-    )
-    options = CorpusOptions(corpus=f"jsonl:{path}")
-    corpus = sample_corpus(options)
-    assert len(corpus.tasks) == 1 and len(corpus.pieces) > 200
-    assert corpus.records == pytest.approx(8_000, rel=0.03)
-    tasks = corpus.sampled_tasks(1000, 2)
-    assert [task.number for task in tasks] == [0, 1]
-    for task in tasks:
-        taken = ids([task], options)
-        assert 350 < len(taken) < 650
-        tenths = {int(name) // 800 for name in taken}
-        assert len(tenths) >= 5
-    assert not set(ids(tasks[:1], options)) & set(ids(tasks[1:], options))

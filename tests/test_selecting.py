@@ -17,7 +17,6 @@ import precis
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.sampling import sample_corpus
 from precis.pipelines.corpus.selecting import SmallestDigests
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Place, Task
@@ -259,30 +258,6 @@ def test_doctor_looks_at_what_is_taken(corpus):
     findings = [finding.level for finding in check]
     assert findings == ["ok", "ok"]
     assert len(check.result.articles) == 4
-
-
-def test_an_estimate_is_of_what_is_taken(tmp_path):
-    corpus = write_corpus(tmp_path, {"a.jsonl": lines(range(1000))})
-    whole = sample_corpus(CorpusOptions(corpus=corpus))
-    limited = sample_corpus(CorpusOptions(corpus=corpus, limit=100))
-    assert whole.records == pytest.approx(1400, rel=0.1)
-    assert limited.records == pytest.approx(140, rel=0.1)
-
-
-def test_an_estimate_counts_the_records_that_are_taken(tmp_path):
-    """Pieces with more records than are counted of each, and few that are drawn."""
-    short = [{"article": f"Rain {number}"} for number in range(40_000)]
-    corpus = write_corpus(tmp_path, {"a.jsonl": short})
-    for flags in ({"sample": 20}, {"sample": 20_000}):
-        sampled = sample_corpus(CorpusOptions(corpus=corpus, **flags))
-        assert sampled.piece_records == 64
-        assert sampled.records == flags["sample"]
-    parts = [{**record, "part": "test"} for record in short]
-    corpus = write_corpus(tmp_path, {"a.jsonl": parts})
-    flags = {"split_field": "part", "split": "train"}
-    of_split = sample_corpus(CorpusOptions(corpus=corpus, **flags))
-    assert of_split.records == 0
-    assert of_split.counted_records > 1000
 
 
 @pytest.fixture

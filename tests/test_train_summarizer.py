@@ -1,7 +1,6 @@
 """`precis train-summarizer`: end to end, killed on its way, its flags and its time."""
 
 import json
-import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +8,6 @@ import pytest
 from support.command_line import contents, exit_code, precis, write_jsonl
 
 from precis.model.bundle.manifest import SUMMARIZER_PARTS
-from precis.model.bundle.summarizer_bundle import open_summarizer_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.records.dataset import load_dataset
 from precis.pipelines.corpus.options import CorpusOptions
@@ -20,13 +18,11 @@ from precis.pipelines.options.summarizer_recipes import SUMMARIZER_RECIPES
 from precis.pipelines.options.train import TRAIN, TRAIN_EXTRACTOR
 from precis.pipelines.options.train_summarizer import SummarizerOptions
 from precis.pipelines.recipes import train_summarizer as module
-from precis.pipelines.recipes.left_steps import find_left_steps
 from precis.pipelines.recipes.step_flags import (
     check_settings,
     read_step_flags,
     save_settings,
 )
-from precis.pipelines.recipes.step_times import describe_times
 
 FLAGS = {"corpus": "sample:220", "validation_share": 0.05, "writer_steps": 20}
 
@@ -35,18 +31,11 @@ class Killed(BaseException):
     pass
 
 
-@pytest.fixture
-def without_trial(monkeypatch):
-    monkeypatch.setattr(module, "measure_steps", lambda steps, left: {"writer": 1.0})
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
     """A summarizer that was trained without a break."""
     output = tmp_path_factory.mktemp("finished") / "summarizer"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "measure_steps", lambda steps, left: {"writer": 1.0})
-        assert precis("train-summarizer", output=output, **FLAGS) == 0
+    assert precis("train-summarizer", output=output, **FLAGS) == 0
     return output
 
 
@@ -91,7 +80,7 @@ def test_no_test_document_is_trained_on(finished):
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_files(
-    finished, without_trial, tmp_path, monkeypatch, capsys
+    finished, tmp_path, monkeypatch, capsys
 ):
     def kill(*_, **__):
         raise Killed
@@ -201,14 +190,12 @@ def news(folder: Path, count: int, **changes) -> str:
     return write_jsonl(folder / "news.jsonl", lines)
 
 
-@pytest.mark.usefixtures("without_trial")
 def test_a_corpus_without_references_is_refused(tmp_path):
     corpus = news(tmp_path / "c", 30, highlights="")
     with pytest.raises(DataError, match="no training document with a text and high"):
         module.train_summarizer(corpus=corpus, output=tmp_path / "s")
 
 
-@pytest.mark.usefixtures("without_trial")
 def test_a_corpus_without_a_split_is_refused(tmp_path):
     corpus = news(tmp_path / "c", 30)
     with pytest.raises(
@@ -217,72 +204,3 @@ def test_a_corpus_without_a_split_is_refused(tmp_path):
         module.train_summarizer(
             corpus=corpus, output=tmp_path / "s", validation_share=0.0
         )
-
-
-# What is left, and how long it takes.
-def test_everything_is_left_of_a_new_folder(tmp_path):
-    left = find_left_steps(steps_of(tmp_path))
-    assert left == (True, True, True, 20) and left.has_any
-
-
-def test_steps_of_a_checkpoint_are_not_left(tmp_path):
-    steps = steps_of(tmp_path, writer_steps=900)
-    for step in (100, 500):
-        folder = tmp_path / "writer" / "training" / "checkpoints"
-        (folder / f"step-{step:08d}").mkdir(parents=True)
-    assert find_left_steps(steps).writer_steps == 400
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_a_finished_summarizer(finished, capsys):
-    steps = steps_of(finished)
-    assert not find_left_steps(steps).has_any
-    assert precis("train-summarizer", output=finished, estimate=True, **FLAGS) == 0
-    assert capsys.readouterr().out == f"{finished} holds the finished summarizer\n"
-    assert open_summarizer_bundle(str(finished)).writer == steps.writer["output"]
-
-
-@pytest.mark.slow
-def test_an_estimate_tries_the_steps_and_writes_nothing(tmp_path, capsys):
-    output = tmp_path / "s"
-    assert precis("train-summarizer", output=output, estimate=True, **FLAGS) == 0
-    line = capsys.readouterr().out
-    pattern = r"about \d+ seconds on \d+ cores?: records N, extractor N, pairs N, "
-    pattern = pattern.replace("N", r"(\d+|under 1)") + r"writer \d+\n"
-    assert re.fullmatch(pattern, line)
-    assert not output.exists()
-
-
-def test_a_trial_that_fails_does_not_stop_the_command(tmp_path, monkeypatch):
-    def fail(*_):
-        raise DataError("the sample has no word")
-
-    monkeypatch.setattr(module, "measure_steps", fail)
-    line = module.estimate_summarizer(output=str(tmp_path / "s"), **FLAGS)
-    assert line == (
-        "the time is not known beforehand, as the trial failed: the sample has no word"
-    )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "line"),
-    [
-        (
-            {"records": 240, "extractor": 540, "pairs": 178, "writer": 1500},
-            "about 41 minutes on C: records 4, extractor 9, pairs 3, writer 25",
-        ),
-        (
-            {"pairs": 10, "writer": 160.0},
-            "about 3 minutes on C: pairs under 1, writer 3",
-        ),
-        (
-            {"pairs": 0.2, "writer": 21},
-            "about 21 seconds on C: pairs under 1, writer 21",
-        ),
-    ],
-)
-def test_times_are_one_line(seconds, line, monkeypatch):
-    path = "precis.pipelines.recipes.step_times.usable_cores"
-    for cores, text in ((1, "1 core"), (2, "2 cores")):
-        monkeypatch.setattr(path, lambda cores=cores: cores)
-        assert describe_times(seconds) == line.replace("C", text, 1)

@@ -37,7 +37,6 @@ from precis.pipelines.doctor.doctor_command import run_doctor
 from precis.pipelines.flags.command_parser import HelpText
 from precis.pipelines.options.bundles import ATTENTION, CARD, EXPORT, IMPORT
 from precis.pipelines.options.doctor import DOCTOR
-from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.evaluate import EVALUATE
 from precis.pipelines.options.load import LOAD
 from precis.pipelines.options.loaders import LOADERS
@@ -50,7 +49,7 @@ from precis.pipelines.options.train import (
     TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
 )
-from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER, TrialOptions
+from precis.pipelines.options.train_summarizer import TRAIN_SUMMARIZER
 from precis.pipelines.options.verify import DIGEST, VERIFY
 
 
@@ -105,7 +104,7 @@ def _command(
 COMMANDS: dict[str, Command] = {
     "prepare": _command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
-        (*PREPARE, EstimateOptions),
+        PREPARE,
         run_prepare,
         "precis prepare --corpus 'jsonl:news/*.jsonl.gz' --output records",
         "precis prepare --corpus tfds:cnn_dailymail --output records",
@@ -132,7 +131,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "train-summarizer": _command(
         "Train an extractor and a network that rewrites what it chooses.",
-        (*TRAIN_SUMMARIZER, TrialOptions),
+        TRAIN_SUMMARIZER,
         run_train_summarizer,
         "precis train-summarizer --corpus 'jsonl:news/*.jsonl.gz' --output summarizer",
     ),
@@ -144,7 +143,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "summarize": _command(
         "Summarize every document of a corpus, to Parquet.",
-        (*SUMMARIZE, EstimateOptions, OneDocumentOptions),
+        (*SUMMARIZE, OneDocumentOptions),
         run_summarize,
         "precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
         "precis summarize --corpus 'jsonl:news/*.jsonl' --bundle bundle --output runs",

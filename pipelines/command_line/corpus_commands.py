@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from precis.pipelines.command_line.document_command import print_summary
-from precis.pipelines.estimation.estimate_command import print_estimate
 from precis.pipelines.jobs.result_files import DATA_FOLDER
-from precis.pipelines.options.estimate import split_values
 from precis.pipelines.options.one_document import split_document
 from precis.pipelines.terminal.last_lines import (
     end_with,
@@ -24,9 +22,6 @@ from precis.pipelines.terminal.last_lines import (
 
 def run_prepare(values: dict[str, Any], beam_args: list[str]) -> int:
     """Prepares records; prints their counts, and a warning where many texts are cut."""
-    options, values = split_values(values)
-    if options.estimate:
-        return print_estimate("prepare", options, values, beam_args)
     from precis.pipelines.preparation.prepare import prepare
 
     info = prepare(beam_args=beam_args, **values)
@@ -55,9 +50,6 @@ def run_summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     one_document, values = split_document(values)
     if one_document.file:
         return print_summary(one_document, values, beam_args)
-    options, values = split_values(values)
-    if options.estimate:
-        return print_estimate("summarize", options, values, beam_args)
     from precis.model import files
     from precis.model.inference.search_cost import format_search_cost
     from precis.pipelines.summarizing.summarize import has_references, summarize

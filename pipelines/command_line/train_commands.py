@@ -63,18 +63,10 @@ def _end_training(result: Any, records: Any, *flags: str) -> int:
 
 def run_train_summarizer(values: dict[str, Any], _: list[str]) -> int:
     """`precis train-summarizer`."""
-    values = dict(values)
-    is_estimate = values.pop("estimate", False)
     load_tensorflow()
     from precis.pipelines.recipes.step_flags import read_step_flags
-    from precis.pipelines.recipes.train_summarizer import (
-        estimate_summarizer,
-        train_summarizer,
-    )
+    from precis.pipelines.recipes.train_summarizer import train_summarizer
 
-    if is_estimate:
-        print(estimate_summarizer(**values))
-        return 0
     result = train_summarizer(**values)
     records = read_step_flags(values).records["output"]
     return _end_training(result, records, "--bundle")

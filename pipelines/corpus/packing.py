@@ -59,7 +59,7 @@ def join_tasks(pieces: Sequence[Task], *, number: int = 0) -> Task:
       number: of the task.
     """
     first = pieces[0]
-    if len(pieces) == 1 and not first.max_records:
+    if len(pieces) == 1:
         return first
     files = tuple(dict.fromkeys(file for piece in pieces for file in piece.files))
     is_unreadable = first.scheme == UNREADABLE_SCHEME

@@ -93,12 +93,6 @@ def select_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task
     return list(tasks)
 
 
-def drawn_documents(tasks: Sequence[Task]) -> int:
-    """How many documents `--sample` has drawn of these tasks."""
-    positions = [task.selected.drawn or {} for task in tasks if task.selected]
-    return sum(len(of_file) for drawn in positions for of_file in drawn.values())
-
-
 def _first_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
     taken: list[Task] = []
     left = options.limit

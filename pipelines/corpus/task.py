@@ -138,7 +138,6 @@ class Task(NamedTuple):
           where the scheme can tell.
       only: the records to read, by file; None for all.
       pieces: tasks that are read one after another in its place; `files` are theirs.
-      max_records: where the reading of a piece of a sample ends; 0 is its end.
       selected: the records to take; None for all.
     """
 
@@ -153,7 +152,6 @@ class Task(NamedTuple):
     size_bytes: int = 0
     only: Mapping[str, RetriedFile] | None = None
     pieces: tuple["Task", ...] = ()
-    max_records: int = 0
     selected: Selection | None = None
 
     @property

@@ -1,6 +1,5 @@
 """Reads a task of a corpus as articles."""
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -238,8 +237,7 @@ def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 def _read_pieces(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of the pieces of a task."""
     for number, piece in enumerate(task.pieces):
-        records = read_records(piece, options)
-        for record in itertools.islice(records, piece.max_records or None):
+        for record in read_records(piece, options):
             yield record._replace(share=(number + record.share) / len(task.pieces))
 
 

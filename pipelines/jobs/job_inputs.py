@@ -41,9 +41,8 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            # The version of a task stands for its pieces, which are the last fields
-            # but one.
-            *task._replace(files=(), only=_described(task))[:-3],
+            # The version of a task stands for its pieces, the last field but one.
+            *task._replace(files=(), only=_described(task))[:-2],
             [path[len(root) :] for path in task.paths],
             *_described_selection(task, root),
         )

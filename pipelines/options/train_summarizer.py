@@ -68,18 +68,6 @@ class SummarizerOptions:
             )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrialOptions:
-    """Time"""
-
-    estimate: bool = flag(
-        False,
-        "try each step for some seconds, print how long all of it would take on this "
-        "machine, and end; --output stays as it is",
-        is_common=True,
-    )
-
-
 TRAIN_SUMMARIZER = (
     TrainedCorpusOptions,
     SummarizerOptions,

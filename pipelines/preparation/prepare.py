@@ -12,7 +12,7 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -92,22 +92,16 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       JobError: another process took over the output.
     """
     with shown("prepare"):
-        return prepare_listed(list_tasks, flags, beam_args=beam_args)
+        return _prepare(flags, beam_args)
 
 
-def prepare_listed(
-    list_corpus: Callable[[CorpusOptions], list[Task]],
-    flags: Mapping[str, Any],
-    *,
-    beam_args: Sequence[str] = (),
-) -> DatasetInfo:
-    """`prepare` of the tasks that a function lists; an estimate lists a sample."""
+def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     concerns = read_flags(PREPARE, dict(flags))
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
     stage_remote(beam_options, "prepare", flags)
     with stage("listing the corpus", is_brief=True):
-        tasks = list_corpus(corpus)
+        tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
     model_ids = check_method(options)
     options, fingerprints = find_tokenizers(options)

@@ -13,39 +13,36 @@ goes on wherever it was killed.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from precis.model import files
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
+    MANIFEST_FILE,
     SUMMARIZER,
     read_manifest,
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
-from precis.model.errors import PrecisError, UsageError
+from precis.model.errors import UsageError
 from precis.model.progress.stages import say
-from precis.model.records.dataset import DatasetInfo
+from precis.model.records.dataset import DatasetInfo, load_dataset
 from precis.model.training.export import TrainResult
+from precis.pipelines.jobs.result_files import SUCCESS_FILE
 from precis.pipelines.preparation.prepare import prepare
 from precis.pipelines.processes.interruption import saving
-from precis.pipelines.recipes.left_steps import (
-    LeftSteps,
-    find_left_steps,
-    is_finished,
-)
 from precis.pipelines.recipes.step_flags import (
     StepFlags,
     check_settings,
     read_step_flags,
     save_settings,
 )
-from precis.pipelines.recipes.step_times import describe_times, measure_steps
 from precis.pipelines.terminal.last_lines import duration
 from precis.pipelines.training.train import train_until
 from precis.pipelines.training.train_extractor import train_extractor
+from precis.pipelines.verification.bundle import check_bundle
 
 _SPLITS = ("train", "validation")
 
@@ -68,19 +65,24 @@ def train_summarizer(**flags: Any) -> TrainResult:
           not finite.
       Interrupted: at a signal, after the state of the writer was saved.
     """
-    steps, left = _read(flags)
-    if left.has_any:
-        _say(_describe_times(steps, left))
+    steps = read_step_flags(flags)
+    for folder, kind in (
+        (steps.output, SUMMARIZER),
+        (steps.extractor["output"], EXTRACTIVE),
+        (steps.writer["output"], ABSTRACTIVE),
+    ):
+        refuse_other_kind(folder, kind)
+    check_settings(steps)
     files.remove_leftovers(steps.output)
     save_settings(steps)
-    info = _step("records", left.records, lambda: prepare(**steps.records))
+    info = _prepare("records", steps.records)
     _check_splits(info, "document")
-    if not is_finished(steps.extractor, EXTRACTIVE):
-        _step("extractor", True, lambda: train_extractor(**steps.extractor))
-    info = _step("pairs", left.pairs, lambda: prepare(**steps.pairs))
+    if not _is_finished(steps.extractor):
+        _step("extractor", lambda: train_extractor(**steps.extractor))
+    info = _prepare("pairs", steps.pairs)
     _check_splits(info, "sentence that supports a reference")
-    if not is_finished(steps.writer, ABSTRACTIVE):
-        _step("writer", True, lambda: _train_writer(steps))
+    if not _is_finished(steps.writer):
+        _step("writer", lambda: _train_writer(steps))
     model_id = save_summarizer_bundle(steps.output, provenance=steps.request)
     trained = read_manifest(steps.writer["output"])["provenance"]
     return TrainResult(
@@ -88,52 +90,35 @@ def train_summarizer(**flags: Any) -> TrainResult:
     )
 
 
-def estimate_summarizer(**flags: Any) -> str:
-    """How long `train_summarizer` would take on this machine, in one line.
-
-    Args:
-      **flags: those of `train_summarizer`.
-
-    Raises:
-      UsageError: as `train_summarizer`.
-    """
-    steps, left = _read(flags)
-    if not left.has_any:
-        return f"{steps.output} holds the finished summarizer"
-    return _describe_times(steps, left)
+def _prepare(name: str, flags: Mapping[str, Any]) -> DatasetInfo:
+    if files.exists(files.join(flags["output"], SUCCESS_FILE)):
+        return prepare(**flags)  # It says that there is nothing to do.
+    info: DatasetInfo = _step(name, lambda: prepare(**flags))
+    return info
 
 
-def _read(flags: dict[str, Any]) -> tuple[StepFlags, LeftSteps]:
-    """The flags of the steps, and which of these are left.
-
-    Raises:
-      UsageError: invalid flags, or a folder that belongs to something else.
-    """
-    steps = read_step_flags(flags)
-    refuse_other_kind(steps.output, SUMMARIZER)
-    check_settings(steps)
-    return steps, find_left_steps(steps)
-
-
-def _describe_times(steps: StepFlags, left: LeftSteps) -> str:
-    """The time that the steps take, by a trial.
-
-    The step itself says what is wrong with the corpus: a sample may lack what all of it
-    has, such as documents of a split.
-    """
-    try:
-        return describe_times(measure_steps(steps, left))
-    except PrecisError as error:
-        return f"the time is not known beforehand, as the trial failed: {error}"
-
-
-def _step(name: str, is_left: bool, run: Callable[[], Any]) -> Any:
-    """Runs a step and says how long it took, unless there was nothing left of it."""
+def _step(name: str, run: Callable[[], Any]) -> Any:
+    """Runs a step and says how long it took."""
     started = time.monotonic()
     result = run()
-    if is_left:
-        _say(f"{name} done in {duration(time.monotonic() - started)}")
+    _say(f"{name} done in {duration(time.monotonic() - started)}")
     return result
+
+
+def _is_finished(flags: Mapping[str, Any]) -> bool:
+    """Whether the bundle of a training is complete and whole and is of its records.
+
+    The training of a damaged bundle makes it again from its last checkpoint.
+
+    Args:
+      flags: of the training; its records are there.
+    """
+    folder, records = flags["output"], flags["records"]
+    if not files.exists(files.join(folder, MANIFEST_FILE)) or any(check_bundle(folder)):
+        return False
+    provenance = read_manifest(folder)["provenance"]
+    fingerprint = load_dataset(records).fingerprint
+    return bool(provenance.get("records_fingerprint") == fingerprint)
 
 
 def _train_writer(steps: StepFlags) -> None:

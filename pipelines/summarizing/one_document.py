@@ -18,7 +18,6 @@ from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unread
 from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.corpus.text_files import decode, whole_file
 from precis.pipelines.flags.flags import option_names, read_flags
-from precis.pipelines.options.estimate import EstimateOptions
 from precis.pipelines.options.one_document import STANDARD_INPUT
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
 from precis.pipelines.summarizing.summarize_text import summarize_article
@@ -100,7 +99,7 @@ def check_flags(file: str, flags: Mapping[str, Any]) -> None:
         )
     known = {*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT} - set(NOT_FOR_A_TEXT)
     for flag in flags:
-        is_of_corpus = flag in option_names((*SUMMARIZE, EstimateOptions))
+        is_of_corpus = flag in option_names(SUMMARIZE)
         if is_of_corpus and flag not in known:
             raise UsageError(
                 f"--{flag} goes with --corpus, and not with one document ({name}); "

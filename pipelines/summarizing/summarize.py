@@ -11,7 +11,7 @@ shuffled: between the steps, keys and rows lie in files of their task.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -105,16 +105,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       JobError: another process took over the output.
     """
     with shown("summarize"):
-        return summarize_listed(list_tasks, flags, beam_args=beam_args)
+        return _summarize(flags, beam_args)
 
 
-def summarize_listed(
-    list_corpus: Callable[[CorpusOptions], list[Task]],
-    flags: Mapping[str, Any],
-    *,
-    beam_args: Sequence[str] = (),
-) -> dict[str, Any]:
-    """`summarize` of the tasks that a function lists; an estimate lists a sample."""
+def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, Any]:
     refuse_within_import()
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     stage_remote(beam_options, "summarize", flags)
@@ -126,7 +120,7 @@ def summarize_listed(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
     )
     output = settings.options.output
-    tasks = list_run_tasks(corpus, output, earlier.retry_failures, list_corpus)
+    tasks = list_run_tasks(corpus, output, earlier.retry_failures)
     layout = part_layout(result, tasks)
     if result.table:
         check_table(result.table)
@@ -171,15 +165,10 @@ def summarize_listed(
     return read_run_manifest(files.join(output, MANIFEST_FILE))
 
 
-def list_run_tasks(
-    corpus: CorpusOptions,
-    output: str,
-    retried_run: str,
-    list_corpus: Callable[[CorpusOptions], list[Task]] = list_tasks,
-) -> list[Task]:
+def list_run_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
     """The tasks of the corpus, after all checks that need no reading."""
     with stage("listing the corpus", is_brief=True):
-        tasks = list_corpus(corpus)
+        tasks = list_tasks(corpus)
     check_output_apart(output, corpus, tasks)
     if retried_run:
         tasks = retried_tasks(tasks, retried_files(retried_run), retried_run)
@@ -260,9 +249,12 @@ def has_references(output: str, manifest: Mapping[str, Any]) -> bool:
         manifest_path = files.join(output, MANIFEST_FILE)
         path = files.path_within(output, file["file"], listed_in=manifest_path)
         with files.open_read(path) as opened:
-            # Threads of Arrow may outlive the command and abort it at its end.
-            column = pq.ParquetFile(opened, pre_buffer=False).read(
-                columns=["reference_summary"], use_threads=False
-            )
-            return bool(column.num_rows > column.column(0).null_count)
+            parquet = pq.ParquetFile(opened, pre_buffer=False)
+            for group in range(parquet.num_row_groups):
+                # Threads of Arrow may outlive the command and abort it at its end.
+                rows = parquet.read_row_group(
+                    group, columns=["reference_summary"], use_threads=False
+                )
+                if rows.num_rows > rows.column(0).null_count:
+                    return True
     return False
