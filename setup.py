@@ -117,7 +117,7 @@ setup(
     ],
     package_data={
         "precis": ["py.typed", "*.pyi"],
-        "precis.pipelines.corpus.sample": ["*.jsonl"],
+        "precis.pipelines.corpus.sample": ["*.json", "*.jsonl"],
         "precis.pipelines.report": ["*.css", "*.js", "templates/*.html"],
     },
     install_requires=[

@@ -94,6 +94,7 @@ def test_the_wheel_has_one_top_level_package(wheel):
         "precis/model/search/beam.py",
         "precis/pipelines/command_line/cli.py",
         "precis/pipelines/corpus/sample/articles.jsonl",
+        "precis/pipelines/corpus/sample/stories.json",
     ):
         assert name in modules
 

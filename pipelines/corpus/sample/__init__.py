@@ -3,9 +3,7 @@
 A small network learns from it in minutes.
 
 source      lists and reads the scheme `sample:`
-generator   makes the documents; `articles.jsonl` holds the hand-written ones
-story       the material of an article, and how an article is composed of it
-disasters, crime, politics, services, business, leisure, science
-            the kinds of story
+generator   makes the documents: `articles.jsonl` holds the hand-written ones,
+            `stories.json` the kinds of story for all others
 names       draws people, places and figures, all of them invented
 """

@@ -29,18 +29,8 @@ def list_tasks(spec: str, *, task_documents: int = 1000) -> list[Task]:
     tasks = []
     for index, start in enumerate(range(0, documents, task_documents)):
         stop = min(start + task_documents, documents)
-        size_bytes = (stop - start) * _BYTES_PER_DOCUMENT
-        tasks.append(
-            Task(
-                index,
-                "sample",
-                (),
-                start,
-                stop,
-                version=generator.VERSION,
-                size_bytes=size_bytes,
-            )
-        )
+        task = Task(index, "sample", (), start, stop, version=generator.VERSION)
+        tasks.append(task._replace(size_bytes=(stop - start) * _BYTES_PER_DOCUMENT))
     return tasks
 
 
