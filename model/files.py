@@ -170,25 +170,40 @@ def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
 
 
 def path_within(folder: str, name: Any, *, listed_in: str) -> str:
-    """The path of a file that a manifest names.
+    """The path of a file whose name was read from a file, as from a manifest.
 
     Args:
-      folder: the folder of the manifest.
+      folder: where the file must lie.
       name: the name of the file, from the folder on.
-      listed_in: the path of the manifest, for the message.
+      listed_in: the path of the file that holds the name, for the message.
 
     Raises:
-      DataError: the name leads out of the folder, or is no name.
+      DataError: the name leads out of the folder, by itself or by a link to another
+        folder, or it is no plain name, such as `a` or `a/b`.
     """
+    plain = name.replace("\\", "/") if isinstance(name, str) else "."
+    parts = plain.split("/")
     # fsspec gives `::` and `://` a meaning of their own.
-    plain = name.replace("\\", "/") if isinstance(name, str) else ""
-    is_outside = plain.startswith("/") or ".." in plain.split("/")
-    if not plain or is_outside or any(mark in plain for mark in ("::", ":/", "\0")):
+    is_plain = not any(mark in plain for mark in ("::", ":/", "\0"))
+    if not is_plain or {"", ".", ".."} & {*parts} or _is_linked_out(folder, name):
         raise DataError(
             f"{listed_in}: it names the file {name!r}, which does not lie within "
-            f"{folder}; take that folder again from where it was made"
+            f"{folder}, or not by a plain name; copy that folder again from where it "
+            "was made, or make it again in another one"
         )
     return join(folder, name)
+
+
+def _is_linked_out(folder: str, name: str) -> bool:
+    """Whether a folder in a name is a link that leads out; the file may be one."""
+    if not is_local(folder):
+        return False
+    root = os.path.realpath(filesystem(folder)[1])
+    try:
+        place = os.path.realpath(os.path.dirname(os.path.join(root, name)))
+    except ValueError:  # The name is no text that a file can have.
+        return True
+    return os.path.commonpath([root, place]) != root
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.jobs import progress
 from precis.pipelines.jobs.accounts import sum_counts
-from precis.pipelines.jobs.checksummed_json import write_checksummed
+from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.jobs.job import open_job
 from precis.pipelines.jobs.result_files import describe_file
 
@@ -192,6 +192,19 @@ def test_a_task_with_a_damaged_receipt_is_done_again(content, tmp_path, step):
     assert read_receipt(step, 1) is None
     run(tmp_path, step, of_both_tasks)
     assert runs(tmp_path) == ["0", "1", "1"]
+
+
+def test_a_receipt_that_names_a_file_outside_of_the_output_does_not_stand(
+    tmp_path, step
+):
+    run(tmp_path, step, of_both_tasks)
+    path = str(tmp_path / "_tasks" / "infer" / "00001.json")
+    receipt = read_checksummed(path, way_out="")
+    (described,) = receipt["files"]
+    assert described["file"] == "part-1"
+    described["file"] = f"../{tmp_path.name}/part-1"
+    write_checksummed(path, receipt)
+    assert read_receipt(step, 1) is None
 
 
 def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):

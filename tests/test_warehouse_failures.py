@@ -259,7 +259,7 @@ def test_runs_that_are_not_finished_are_refused(tmp_path, address):
         (lambda manifest: manifest.update(files=[1]), "is damaged or no manifest of a"),
         (
             lambda manifest: manifest["files"][0].update(file="../x"),
-            "'../x' is no path",
+            "it names the file '../x', which",
         ),
         (
             lambda manifest: manifest["files"][0].update(rows=3),

@@ -112,7 +112,8 @@ def open_summarizer_bundle(folder: str) -> SummarizerBundle:
         files.check_fields(config, dict.fromkeys(SUMMARIZER_PARTS.values(), str))
     for part in SUMMARIZER_PARTS.values():
         name = config[part]
-        paths[part] = files.path_within(folder, name, listed_in=CONFIG_FILE)
+        listed_in = files.join(folder, CONFIG_FILE)
+        paths[part] = files.path_within(folder, name, listed_in=listed_in)
         check_file(folder, files.join(name, MANIFEST_FILE), manifest)
     return SummarizerBundle(**paths, model_id=model_id)
 

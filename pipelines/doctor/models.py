@@ -4,7 +4,7 @@ import itertools
 
 from precis.model import files
 from precis.model.bundle.manifest import BUNDLE_WAY_OUT, read_manifest
-from precis.model.records.dataset import load_dataset, require_oracle
+from precis.model.records.dataset import DATASET_FILE, load_dataset, require_oracle
 from precis.model.records.tfrecord import read_frames
 from precis.pipelines.doctor.findings import OK, PROBLEM, Check, Diagnosis
 from precis.pipelines.doctor.request import Request
@@ -60,7 +60,8 @@ def check_records(request: Request) -> Check[None]:
             require_oracle(info, folder)
         examples = 0
         for shard in info.splits.get("train", ()):
-            path = files.join(folder, shard.file)
+            listed_in = files.join(folder, DATASET_FILE)
+            path = files.path_within(folder, shard.file, listed_in=listed_in)
             with files.open_read(path) as file:
                 frames = read_frames(file, name=path)
                 examples += sum(

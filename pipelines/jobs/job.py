@@ -20,13 +20,13 @@ from precis.model import files
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import say
 from precis.pipelines.jobs.build_time import current_time
-from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.jobs.checksummed_json import write_checksummed
 from precis.pipelines.jobs.output_state import (
     JOB_FILE,
     LOCK_FILE,
     TASKS_FOLDER,
-    WAY_OUT,
     examine_output,
+    read_job_description,
 )
 from precis.pipelines.jobs.result_files import (
     DATA_FOLDER,
@@ -34,7 +34,7 @@ from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
     SOURCES_FOLDER,
     SUCCESS_FILE,
-    listed_files,
+    described_files,
     read_success,
 )
 
@@ -117,7 +117,7 @@ def open_job(
         tasks,
         damaged,
     )
-    _begin(job, inputs, replaces=_described_files(output, kind) if success else [])
+    _begin(job, inputs, replaces=described_files(output, kind) if success else [])
     return job
 
 
@@ -202,17 +202,18 @@ def abandon_job(job: Job) -> None:
 
 def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
-    path = files.join(output, TASKS_FOLDER, JOB_FILE)
-    if files.exists(path):
-        description = read_checksummed(
-            path, way_out=WAY_OUT, fields={"fingerprint": str, "replaces": list}
-        )
+    description = read_job_description(output)
+    if description:
+        lock = files.join(TASKS_FOLDER, LOCK_FILE)
+        kept = {lock, DESCRIPTION_FILES[kind], SUCCESS_FILE}
+        kept.update(described_files(output, kind))
         success = read_success(output)
         if success and description["fingerprint"] != success.fingerprint:
             _discard(output, description["fingerprint"])
-        replaced = set(description["replaces"])
-        for name in sorted(replaced - set(_described_files(output, kind))):
-            files.remove(files.join(output, name))
+        for name in sorted(set(description["replaces"]) - kept):
+            fs, path = files.filesystem(files.join(output, name))
+            if fs.isfile(path):  # No folder, which may hold files of the result.
+                fs.rm(path)
     _clear_tasks(output)
 
 
@@ -225,15 +226,6 @@ def _discard(output: str, fingerprint: str) -> None:
             if mark in posixpath.basename(path):
                 fs.rm(path)
     _clear_tasks(output)
-
-
-def _described_files(output: str, kind: str) -> list[str]:
-    """The files that the description of a result lists; none if it is damaged."""
-    try:
-        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
-        return [file["file"] for file in listed_files(description)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
 
 
 def _clear_tasks(output: str) -> None:

@@ -17,6 +17,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.jobs.checksummed_json import read_checksummed
 from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
+    WAY_OUT,
     Success,
     damaged_files,
     read_success,
@@ -25,7 +26,6 @@ from precis.pipelines.jobs.result_files import (
 TASKS_FOLDER = "_tasks"
 JOB_FILE = "job.json"
 LOCK_FILE = "lock.json"
-WAY_OUT = "name another --output, or remove that folder"
 # What the settings whose values are checksums stand for.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
@@ -76,7 +76,7 @@ def examine_output(
     if success and success.fingerprint == fingerprint:
         damaged = damaged_files(output, kind, success)
         return OutputState(fingerprint, inputs, success, tuple(damaged))
-    description = _read_description(files.join(output, TASKS_FOLDER, JOB_FILE))
+    description = read_job_description(output)
     if description and (
         not success
         # A job that was killed while it cleared up is finished. One that was to replace
@@ -93,12 +93,22 @@ def examine_output(
     return OutputState(fingerprint, inputs, success, given_up=description)
 
 
-def _read_description(job_path: str) -> dict[str, Any] | None:
-    """What job.json says; None where there is none."""
-    if not files.exists(job_path):
+def read_job_description(output: str) -> dict[str, Any] | None:
+    """What job.json says; None where there is none.
+
+    Raises:
+      DataError: it is damaged, or names a file outside of the folder.
+    """
+    path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    if not files.exists(path):
         return None
     fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
-    return read_checksummed(job_path, way_out=WAY_OUT, fields=fields)
+    content = read_checksummed(
+        path, way_out=WAY_OUT, fields={**fields, "replaces": list}
+    )
+    for name in content["replaces"]:
+        files.path_within(output, name, listed_in=path)
+    return content
 
 
 def _other_result(output: str, kind: str, inputs: Mapping[str, Any]) -> UsageError:

@@ -5,6 +5,7 @@ _SUCCESS                        the job's fingerprint, and the checksum of the
                                 description; written last
 """
 
+import posixpath
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
@@ -12,6 +13,7 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 
 SUCCESS_FILE = "_SUCCESS"
+WAY_OUT = "name another --output, or remove that folder"
 DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
 SOURCES_FOLDER = "sources"
@@ -112,9 +114,13 @@ def damaged_files(output: str, kind: str, success: Success) -> list[str]:
       output: its folder.
       kind: `records` or `summaries`.
       success: what its _SUCCESS says.
+
+    Raises:
+      DataError: the description names a file outside of the folder.
     """
     name = DESCRIPTION_FILES[kind]
     path = files.join(output, name)
+    described_files(output, kind)
     if description_damage(output, kind, success):
         return [name]
     try:
@@ -141,6 +147,32 @@ def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         *description.get("dead_letters", ()),
         *description.get("source_files", ()),
     ]
+
+
+def listed_names(path: str, description: Mapping[str, Any]) -> list[str]:
+    """The names of the files that the description of a result lists.
+
+    Args:
+      path: of the description, in the folder of the result.
+      description: its content.
+
+    Raises:
+      DataError: a name leads out of the folder.
+      KeyError, TypeError, AttributeError: the list is damaged.
+    """
+    names = [file["file"] for file in listed_files(description)]
+    for name in names:
+        files.path_within(posixpath.dirname(path), name, listed_in=path)
+    return names
+
+
+def described_files(output: str, kind: str) -> list[str]:
+    """`listed_names` of a result on disk; none if its description is damaged."""
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    try:
+        return listed_names(path, files.read_json(path))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def is_whole(output: str, file: Mapping[str, Any]) -> bool:
@@ -215,6 +247,7 @@ def check_parts(output: str) -> list[str]:
     check_description(output, "summaries", way_out=way_out)
     path = files.join(output, DESCRIPTION_FILES["summaries"])
     listed = files.read_object(path, way_out=way_out, fields={"files": list})["files"]
+    described_files(output, "summaries")
     with files.naming_damage(path, way_out=way_out):
         damages = {file["file"]: damage_of(output, file) for file in listed}
     names = sorted(damages)
@@ -234,10 +267,10 @@ def read_run_manifest(path: str) -> dict[str, Any]:
     """The content of a run's manifest.json.
 
     Raises:
-      DataError: it is damaged.
+      DataError: it is damaged, or names a file outside of the run.
     """
-    return files.read_object(
-        path,
-        way_out="name another --output, or remove that folder",
-        fields={"counts": dict, "failures": dict, "files": list, "dead_letters": list},
-    )
+    fields = {"counts": dict, "failures": dict, "files": list, "dead_letters": list}
+    manifest = files.read_object(path, way_out=WAY_OUT, fields=fields)
+    with files.naming_damage(path, way_out=WAY_OUT):
+        listed_names(path, manifest)
+    return manifest

@@ -16,6 +16,7 @@ from precis.pipelines.jobs.job import TASKS_FOLDER, Job, abandon_job
 from precis.pipelines.jobs.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
+    WAY_OUT,
     check_description,
     read_run_manifest,
 )
@@ -24,7 +25,6 @@ from precis.pipelines.options.results import normal_path
 from precis.pipelines.summarizing.summary_settings import SummarySettings
 
 EARLIER_FILE = "earlier.json"
-_WAY_OUT = "name another --output, or remove that folder"
 
 
 class EarlierRuns(NamedTuple):
@@ -77,7 +77,7 @@ def find_earlier_runs(
             *(part for folder in runs for part in _usable_parts(folder, settings)),
         ]
         write_checksummed(path, {"parts": [part._asdict() for part in parts]})
-    content = read_checksummed(path, way_out=_WAY_OUT, fields={"parts": list})
+    content = read_checksummed(path, way_out=WAY_OUT, fields={"parts": list})
     earlier = EarlierRuns(tuple(EarlierPart(**part) for part in content["parts"]))
     if is_resumed:  # Else they are checked when their keys are read.
         for part in earlier.parts:

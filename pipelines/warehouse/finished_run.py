@@ -10,7 +10,6 @@ run.
 """
 
 import dataclasses
-import posixpath
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.jobs.result_files import check_description, no_run
+from precis.pipelines.jobs.result_files import check_description, listed_names, no_run
 from precis.pipelines.tables.partitions import HIVE_NULL, as_scalar
 from precis.pipelines.tables.schema import described
 
@@ -143,6 +142,7 @@ def open_run(folder: str) -> FinishedRun:
     check_description(folder, "summaries", way_out=way_out)
     try:
         manifest = files.read_json(manifest_path)
+        listed_names(manifest_path, manifest)
         parts = [_part(folder, entry) for entry in manifest["files"]]
         types = {
             name: pa.type_for_alias(kind)
@@ -169,16 +169,10 @@ def open_run(folder: str) -> FinishedRun:
 
 
 def _part(folder: str, entry: Mapping[str, Any]) -> RunPart:
-    """A part as the manifest describes it.
-
-    Raises:
-      ValueError: its name leads out of the run.
-    """
+    """A part as the manifest describes it."""
     name = str(entry["file"])
     folders = _folder_values(name)
     values = entry.get("partition", folders)
-    if name != posixpath.normpath(name) or name.startswith(("/", "..")):
-        raise ValueError(f"{name!r} is no path within the run")
     return RunPart(
         name=name,
         path=files.join(folder, name),
