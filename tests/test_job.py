@@ -4,8 +4,11 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
+import re
+import shutil
 
 import pytest
+from support.command_line import contents, precis
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -150,6 +153,82 @@ def test_the_folder_of_another_job_is_refused(tmp_path, other):
         "name another --output, or remove",
     ):
         begin(tmp_path, **other)
+
+
+@pytest.fixture
+def lost(request, extractive, prepared_records, corpus, prepare_flags, tmp_path):
+    """A result that has lost _SUCCESS, what it was before, and its command."""
+    kind = request.param
+    result = {"summarize": extractive, "prepare": prepared_records}[kind]
+    output = shutil.copytree(result, tmp_path / "out")
+    (output / "_SUCCESS").unlink()
+    run = {"corpus": corpus, "max_failed_share": 0.5, "task_bytes": 4_000}
+    flags = {"summarize": {**run, "min_source_words": 0}, "prepare": prepare_flags}
+    return (
+        output,
+        contents(result),
+        lambda **changes: precis(kind, output=output, **{**flags[kind], **changes}),
+    )
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+@pytest.mark.parametrize("lost_to", [b"", None])
+def test_the_same_command_finishes_a_result_that_lost_success(lost, lost_to, capfd):
+    output, whole, command = lost
+    if lost_to is not None:
+        (output / "_SUCCESS").write_bytes(lost_to)
+    inodes = [path.stat().st_ino for path in sorted(output.rglob("*00000-of*"))]
+    assert command() == 0
+    assert f"{output}: _SUCCESS was missing and is written" in capfd.readouterr().err
+    assert contents(output) == whole
+    made = [path.stat().st_ino for path in sorted(output.rglob("*00000-of*"))]
+    assert made == inodes  # Nothing was written anew.
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+def test_damaged_files_of_a_result_that_lost_success_are_repaired(
+    lost, one_time, capfd
+):
+    output, whole, command = lost
+    damaged = min(output.rglob("*00000-of*"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert command() == 0
+    assert f"{damaged.relative_to(output)} is damaged; rep" in capfd.readouterr().err
+    assert contents(output) == whole
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-9], r"damaged \(not JSON: .*\); name another --output"),
+        (
+            lambda text: re.sub(r'"read": \d+', '"read": 7', text),
+            r"damaged \(the job read 7 records of .*, which are not those it accounts",
+        ),
+        (
+            lambda text: re.sub(r'"(rows|records)": [1-9]\d*', r'"\1": 0', text),
+            r"damaged \(its files have 0 rows, which are not those it counts\); name",
+        ),
+    ],
+)
+def test_a_damaged_description_without_success_is_refused(lost, change, message, capfd):
+    output, _, command = lost
+    (path,) = (*output.glob("dataset.json"), *output.glob("manifest.json"))
+    path.write_text(change(path.read_text()))
+    before = contents(output)
+    assert command() == 1
+    assert re.search(f"{path}: {message}", capfd.readouterr().err)
+    assert contents(output) == before
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+def test_another_job_does_not_finish_a_result_that_lost_success(lost, capfd):
+    output, whole, command = lost
+    assert command(task_bytes=4_001) == 2
+    message = "holds the result of another job, which has lost its _SUCCESS: task_bytes"
+    assert f"{output} {message} is " in capfd.readouterr().err
+    assert contents(output).items() < whole.items()
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
     with pytest.raises(DataError, match=message):
         prepare(output=out, **{**prepare_flags, "max_failed_share": 0.0})
     assert not (out / "_SUCCESS").exists()
+    # A description in its place is that of a result, of which _SUCCESS may be missing.
+    assert not (out / "dataset.json").exists()
     assert len(list((out / "dead_letters").iterdir())) == 1
 
     def fail(*_):

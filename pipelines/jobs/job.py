@@ -89,7 +89,8 @@ def open_job(
       may_replace: whether the result of another job may be replaced.
 
     Returns:
-      The job, or None where the folder holds its finished result already.
+      The job, or None where the folder holds its finished result already. Where that
+      lacks _SUCCESS alone, it is written again.
 
     Raises:
       UsageError: the folder holds something else, or cannot be written.
@@ -98,6 +99,9 @@ def open_job(
     state = examine_output(output, kind=kind, inputs=inputs, may_replace=may_replace)
     fingerprint, inputs, success, damaged, unfinished, given_up = state
     if state.is_finished:
+        if success != read_success(output):
+            _write_success(output, kind, fingerprint)
+            say(f"{output}: {SUCCESS_FILE} was missing and is written again")
         _clear_up(output, kind)
         return None
     if given_up and success and given_up["fingerprint"] == success.fingerprint:
@@ -189,10 +193,14 @@ def finish_job(job: Job) -> None:
     """
     # Of workers that died while the engine went on without them.
     files.remove_leftovers(job.output)
-    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
-    content = f"{job.fingerprint}\n{files.sha256_file(description)}\n"
-    files.write_bytes(files.join(job.output, SUCCESS_FILE), content.encode())
+    _write_success(job.output, job.kind, job.fingerprint)
     _clear_up(job.output, job.kind)
+
+
+def _write_success(output: str, kind: str, fingerprint: str) -> None:
+    description = files.join(output, DESCRIPTION_FILES[kind])
+    content = f"{fingerprint}\n{files.sha256_file(description)}\n"
+    files.write_bytes(files.join(output, SUCCESS_FILE), content.encode())
 
 
 def abandon_job(job: Job) -> None:

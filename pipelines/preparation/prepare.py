@@ -50,6 +50,7 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.jobs.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.jobs.job import (
+    TASKS_FOLDER,
     Job,
     finish_job,
     open_job,
@@ -58,7 +59,11 @@ from precis.pipelines.jobs.job import (
 )
 from precis.pipelines.jobs.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.jobs.output_lock import own_output
-from precis.pipelines.jobs.result_files import DEAD_LETTERS_FOLDER, describe_file
+from precis.pipelines.jobs.result_files import (
+    DEAD_LETTERS_FOLDER,
+    WAY_OUT,
+    describe_file,
+)
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.preparation.chosen_sources import check_method
@@ -114,6 +119,7 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
             _run(job, tasks, corpus, options, workers, beam_options, provenance)
             _check(job, failures)
             ownership.check()
+            files.move(_pending_path(job), files.join(job.output, DATASET_FILE))
             finish_job(job)
         else:
             say_finished("prepare", options.output)
@@ -215,7 +221,7 @@ def publish_dataset(
     job: Job,
     provenance: Mapping[str, Any],
 ) -> None:
-    """Writes dataset.json from the reports of all tasks."""
+    """Writes dataset.json from the reports of all tasks, where it is checked first."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_sources(report.sources for report in reports)
     scan = read_scan(job, {"tokenizer_fingerprint": str})
@@ -246,7 +252,12 @@ def publish_dataset(
         fingerprint=job.fingerprint,
         provenance=provenance,
     )
-    files.write_json(files.join(options.output, DATASET_FILE), info.to_json())
+    files.write_json(_pending_path(job), info.to_json())
+
+
+def _pending_path(job: Job) -> str:
+    """Where dataset.json waits until it is checked: in its place it is of a result."""
+    return files.join(job.output, TASKS_FOLDER, DATASET_FILE)
 
 
 def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
@@ -287,10 +298,9 @@ def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
 
 def _check(job: Job, failures: FailureOptions) -> None:
     """Raises DataError where too much failed or nothing was written."""
-    path = files.join(job.output, DATASET_FILE)
-    way_out = "name another --output, or remove that folder"
-    content = files.read_object(path, way_out=way_out)
-    with files.naming_damage(path, way_out=way_out):
+    path = _pending_path(job)
+    content = files.read_object(path, way_out=WAY_OUT)
+    with files.naming_damage(path, way_out=WAY_OUT):
         info = DatasetInfo.from_json(content)
     check_failures(
         info.counts,
