@@ -71,9 +71,11 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
         (b'5,"x\n\xc3\xa9",b\n', None),
         (b"6,a\x00b,\n", None),
         (b",no id,b\n", None),
-        (b"7,a\rb,c\n", "invalid_csv"),
-        (b"8,a,b\n", None),
-        (b'9,"never closed,b\n10,a,b\n', "invalid_csv"),
+        (b"7,a\rb,c\n", "malformed_csv"),
+        (b'8,"a "quoted" word",b\n', "malformed_csv"),
+        (b"9,a,b\n", None),
+        (b'10,"never closed,b\n', "malformed_csv"),
+        (b'11,"a, closed",b\n', None),
     ]
     content = b"\xef\xbb\xbfid,article,highlights\n"
     offsets = []
@@ -93,12 +95,14 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
         ("a\x00b", ""),
         ("no id", "b"),
         ("a", "b"),
+        ("a, closed", "b"),
     ]
     assert [d.document_id for d in documents if d.article != "no id"] == [
         "1",
         "5",
         "6",
-        "8",
+        "9",
+        "11",
     ]
     assert len(documents[3].document_id) == 64
     unreadable = [u for u in results[0] if isinstance(u, Unreadable)]
@@ -113,7 +117,7 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     ]
     assert [u.raw for u in unreadable] == [row for row, reason in rows if reason]
     assert unreadable[0].detail == "the row has 2 columns, the header 3"
-    assert unreadable[-1].detail == "the file ends inside a quoted cell"
+    assert unreadable[-1].detail.startswith("a quote opens a cell that goes on behind")
 
 
 def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
@@ -149,14 +153,48 @@ def test_a_row_beyond_the_limit_is_unreadable(tmp_path):
     assert read_corpus(corpus, task_bytes=100_000, **flags)[1] == records
 
 
-@pytest.mark.parametrize("line", ['x"y,"z\n', "\n", "many,cells\n"])
-def test_a_quote_that_is_never_closed_is_bounded(tmp_path, line):
-    content = 'article\n"' + line * (1_060_000 // len(line)) + "\nlast\n"
+@pytest.mark.parametrize("rows", ["many,cells\n", ',"never\n', "\n", 'x","y\n'])
+def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path, rows):
+    rows = ("x" * 400 + rows) * (2_500_000 // (400 + len(rows)))
+    content = f'id,article\n0,"open\n{rows}last,row\n'
     (tmp_path / "a.csv").write_text(content)
     _, records = read_corpus(f"csv:{tmp_path}/a.csv", max_record_mb=1)
-    found = [r for r in records if r[2] in ("record_too_large", "invalid_csv")]
-    assert found and found[0].source_position == "byte 8"
-    assert all(len(record.raw) <= 65536 for record in found)
+    assert len(records) == content.count("\n") - 1
+    assert records[0][1:3] == ("byte 11", "malformed_csv")
+    assert records[0].raw == b'0,"open\n' and records[-1].article == "row"
+
+
+def _expected_rows(lines):
+    """The rows of lines, the slow way: each is tried with all lines behind it."""
+    position = 0
+    while lines:
+        reader = csv.reader(iter(lines), strict=True)
+        try:
+            cells = next(reader)
+            count = reader.line_num
+        except csv.Error:
+            cells, count = [], 1
+        yield position, cells
+        position += sum(map(len, lines[:count]))
+        lines = lines[count:]
+
+
+def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
+    draw = random.Random(5)
+    parts = ['"', '""', ",", "\n", "\r\n", "a", '1,"b\n\nc"\n', '"d, e",f\n', 'x","y\n']
+    for _ in range(60):
+        content = "id,article\n" + "".join(draw.choices(parts, k=40))
+        (tmp_path / "a.csv").write_text(content, newline="")
+        expected = [
+            (f"byte {position}", cells[1] if len(cells) == 2 else None)
+            for position, cells in _expected_rows(io.StringIO(content).readlines())
+            if cells or content[position] not in "\r\n"
+        ][1:]
+        for task_bytes in (1, 40, 1 << 20):
+            _, records = read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=task_bytes)
+            assert [
+                (r.source_position, getattr(r, "article", None)) for r in records
+            ] == expected
 
 
 def test_blank_lines_are_kept_in_cells_and_skipped_between_rows(tmp_path):

@@ -4,7 +4,9 @@ Large plain files are cut where a row begins.
 """
 
 import csv
+import math
 import threading
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import KeptField
 from precis.pipelines.corpus.lines import (
+    BROKEN_GZIP,
     MAX_RAW_BYTES,
     TOO_LARGE,
     Line,
@@ -36,6 +39,14 @@ from precis.pipelines.corpus.task import (
 # holder of this lock changes it.
 _FIELD_LIMIT_LOCK = threading.Lock()
 
+_MALFORMED = "malformed_csv"
+# The same words for all ways in which that shows. Where a file is cut into tasks, the
+# task may end before the file does, and the records are the same.
+_NOT_CLOSED = (
+    "a quote opens a cell that goes on behind this line, and no quote closes it before "
+    "other text, the end of the file or the size of a row (--max_record_mb)"
+)
+
 
 class CsvRow(NamedTuple):
     """A row of a CSV file.
@@ -45,7 +56,7 @@ class CsvRow(NamedTuple):
       cells: its cells, one character a byte (latin-1), so that broken UTF-8 in one cell
           does not damage the others.
       raw: its bytes, line breaks included.
-      problem: "", `invalid_csv`, `record_too_large` or the problem of one of its lines.
+      problem: "", `malformed_csv`, `record_too_large` or the problem of its line.
       detail: the problem in words.
       share: how much of the range is read with the row, from 0 to 1.
     """
@@ -181,43 +192,63 @@ def _decode(cell: str) -> str:
 class _RowLines:
     """Gives lines to the csv module and keeps the lines of the current row.
 
-    A row has several lines if a cell has line breaks.
+    A row has several lines if a cell has line breaks. A quote that nothing closes would
+    take all lines behind it into its cell, so a row that goes on must end before its
+    deadline, and the lines behind the first one of a malformed row are read again.
 
     Attributes:
       row_lines: the lines of the current row.
-      has_ended: whether all lines are read.
     """
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
         self._max_bytes = max_bytes
+        self._lines_again: deque[Line] = deque()
+        # A row that goes on with a line up to the first of these positions, and has no
+        # later deadline than the second, is malformed. So no line is read many times.
+        self._malformed: tuple[int, float] = (-1, -1)
         self.row_lines: list[Line] = []
-        self.has_ended = False
 
     def __iter__(self) -> "_RowLines":
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines, None)
+        again = self._lines_again
+        line = again.popleft() if again else next(self._lines, None)
         if line is None:
-            self.has_ended = True
+            if self.row_lines:  # The csv module asks for more inside a quoted cell.
+                raise csv.Error(_NOT_CLOSED)
             raise StopIteration
-        if line.problem:
-            self.row_lines.append(line)
-            raise csv.Error(line.detail)
-        first = self.row_lines[0] if self.row_lines else line
-        size = line.start + len(line.text) - first.start
-        if self.row_lines and size > self._max_bytes:
-            # Nothing tells where the cell should have ended.
-            problem = line._replace(
-                problem=TOO_LARGE,
-                detail=f"the row has more than {self._max_bytes:,} bytes "
-                "(--max_record_mb); the quotes of a cell may not be closed",
-            )
-            self.row_lines.append(problem)
-            raise csv.Error(problem.detail)
         self.row_lines.append(line)
+        if line.problem:
+            raise csv.Error(line.detail)
+        if len(self.row_lines) > 1:
+            deadline = self._deadline()
+            is_late = line.start + len(line.text) > deadline
+            if is_late or self._is_known(line, deadline):
+                raise csv.Error(_NOT_CLOSED)
         return line.text.decode("latin-1")
+
+    def _deadline(self) -> int:
+        """Where the current row must have ended.
+
+        It is the same for all rows of a block of the file, wherever reading began.
+        """
+        return (self.row_lines[0].start // self._max_bytes + 2) * self._max_bytes
+
+    def _is_known(self, line: Line, deadline: float) -> bool:
+        """Whether a row that goes on with a line is malformed like one before it."""
+        return line.start <= self._malformed[0] and deadline <= self._malformed[1]
+
+    def read_again(self) -> None:
+        """Keeps the first line of the row, which is malformed with those behind it."""
+        last = self.row_lines[-1]
+        deadline: float = self._deadline()
+        if not self._is_known(last, deadline):
+            is_late = last.start + len(last.text) > deadline
+            self._malformed = last.start, deadline if is_late else math.inf
+        self._lines_again.extendleft(reversed(self.row_lines[1:]))
+        del self.row_lines[1:]
 
 
 def _rows(
@@ -225,27 +256,29 @@ def _rows(
 ) -> Iterator[CsvRow]:
     """The rows that begin in [start, stop), two positions where rows begin.
 
-    After a problem the next line begins a row.
+    After a malformed row the line behind its first one begins a row.
     """
     lines = _RowLines(read_lines(path, start, stop, max_bytes=max_bytes), max_bytes)
-    reader = csv.reader(lines)
-    while not lines.has_ended:
+    reader = csv.reader(lines, strict=True)
+    while True:
         lines.row_lines = []
         cells: list[str] = []
         problem = ""
         detail = ""
         try:
-            cells = _next_cells(reader, max_bytes)
+            cells = _next_cells(reader, 2 * max_bytes)
         except csv.Error as error:
-            problem = lines.row_lines[-1].problem or "invalid_csv"
+            problem = lines.row_lines[-1].problem or _MALFORMED
             detail = str(error)
+            if len(lines.row_lines) > 1 and problem != BROKEN_GZIP:
+                problem, detail = _MALFORMED, _NOT_CLOSED
+                lines.read_again()
         if not lines.row_lines:
             return
-        if lines.has_ended:
-            # The reader asks for a line after the last only inside a quoted cell.
-            problem = "invalid_csv"
-            detail = "the file ends inside a quoted cell"
         raw = b"".join(line.text for line in lines.row_lines)
+        if cells and len(raw) > max_bytes:
+            problem = TOO_LARGE
+            detail = f"the row has more than {max_bytes:,} bytes (--max_record_mb)"
         first, last = lines.row_lines[0], lines.row_lines[-1]
         yield CsvRow(first.start, cells, raw, problem, detail, last.share)
 

@@ -16,10 +16,10 @@ _LINE_BREAKS = re.compile(rb"[\r\n]*\n")
 _BLANK_LINES = re.compile(rb"\s*\n")
 _SPACE = 32  # no byte that is white space is higher
 _BOM = b"\xef\xbb\xbf"
-
-
-# The reason of a record that is longer than `--max_record_mb` allows.
+# The reasons of a record that is longer than `--max_record_mb` allows, and of one in
+# which a damaged file ends.
 TOO_LARGE = "record_too_large"
+BROKEN_GZIP = "broken_gzip"
 
 
 class Line(NamedTuple):
@@ -138,7 +138,7 @@ def _split_lines(
     except BrokenGzip as error:
         detail = f"the gzip stream is damaged, the rest of the file is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
-        yield Line(start, text, "broken_gzip", detail), disk_end
+        yield Line(start, text, BROKEN_GZIP, detail), disk_end
         return
     if unfinished_bytes:
         yield _to_line(start, parts, unfinished_bytes, max_bytes), disk_end
