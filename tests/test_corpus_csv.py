@@ -219,13 +219,12 @@ def test_millions_of_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path):
     assert records[1].source_position == "byte 5000011"
 
 
-def test_a_damaged_compressed_file_is_read_up_to_the_damage(tmp_path):
-    content = gzip.compress(_content(2000).encode())
-    (tmp_path / "a.csv.gz").write_bytes(content[:-2000])
+def test_a_damaged_compressed_file_is_read_up_to_the_damaged_member(tmp_path):
+    members = [gzip.compress(_content(200).encode()) for _ in range(2)]
+    (tmp_path / "a.csv.gz").write_bytes(members[0] + members[1][:-9])
     *documents, last = read_corpus(f"csv:{tmp_path}/a.csv.gz")[1]
     assert last.reason == "broken_gzip"
-    assert len(documents) > 100
-    assert all(isinstance(d, Document) for d in documents)
+    assert [d.document_id for d in documents] == [f"d{index}" for index in range(200)]
 
 
 def test_the_header_is_checked_and_its_columns_are_mapped(tmp_path):

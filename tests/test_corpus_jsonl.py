@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import os
+import random
 import tracemalloc
 
 import fsspec
@@ -176,23 +176,32 @@ def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
     assert peak < 30_000_000
 
 
-def test_a_damaged_compressed_file_is_reported_once_whatever_the_tasks(tmp_path):
+@pytest.mark.parametrize("damage", ["cut", *range(20)])
+def test_what_a_damaged_member_held_is_lost_whatever_the_tasks(tmp_path, damage):
+    draw = random.Random(damage)
+    words = [draw.randbytes(3).hex() for _ in range(30)]
     records = [
-        {"id": str(index), "article": os.urandom(300).hex()} for index in range(400)
+        {"id": str(index), "article": " ".join(draw.choices(words, k=40))}
+        for index in range(400)
     ]
-    content = gzip.compress(_lines(records))
-    (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
+    text = _lines(records)
+    half = text.index(b'{"id": "250"')
+    first = gzip.compress(text[: half + 5])  # The members share a line.
+    second = bytearray(gzip.compress(text[half + 5 :]))
+    if damage == "cut":
+        content = first + second[:-9]
+    else:
+        second[draw.randrange(10, len(second))] ^= 1 << draw.randrange(8)
+        content = first + second + first
+    (tmp_path / "a.jsonl.gz").write_bytes(content)
     results = [
         read_corpus(f"jsonl:{tmp_path}/a.jsonl.gz", task_bytes=size)[1]
         for size in (20_000, 1 << 30)
     ]
     assert results[0] == results[1]
     *documents, last = results[0]
-    assert last.reason == "broken_gzip"
-    assert 100 < len(documents) < 300
-    assert [d.document_id for d in documents] == [
-        r["id"] for r in records[: len(documents)]
-    ]
+    assert (last.reason, last.source_position) == ("broken_gzip", f"byte {half}")
+    assert [d.article for d in documents] == [r["article"] for r in records[:250]]
 
 
 def test_field_names_are_mapped_and_checked(tmp_path):

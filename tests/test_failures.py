@@ -137,7 +137,7 @@ def test_a_stream_that_broke_off_fails_the_job_whatever_its_share():
     half = FailureOptions(max_failed_share=0.5)
     with pytest.raises(
         DataError,
-        match="1 gzip stream.* broke off and an unknown number of records is lost; "
+        match="1 gzip file.* are damaged and an unknown number of records is lost; "
         "see dead, replace the files",
     ):
         check_failures(counts, reasons, allowed=half, dead_letters="dead")

@@ -155,7 +155,13 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     wanted = task.fields.names
     columns = [(index, name) for index, name in enumerate(header) if name in wanted]
     is_before_header = task.start == 0
-    for row in _rows(path, task.start, task.stop, max_bytes=max_record_bytes):
+    for row in _rows(
+        path,
+        task.start,
+        task.stop,
+        max_bytes=max_record_bytes,
+        version=task.checked_version,
+    ):
         if not row.problem and row.cells and is_before_header:
             is_before_header = False
         elif row.problem or row.cells:
@@ -252,13 +258,14 @@ class _RowLines:
 
 
 def _rows(
-    path: str, start: int = 0, stop: int = -1, *, max_bytes: int
+    path: str, start: int = 0, stop: int = -1, *, max_bytes: int, version: str = ""
 ) -> Iterator[CsvRow]:
     """The rows that begin in [start, stop), two positions where rows begin.
 
     After a malformed row the line behind its first one begins a row.
     """
-    lines = _RowLines(read_lines(path, start, stop, max_bytes=max_bytes), max_bytes)
+    read = read_lines(path, start, stop, max_bytes=max_bytes, version=version)
+    lines = _RowLines(read, max_bytes)
     reader = csv.reader(lines, strict=True)
     while True:
         lines.row_lines = []

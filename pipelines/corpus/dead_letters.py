@@ -23,10 +23,10 @@ from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Unreadable
 
-# What is lost with these is not known: a gzip stream that broke off and a file that
-# cannot be read do not say how many records they held.
+# What is lost with these is not known: a damaged gzip file and a file that cannot be
+# read do not say how many records they held.
 UNCOUNTED = {
-    "read/broken_gzip": "gzip stream(s) broke off",
+    "read/broken_gzip": "gzip file(s) are damaged",
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
 }

@@ -6,8 +6,13 @@ range goes on there:
 
     range [0, 16 MiB)     decompresses 16 MiB
     range [32, 48 MiB)    decompresses 32 MiB more, and not 48
+
+The checksum of a gzip member stands at its end, and a damaged member decompresses to
+other text without an error before. So a process checks a file as a whole before it uses
+a range, and uses the members in front of a damaged one.
 """
 
+import functools
 import gzip
 import os
 import zlib
@@ -15,12 +20,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
-from precis.pipelines.corpus.opening import file_stamp
+from precis.pipelines.corpus.opening import file_stamp, open_source
 
 _BLOCK_BYTES = 1 << 20
 # The line at which a range ends began in an earlier block. A block has some 20 kB: a
 # buffer of compressed bytes.
 _KEPT_BLOCKS = 16
+_COMPRESSED_BYTES = 64 << 10
+_CHECKED_FILES = 4096  # whose result a process keeps
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS
 
 
 class Block(NamedTuple):
@@ -52,6 +60,44 @@ class Block(NamedTuple):
 
 class BrokenGzip(Exception):
     """The compressed stream cannot be read beyond this point."""
+
+
+class Damage(NamedTuple):
+    """The damage of a gzip file.
+
+    Attributes:
+      start: the position in the uncompressed file where the first damaged member
+          begins.
+      detail: the damage in words.
+    """
+
+    start: int
+    detail: str
+
+
+@functools.lru_cache(_CHECKED_FILES)
+def find_damage(path: str, version: str) -> Damage | None:
+    """The damage of a gzip file, which is decompressed for it; None if it has none.
+
+    Args:
+      path: the file.
+      version: as in `SourceFile`; a file is checked once for all its tasks.
+    """
+    start = size = 0
+    member = None
+    with open_source(path) as file:
+        while compressed := file.read(_COMPRESSED_BYTES):
+            # Zeros may stand between members and behind the last one.
+            while compressed := compressed if member else compressed.lstrip(b"\0"):
+                member = member or zlib.decompressobj(_GZIP_FORMAT)
+                try:
+                    size += len(member.decompress(compressed, _BLOCK_BYTES))
+                except zlib.error as error:
+                    return Damage(start, str(error))
+                compressed = member.unconsumed_tail
+                if member.eof:
+                    start, compressed, member = size, member.unused_data, None
+    return Damage(start, "the file ends within the stream") if member else None
 
 
 class _Decompression:
@@ -103,8 +149,10 @@ class _Decompression:
 _kept_files: dict[tuple[int, str], _Decompression] = {}
 
 
-def gzip_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
-    """The uncompressed blocks of an open file from `begin` on.
+def gzip_blocks(
+    file: IO[bytes], begin: int, damage: Damage | None = None
+) -> Iterator[Block]:
+    """The uncompressed blocks of an open file from `begin` on, up to its damage.
 
     Raises:
       BrokenGzip: the file is damaged, always at the same position.
@@ -119,6 +167,11 @@ def gzip_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
     ends_within = False
     try:
         for block in decompression.read(begin):
+            if damage and block.end >= damage.start:
+                if damage.start > max(begin, block.start):
+                    content = block.content[: damage.start - block.start]
+                    yield block._replace(content=content).from_position(begin)
+                raise BrokenGzip(damage.detail)
             yield block.from_position(begin)
     except GeneratorExit:
         ends_within = True

@@ -114,16 +114,24 @@ def _first_records(
 def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no records."""
     (path,) = task.paths
-    for line in _records(path, task.start, task.stop, max_bytes=max_record_bytes):
+    for line in _records(
+        path,
+        task.start,
+        task.stop,
+        max_bytes=max_record_bytes,
+        version=task.checked_version,
+    ):
         content = _to_document(line, task.fields, _place(path, line))
         yield ReadRecord(content, line.share, line.text[:MAX_RAW_BYTES])
 
 
 def _records(
-    path: str, start: int = 0, stop: int = -1, *, max_bytes: int
+    path: str, start: int = 0, stop: int = -1, *, max_bytes: int, version: str = ""
 ) -> Iterator[Line]:
     """The lines of a range that are not blank."""
-    lines = read_lines(path, start, stop, max_bytes=max_bytes, spaces_are_blank=True)
+    lines = read_lines(
+        path, start, stop, max_bytes=max_bytes, spaces_are_blank=True, version=version
+    )
     return (line for line in lines if line.problem or not line.text.isspace())
 
 

@@ -5,7 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
-from precis.pipelines.corpus.gzip_blocks import Block, BrokenGzip, gzip_blocks
+from precis.pipelines.corpus.gzip_blocks import (
+    Block,
+    BrokenGzip,
+    find_damage,
+    gzip_blocks,
+)
 from precis.pipelines.corpus.opening import open_source
 
 # The part of a record that its dead letter keeps.
@@ -52,6 +57,7 @@ def read_lines(
     *,
     max_bytes: int,
     spaces_are_blank: bool = False,
+    version: str = "",
 ) -> Iterator[Line]:
     """The lines whose first byte lies in [start, stop).
 
@@ -69,6 +75,8 @@ def read_lines(
       start, stop: the range; a `stop` of -1 is the end of the file.
       max_bytes: a longer line has the problem `record_too_large`.
       spaces_are_blank: whether lines of white space are blank, too.
+      version: of the file, as in `SourceFile`. With it a gzip file is checked first,
+        and the lines of a damaged member are left out.
     """
     blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
     # Reading begins one byte early: a line break there shows that a line begins at
@@ -76,9 +84,13 @@ def read_lines(
     begin = max(start - 1, 0)
     with open_source(path) as file:
         disk_size = file.seek(0, os.SEEK_END)
-        make_blocks = gzip_blocks if is_gzip(path) else _plain_blocks
+        if is_gzip(path):
+            damage = find_damage(path, version) if version else None
+            blocks = gzip_blocks(file, begin, damage)
+        else:
+            blocks = _plain_blocks(file, begin)
         disk_start = 0.0
-        lines = _split_lines(make_blocks(file, begin), begin, max_bytes, blank)
+        lines = _split_lines(blocks, begin, max_bytes, blank)
         for line, disk_end in lines:
             if line.start < start:
                 disk_start = disk_end

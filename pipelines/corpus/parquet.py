@@ -146,7 +146,7 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     """
     (path,) = task.paths
     with open_source(path) as opened:
-        parquet = pq.ParquetFile(opened)
+        parquet = pq.ParquetFile(opened, page_checksum_verification=True)
         sizes = [
             parquet.metadata.row_group(group).num_rows for group in range(task.stop)
         ]
