@@ -1,11 +1,13 @@
 """The scheme parquet:GLOB."""
 
+import base64
 import itertools
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.parquet import encryption
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
@@ -193,9 +195,44 @@ def test_fields_and_files_are_checked(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
     with pytest.raises(
         UsageError,
-        match=r"b.parquet is not a Parquet file \(.*\); name the Parquet files alone",
+        match=r"b.parquet is no Parquet file that can be read \(its footer .*\); name ",
     ):
         read_corpus(f"parquet:{tmp_path}/b.parquet")
+
+
+def _encrypted(table, path):
+    class Keys(encryption.KmsClient):
+        def wrap_key(self, key_bytes, master_key_identifier):
+            return base64.b64encode(key_bytes)
+
+    factory = encryption.CryptoFactory(lambda _: Keys())
+    keys = encryption.EncryptionConfiguration("key", column_keys={"key": ["article"]})
+    connection = encryption.KmsConnectionConfig()
+    properties = factory.file_encryption_properties(connection, keys)
+    pq.write_table(table, path, encryption_properties=properties)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["encrypted", "cut", "empty", "magic", "length"])
+def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
+    pq.write_table(_table(9), tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    if damage == "encrypted":
+        content = _encrypted(_table(9), path)
+        assert content[:4] == content[-4:] == b"PARE"
+    else:
+        content = {
+            "cut": whole[: len(whole) // 2],
+            "empty": b"",
+            "magic": whole[:4],
+            "length": whole[:-8] + b"\xff\xff\xff\x7fPAR1",
+        }[damage]
+    path.write_bytes(content)
+    *documents, lost = read_corpus(f"parquet:{tmp_path}/*")[1]
+    assert [d.document_id for d in documents] == [str(index) for index in range(9)]
+    assert lost[:3] == (str(path), "file", "file_unreadable")
+    assert lost.detail.startswith("its footer cannot be read: ")
 
 
 def test_a_file_without_rows_is_refused(tmp_path):

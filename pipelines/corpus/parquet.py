@@ -17,8 +17,12 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.arrow_types import plain_type
 from precis.pipelines.corpus.lines import MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import SourceFile, range_task
-from precis.pipelines.corpus.opening import open_source
+from precis.pipelines.corpus.listing import (
+    SourceFile,
+    range_task,
+    unreadable_tasks,
+)
+from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.records import (
     check_fields,
     invalid_utf8,
@@ -27,6 +31,7 @@ from precis.pipelines.corpus.records import (
 )
 from precis.pipelines.corpus.task import (
     Fields,
+    FileFailure,
     Place,
     ReadRecord,
     Task,
@@ -43,15 +48,21 @@ def list_tasks(
     needed: tuple[str, ...],
     task_bytes: int,
 ) -> list[Task]:
-    """Runs of row groups of about `task_bytes` each, uncompressed.
+    """Runs of row groups of about `task_bytes` each, uncompressed, and the files whose
+    footer cannot be read.
 
     Raises:
-      UsageError: one is not Parquet, or one lacks a field of `needed`.
+      UsageError: none is Parquet, or one lacks a field of `needed`.
     """
     tasks = []
+    unreadable = []
     first_types: dict[str, pa.DataType] = {}
     for file in source_files:
-        metadata = _metadata(file)
+        try:
+            metadata = _metadata(file)
+        except FileFailure as failure:
+            unreadable.append(file._replace(problem=UNREADABLE, detail=failure.detail))
+            continue
         schema = metadata.schema.to_arrow_schema()
         _check_unique(schema.names, fields, file.path)
         check_fields(schema.names, needed=needed, path=file.path)
@@ -69,17 +80,36 @@ def list_tasks(
                     "parquet", file, start, stop, size_bytes=size_bytes, fields=fields
                 )
             )
-    return tasks
+    if unreadable and len(unreadable) == len(source_files):
+        file = unreadable[0]
+        raise UsageError(
+            f"{file.path} is no Parquet file that can be read ({file.detail}); name "
+            "Parquet files that are whole and not encrypted"
+        )
+    return [*tasks, *unreadable_tasks(unreadable, holds_one_document=False)]
 
 
 def _metadata(file: SourceFile) -> pq.FileMetaData:
+    """The footer of a file.
+
+    Raises:
+      FileFailure: it is damaged or encrypted, or there is none.
+    """
     try:
         with open_source(file.path) as opened:
             return pq.read_metadata(opened)
-    except pa.ArrowInvalid as error:
-        raise UsageError(
-            f"{file.path} is not a Parquet file ({error}); name the Parquet files alone"
-        ) from error
+    except (pa.ArrowInvalid, OSError) as error:
+        if not _is_of_content(error):
+            raise
+        detail = f"its footer cannot be read: {str(error).splitlines()[0]}"
+        raise FileFailure(file.path, UNREADABLE, detail) from error
+
+
+def _is_of_content(error: Exception) -> bool:
+    """Whether the content is damaged; the error of a disk or network has a number."""
+    if isinstance(error, OSError):
+        return type(error) is OSError and error.errno is None
+    return True
 
 
 def _check_unique(names: list[str], fields: Fields, path: str) -> None:
@@ -185,13 +215,9 @@ def _read_group(
             batch = _with_types(batch, types)
             yield from _documents(batch, fields, places, max_record_bytes)
             row += batch.num_rows
-    except OSError as error:
-        # A damaged page raises an OSError without a number; the error of a disk or
-        # network has one.
-        if type(error) is not OSError or error.errno is not None:
+    except (pa.ArrowInvalid, OSError) as error:
+        if not _is_of_content(error):
             raise
-        yield _lost_rows(_place(path, group, row), row, stop, error), b""
-    except pa.ArrowInvalid as error:
         yield _lost_rows(_place(path, group, row), row, stop, error), b""
 
 
