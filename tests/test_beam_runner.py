@@ -70,6 +70,11 @@ def test_flags_of_a_job_server_are_left_to_it():
             "'--resample' is a flag neither of precis nor of Beam; "
             "did you mean --resamples",
         ),
+        (["--streaming", "a.txt"], "'a.txt' stands behind no flag; name one before it"),
+        (
+            ["--runner=FlinkRunner", "--streaming", "a.txt"],
+            "'a.txt' stands behind no flag; name one before it",
+        ),
         (["--xyzzyqq"], "'--xyzzyqq' is .* see --help"),
         (
             ["--direct_num_workers=two"],

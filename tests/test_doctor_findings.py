@@ -182,7 +182,10 @@ def test_the_paths_of_a_command_line_are_all_known():
         (["train", "--xyzzyqq"], "`precis train --help all` shows those that there"),
         (["verify", "a", "b"], "precis doctor: 'b' is no flag; a flag begins with --"),
         (["summarize"], "precis doctor: --corpus is needed: the corpus"),
-        (["summarize", "a.txt"], "precis doctor: a.txt: doctor checks jobs over a"),
+        (
+            ["summarize", "--text", "a"],
+            "precis doctor: --text a: doctor checks jobs over",
+        ),
         (["prepare", "--vocabulary_size", "x"], "invalid int value: 'x'"),
         (
             ["prepare", "--corpus", "sample:9", "--output", "o", "--task_bytes", "0"],

@@ -1,5 +1,5 @@
-"""Tests of `precis summarize FILE`: its row is that of a run, the summary alone is on
-the standard output, and what cannot be read is named with a way out.
+"""Tests of `precis summarize --text FILE`: its row is that of a run, the summary alone
+is on the standard output, and what cannot be read is named with a way out.
 """
 
 import io
@@ -8,15 +8,17 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pyarrow.dataset
 import pytest
 from support.command_line import error_lines, exit_code
 
+from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.document_command import warnings_of
-from precis.pipelines.flags.command_words import parse_words
+from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.summarizing.one_document import as_json, summarize_document
 from precis.pipelines.summarizing.summarize import summarize
 
@@ -60,7 +62,8 @@ def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
     summarize(corpus=f"text:{article}", output=tmp_path / "run", **FLAGS)
     expected = row_of(tmp_path / "run")
     capsys.readouterr()
-    assert exit_code("summarize", "article.txt", "--json", *words_of(FLAGS)) == 0
+    words = ["--text", "article.txt", "--json", *words_of(FLAGS)]
+    assert exit_code("summarize", *words) == 0
     (line,) = capsys.readouterr().out.splitlines()
     row = json.loads(line)
     assert row == {**expected, "run_id": ""}
@@ -71,12 +74,12 @@ def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
 
 def test_a_warning_is_shown_as_the_flags_say(monkeypatch, capsys):
     feed(monkeypatch, b"Rain fell on Oslo.")
-    assert exit_code("summarize", "-", "--progress", "json") == 0
+    assert exit_code("summarize", "--text", "-", "--progress", "json") == 0
     last = json.loads(capsys.readouterr().err.splitlines()[-1])
     assert (last["command"], last["state"]) == ("summarize", "message")
     assert last["message"].endswith("the document is short, and is its own summary")
     feed(monkeypatch, b"Rain fell on Oslo.")
-    assert exit_code("summarize", "-", "--quiet") == 0
+    assert exit_code("summarize", "--text", "-", "--quiet") == 0
     assert capsys.readouterr().err == ""
 
 
@@ -91,7 +94,7 @@ def test_the_standard_input_has_no_name_and_the_same_summary(monkeypatch):
 
 
 def test_the_standard_output_holds_the_summary_alone(capsys):
-    assert exit_code("summarize", "--sentences", "2", "article.txt") == 0
+    assert exit_code("summarize", "--sentences", "2", "--text", "article.txt") == 0
     printed = capsys.readouterr()
     first, second = printed.out.splitlines()
     assert first in TEXT and second in TEXT and first != second
@@ -101,7 +104,7 @@ def test_the_standard_output_holds_the_summary_alone(capsys):
 
 def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     feed(monkeypatch, b"Rain fell on Oslo.")
-    assert exit_code("summarize", "-") == 0
+    assert exit_code("summarize", "--text", "-") == 0
     printed = capsys.readouterr()
     assert printed.out == "Rain fell on Oslo.\n"
     assert error_lines(printed.err, "summarize")[-1].endswith(
@@ -120,7 +123,7 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
         (b"Rain \xe9 fell.", UTF8),
         (
             b"%PDF-1.4\n\x80",
-            "is a PDF; `pdftotext it.txt - | precis summarize -`",
+            "is a PDF; `pdftotext it.txt - | precis summarize --text -`",
         ),
         (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
@@ -143,11 +146,11 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
 def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, capsys):
     (tmp_path / "it.txt").write_bytes(content)
     flags = ("--max_record_mb", "1")
-    assert exit_code("summarize", "it.txt", *flags) == 1
+    assert exit_code("summarize", "--text", "it.txt", *flags) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert re.search(message, line), line
     feed(monkeypatch, content)
-    assert exit_code("summarize", "-", *flags) == 1
+    assert exit_code("summarize", "--text", "-", *flags) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert line.startswith("precis summarize: the standard input")
 
@@ -162,7 +165,7 @@ def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, cap
 )
 def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, capsys):
     article.rename(name)
-    assert exit_code("summarize", name) == 0
+    assert exit_code("summarize", "--text", name) == 0
     printed = capsys.readouterr()
     warnings = [line for line in printed.err.splitlines() if "warning: " in line]
     assert len(warnings) == bool(words) and words in printed.err
@@ -170,41 +173,53 @@ def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, ca
 
 
 def test_an_oracle_has_no_reference_for_one_document(capsys):
-    assert exit_code("summarize", "article.txt", "--extractive", "lead,oracle") == 2
+    words = ["--text", "article.txt", "--extractive", "lead,oracle"]
+    assert exit_code("summarize", *words) == 2
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert "one document has none; name other methods, as in --extractive lex" in line
 
 
 def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
     os.mkfifo(tmp_path / "a pipe")
-    assert exit_code("summarize", "a pipe") == 1
+    assert exit_code("summarize", "--text", "a pipe") == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert line.startswith("precis summarize: a pipe: it cannot be read (")
-    assert line.endswith("or pipe the text: `cat 'a pipe' | precis summarize -`")
+    assert line.endswith("or pipe the text: `cat 'a pipe' | precis summarize --text -`")
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["no.txt"], "no.txt: there is no such file; name one document, - for the sta"),
-        (["."], ". is a folder; name one document, or all of it by --corpus 'text:./"),
-        (["article.txt", "b.txt"], "'b.txt' is a second document, and one is summar"),
-        (["article.txt", "--no"], "there is no flag --no where one document is summ"),
+        (["--text", "no.txt"], "no.txt: there is no such file; name one document, "),
+        (["--text", "."], ". is a folder; name one document, or all of it by --"),
+        (["--text", "article.txt", "b.txt"], "'b.txt' stands behind no flag; name one"),
         (
-            ["article.txt", "--output", "o"],
+            ["article.txt"],
+            "'article.txt' stands behind no flag; name one before it, as ",
+        ),
+        (["-"], "'-' stands behind no flag; name one before it, as in --text - for"),
+        (["--text", "article.txt", "--no"], "there is no flag --no where "),
+        (
+            ["--text", "article.txt", "--output", "o"],
             "the summary of one document (article.txt) is printed, so --output has "
             "nothing to hold; leave it out and write `> summary.txt` behind",
         ),
         (
-            ["-", "--corpus", "text:*"],
+            ["--text", "-", "--corpus", "text:*"],
             "the standard input is one document and --corpus text:* many; leave one of",
         ),
         (
-            ["article.txt", "--limit", "3"],
+            ["--text", "article.txt", "--limit", "3"],
             "--limit goes with --corpus, and not with one document (article.txt); ",
         ),
-        (["-", "--workers", "2"], "--workers goes with --corpus, and not with one"),
-        (["article.txt", "--bundle", "none"], "none: this is no complete bundle"),
+        (
+            ["--text", "-", "--workers", "2"],
+            "--workers goes with --corpus, and not with one",
+        ),
+        (
+            ["--text", "article.txt", "--bundle", "none"],
+            "none: this is no complete bundle",
+        ),
         (["--json"], "--json prints the row of one document; name its file, as in"),
     ],
 )
@@ -217,23 +232,24 @@ def test_a_command_that_cannot_be_is_refused(words, message, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "file", "rest"),
+    ("words", "stray"),
     [
-        (["a.txt", "--json"], "a.txt", []),
-        (["-"], "-", []),
-        (["--runner", "FlinkRunner"], None, ["--runner", "FlinkRunner"]),
-        (["--runner", "X", "a.txt"], "a.txt", ["--runner", "X"]),
-        (["--runner=X", "a.txt"], "a.txt", ["--runner=X"]),
-        (["--bundle", "b", "a.txt"], "a.txt", []),
-        (["--streaming", "--bundle", "b", "a.txt"], "a.txt", ["--streaming"]),
-        (["a.txt", "b.txt"], "a.txt", ["b.txt"]),
-        (["--no-strip_boilerplate", "a.txt"], "a.txt", []),
+        # A value that occurred before, as a flag of precis or as another's value.
+        (["--sentences", "3", "--num_workers", "3"], None),
+        (["--runner", "summaries", "--output", "summaries"], None),
+        (["--runner=X", "--num_workers", "3", "--streaming"], None),
+        (["--num_workers", "3", "3"], "'3'"),
+        (["--runner=X", "a b.txt"], "'a b.txt' .* --text 'a b.txt' for one document"),
+        (["--bundle", "b", "-"], "'-'"),
+        (["--num_workers", "3", "--json", "3"], "'3' .* --corpus SCHEME:WHERE"),
     ],
 )
-def test_the_file_is_told_from_the_values_of_beams_flags(words, file, rest):
+def test_a_word_without_a_flag_is_told_from_the_values_of_beams_flags(words, stray):
     command = COMMANDS["summarize"]
     parsed = parse_words("summarize", command.concerns, command.text, words)
-    assert (parsed.flags.get("file"), parsed.rest) == (file, rest)
+    expected = pytest.raises(UsageError, match=f"^{stray}") if stray else nullcontext()
+    with expected:
+        read_command_line("summarize", command.concerns, command.text, parsed)
 
 
 def row_with(**changes):
@@ -280,7 +296,7 @@ def test_neither_beam_nor_tensorflow_is_imported():
     program = (
         "import sys\n"
         "from precis.pipelines.command_line.cli import main\n"
-        "assert main(['summarize', 'article.txt']) == 0\n"
+        "assert main(['summarize', '--text', 'article.txt']) == 0\n"
         "print({'apache_beam', 'tensorflow'} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -301,7 +317,7 @@ def test_a_pipe_gives_the_summary_that_a_bundle_writes(bundle, tmp_path):
             [*program, *words, *flags], capture_output=True, timeout=300, **settings
         )
 
-    piped = run("-", "--json", input=TEXT.encode())
+    piped = run("--text", "-", "--json", input=TEXT.encode())
     assert piped.returncode == 0, piped.stderr
     row = json.loads(piped.stdout)
     done = run("--corpus", "text:article.txt", "--output", "run")

@@ -44,6 +44,7 @@ from precis.pipelines.beam.runner_names import (
     runner_name,
 )
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
+from precis.pipelines.flags.command_words import refuse_strays
 from precis.pipelines.flags.flags import option_names
 from precis.pipelines.jobs.progress import METRICS, METRICS_NAMESPACE
 from precis.pipelines.options.progress import ProgressOptions
@@ -86,6 +87,7 @@ def pipeline_options(
     _check_notebook()
     parser = _beam_parser()
     known, unknown = parser.parse_known_args(list(beam_args))
+    refuse_strays(unknown, own_flags)
     runner = canonical_runner(known.runner or LOCAL_RUNNER)
     _check_runner(runner)
     general = (*GENERAL_FLAGS, *option_names([ProgressOptions]))

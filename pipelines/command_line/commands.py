@@ -147,7 +147,7 @@ COMMANDS: dict[str, Command] = {
         run_summarize,
         "precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
         "precis summarize --corpus 'jsonl:news/*.jsonl' --bundle bundle --output runs",
-        "precis summarize article.txt --bundle bundle",
+        "precis summarize --text article.txt --bundle bundle",
         uses_beam=True,
     ),
     "evaluate": _command(

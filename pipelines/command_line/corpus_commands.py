@@ -45,10 +45,10 @@ def run_prepare(values: dict[str, Any], beam_args: list[str]) -> int:
 def run_summarize(values: dict[str, Any], beam_args: list[str]) -> int:
     """Summarizes a corpus; prints what became of its documents.
 
-    With FILE, prints the summary of that document.
+    With --text, prints the summary of that document.
     """
     one_document, values = split_document(values)
-    if one_document.file:
+    if one_document.text:
         return print_summary(one_document, values, beam_args)
     from precis.model import files
     from precis.model.inference.search_cost import format_search_cost

@@ -1,4 +1,4 @@
-"""`precis summarize FILE`: prints the summary of one document."""
+"""`precis summarize --text FILE`: prints the summary of one document."""
 
 import os
 import shlex
@@ -26,18 +26,22 @@ def print_summary(
     """Prints the summary, and warnings of it to the standard error.
 
     Raises:
-      UsageError: a word that is no flag of the command.
+      UsageError: a flag that is none of precis, or one that goes with a corpus.
     """
-    _refuse_words(beam_args)
+    if beam_args:
+        raise UsageError(
+            f"there is no flag {beam_args[0].partition('=')[0]} where one document is "
+            "summarized; `precis summarize --help all` lists the flags"
+        )
     from precis.pipelines.summarizing.one_document import (
         as_json,
         check_flags,
         summarize_document,
     )
 
-    check_flags(options.file, values)
-    warn_of_records(options.file)
-    row = summarize_document(options.file, **values)
+    check_flags(options.text, values)
+    warn_of_records(options.text)
+    row = summarize_document(options.text, **values)
     print(as_json(row) if options.json else row["summary"])
     for line in warnings_of(row):
         say(f"precis summarize: {line}")
@@ -54,20 +58,6 @@ def warn_of_records(file: str) -> None:
             f"like {words}; --corpus {shlex.quote(f'{scheme}:{file}')} --output "
             "summaries summarizes each of its records"
         )
-
-
-def _refuse_words(words: Sequence[str]) -> None:
-    if not words:
-        return
-    if words[0].startswith("-"):
-        raise UsageError(
-            f"there is no flag {words[0]} where one document is summarized; `precis "
-            "summarize --help all` lists the flags"
-        )
-    raise UsageError(
-        f"{words[0]!r} is a second document, and one is summarized at a time; name "
-        "several by --corpus 'text:*.txt'"
-    )
 
 
 def warnings_of(row: Mapping[str, Any]) -> list[str]:

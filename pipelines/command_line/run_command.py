@@ -80,7 +80,7 @@ def _run_shown(
     """Runs a command whose progress is shown, and its errors with it."""
     try:
         # One document is summarized without Beam.
-        if command.text.uses_beam and not flags.get("file"):
+        if command.text.uses_beam and not flags.get("text"):
             with stage("loading Beam", is_brief=True):
                 importlib.import_module("apache_beam")
         return command.run(flags, beam_args)

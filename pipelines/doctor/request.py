@@ -228,10 +228,10 @@ def read_request(line: CommandLine) -> Request:
     if not line.command:
         return Request("", (), ())
     flags: Mapping[str, Any] = line.flags
-    if "file" in flags:
+    if line.command == "summarize" and "text" in flags:
         raise UsageError(
-            f"{flags['file']}: doctor checks jobs over a corpus, and one document is "
-            "summarized in seconds; leave the file out, or name a --corpus"
+            f"--text {flags['text']}: doctor checks jobs over a corpus, and one "
+            "document is summarized in seconds; name a --corpus in its place"
         )
     if line.command == "train":
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}

@@ -45,7 +45,6 @@ def command_parser(
     text: HelpText,
     *,
     shows_all: bool = False,
-    takes_arguments: bool = True,
 ) -> argparse.ArgumentParser:
     """The parser of a command.
 
@@ -57,8 +56,6 @@ def command_parser(
       concerns: the dataclasses whose fields are its flags, a group for each.
       text: the rest of the help.
       shows_all: whether the help shows all flags, and not only the common ones.
-      takes_arguments: whether it takes the arguments without a flag; the values of
-          Beam's flags look like them.
     """
     parser = _Parser(
         prog=f"precis {name}",
@@ -71,7 +68,7 @@ def command_parser(
         add_help=False,
     )
     for concern in concerns:
-        _add_concern(parser, concern, shows_all, takes_arguments)
+        _add_concern(parser, concern, shows_all)
     _add_general_flags(parser, name, concerns, text)
     return parser
 
@@ -161,10 +158,7 @@ def _epilog(
 
 
 def _add_concern(
-    parser: argparse.ArgumentParser,
-    concern: type,
-    shows_all: bool,
-    takes_arguments: bool,
+    parser: argparse.ArgumentParser, concern: type, shows_all: bool
 ) -> None:
     """Adds a group with a flag for every field; argparse leaves out empty groups."""
     title = (concern.__doc__ or concern.__name__).splitlines()[0].rstrip(".")
@@ -172,8 +166,6 @@ def _add_concern(
     hints = typing.get_type_hints(concern)
     for field in dataclasses.fields(concern):
         info = flag_info(field)
-        if info.is_positional and not takes_arguments:
-            continue
         is_shown = shows_all or info.is_common
         text = _help_text(field, info) if is_shown else argparse.SUPPRESS
         _add_flag(group, field.name, value_type(hints[field.name]), info, text)

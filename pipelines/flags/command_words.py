@@ -1,7 +1,8 @@
 """The flags of a command line, together with those of its `--config`."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.config import flag_name, suggestion
@@ -12,7 +13,11 @@ from precis.pipelines.flags.command_parser import (
     command_parser,
 )
 from precis.pipelines.flags.config_file import GivenFlags, read_config
-from precis.pipelines.flags.flags import flag_info, replace_zero_words
+from precis.pipelines.flags.flags import (
+    flag_info,
+    option_names,
+    replace_zero_words,
+)
 
 # Flags of `train` that chose what is now a command of its own.
 _TASK_COMMANDS = {
@@ -20,6 +25,12 @@ _TASK_COMMANDS = {
     "keyphrases": "train-keyphrases",
     "abstractive": "train",
 }
+# The flags that take what a command reads: what to write, and what it names.
+_INPUTS = (
+    ("text", "--text WORD", "one document"),
+    ("corpus", "--corpus SCHEME:WHERE", "a corpus"),
+    ("input", "--input WORD", "a run"),
+)
 
 
 class ParsedWords(NamedTuple):
@@ -49,43 +60,10 @@ def parse_words(
       text: its help.
       words: as the shell gives them.
     """
-    parser = command_parser(name, concerns, text, takes_arguments=not text.uses_beam)
-    known, rest = parser.parse_known_args(words)
+    known, rest = command_parser(name, concerns, text).parse_known_args(words)
     flags = vars(known)
-    if text.uses_beam:
-        arguments, rest = _take_arguments(concerns, words, rest)
-        flags = {**flags, **arguments}
     is_verbose, config = flags.pop("verbose"), flags.pop("config")
     return ParsedWords(flags, rest, config or "", is_verbose)
-
-
-def _take_arguments(
-    concerns: Sequence[type], words: Sequence[str], rest: Sequence[str]
-) -> tuple[dict[str, str], list[str]]:
-    """The arguments without a flag, and the other words that the command has not.
-
-    Behind a flag that the command does not know stands a value of that flag: in
-    `--runner FlinkRunner article.txt` the last word is the argument.
-
-    Args:
-      concerns: of the command.
-      words: all of the command line.
-      rest: those of them that are no flags of the command, nor values of such.
-    """
-    names = [
-        field.name for field in _fields(concerns) if flag_info(field).is_positional
-    ]
-    taken: dict[str, str] = {}
-    others: list[str] = []
-    for word in rest:
-        before = words[words.index(word) - 1] if words[0] != word else ""
-        is_value = before.startswith("--") and "=" not in before and before in rest
-        is_flag = word.startswith("-") and word != "-"
-        if is_value or is_flag or len(taken) == len(names):
-            others.append(word)
-        else:
-            taken[names[len(taken)]] = word
-    return taken, others
 
 
 def _fields(concerns: Sequence[type]) -> Iterator[dataclasses.Field]:
@@ -106,11 +84,12 @@ def read_command_line(
       parsed: the words behind it.
 
     Raises:
-      UsageError: a flag that the command does not have, a 0 that has a word, or a file
-        that `read_config` refuses.
+      UsageError: a flag that the command does not have, a word without a flag, a 0 that
+        has a word, or a file that `read_config` refuses.
     """
     if parsed.rest and not text.uses_beam:
         _refuse(name, concerns, parsed.rest)
+    refuse_strays(parsed.rest, option_names(concerns))
     flags = replace_zero_words(parsed.flags, concerns)
     if not parsed.config:
         return GivenFlags(flags, parsed.rest)
@@ -120,6 +99,33 @@ def read_command_line(
     # The last value of a flag counts, so those of the command line win.
     return GivenFlags(
         {**from_file.flags, **flags}, [*from_file.beam_args, *parsed.rest]
+    )
+
+
+def refuse_strays(words: Sequence[str], flags: Collection[str]) -> None:
+    """Refuses a word that stands behind no flag; no flag of Beam takes two values.
+
+    Args:
+      words: flags that are not known, and their values.
+      flags: names of those of the command.
+
+    Raises:
+      UsageError: naming the flags that take what the word may stand for.
+    """
+    values = (
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if not before.startswith("--") or "=" in before
+    )
+    strays = [word for word in values if word == "-" or not word.startswith("-")]
+    if not strays:
+        return
+    word = strays[0]
+    ways = [f"{way} for {what}" for flag, way, what in _INPUTS if flag in flags]
+    way_out = " or ".join(ways).replace("WORD", shlex.quote(word))
+    raise UsageError(
+        f"{word!r} stands behind no flag; name one before it"
+        + (f", as in {way_out}" if ways else "")
     )
 
 

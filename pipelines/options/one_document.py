@@ -1,4 +1,4 @@
-"""The options of `precis summarize FILE`, which prints the summary of one document."""
+"""The options of `precis summarize --text FILE`, which prints a summary."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ STANDARD_INPUT = "-"
 class OneDocumentOptions:
     """One document"""
 
-    file: str = flag(
+    text: str = flag(
         "",
         "one document, plain text in UTF-8, in place of --corpus and --output; its "
         "summary is printed. - reads the standard input",
-        is_positional=True,
         metavar="FILE",
         is_common=True,
     )
     json: bool = flag(
-        False, "with FILE: print the row of the document as one line of JSON"
+        False, "with --text: print the row of the document as one line of JSON"
     )
 
     def __post_init__(self) -> None:
-        if self.json and not self.file:
+        if self.json and not self.text:
             raise UsageError(
                 "--json prints the row of one document; name its file, as in "
-                "`precis summarize article.txt --json`, or - for the standard input"
+                "`precis summarize --text article.txt --json`, or - for the standard "
+                "input"
             )
 
 

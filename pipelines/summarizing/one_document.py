@@ -1,4 +1,4 @@
-"""`precis summarize FILE`: reads one document and gives its row, without a run."""
+"""`precis summarize --text FILE`: reads a document, gives its row, without a run."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from precis.pipelines.summarizing.summary_settings import SUMMARY_OPTIONS
 
 # The flags of a corpus that concern the text of one document.
 _OF_THE_TEXT = ("clean", "strip_boilerplate", "redact", "max_record_mb")
-_READS_INPUT = "precis summarize -"
+_READS_INPUT = "precis summarize --text -"
 # What begins with these bytes is no plain text; the words say what it is, and how it
 # becomes text.
 _OTHER_FORMATS = {
@@ -95,7 +95,7 @@ def check_flags(file: str, flags: Mapping[str, Any]) -> None:
         raise UsageError(
             f"the summary of one document ({name}) is printed, so --output has nothing "
             "to hold; leave it out and write `> summary.txt` behind the command, or "
-            "name --corpus 'text:*.txt' in place of the file for a folder with Parquet"
+            "name --corpus 'text:*.txt' in place of --text for a folder with Parquet"
         )
     known = {*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT} - set(NOT_FOR_A_TEXT)
     for flag in flags:
