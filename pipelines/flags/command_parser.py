@@ -90,6 +90,45 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_action_invocation(action)
 
 
+class _Once(argparse.Action):
+    """Refuses a second value, which would replace the first in silence."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        _set_once(self, parser, namespace, values)
+
+
+class _BooleanOnce(argparse.BooleanOptionalAction):
+    """`_Once` for a flag without a value."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        is_given = not (option_string or "").startswith("--no-")
+        _set_once(self, parser, namespace, is_given)
+
+
+def _set_once(
+    action: argparse.Action,
+    parser: argparse.ArgumentParser,
+    namespace: argparse.Namespace,
+    value: Any,
+) -> None:
+    if hasattr(namespace, action.dest):
+        name = action.option_strings[0]
+        parser.error(f"{name} is there twice; leave one of them out")
+    setattr(namespace, action.dest, value)
+
+
 class _LinesAction(argparse.Action):
     """Joins the values of a flag that is given several times, one a line."""
 
@@ -182,8 +221,9 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
         group.add_argument(name, nargs="?", type=kind, metavar=metavar, **settings)
         return
     if kind is bool:
-        settings["action"] = argparse.BooleanOptionalAction
+        settings["action"] = _BooleanOnce
     else:
+        settings["action"] = _Once
         settings["type"] = _or_word(info.word_for_zero, kind)
         if info.takes_list and info.separator == "\n":
             settings["action"] = _LinesAction
@@ -228,6 +268,8 @@ def _add_general_flags(
     group = parser.add_argument_group("General")
     group.add_argument(
         "--config",
+        action=_Once,
+        default=argparse.SUPPRESS,
         metavar="FILE",
         help="YAML or JSON file with flags by name, or the manifest of an earlier "
         "result, whose flags are taken over; flags beside it win",

@@ -62,8 +62,8 @@ def parse_words(
     """
     known, rest = command_parser(name, concerns, text).parse_known_args(words)
     flags = vars(known)
-    is_verbose, config = flags.pop("verbose"), flags.pop("config")
-    return ParsedWords(flags, rest, config or "", is_verbose)
+    is_verbose, config = flags.pop("verbose"), flags.pop("config", "")
+    return ParsedWords(flags, rest, config, is_verbose)
 
 
 def _fields(concerns: Sequence[type]) -> Iterator[dataclasses.Field]:

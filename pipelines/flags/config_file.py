@@ -10,6 +10,7 @@ command that wrote them, so each of them is such a file too.
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -114,7 +115,8 @@ def divide_flags(
                 f"{source}: precis {command} has no flag {name!r}; {way_out}"
             )
     try:
-        return GivenFlags(replace_zero_words(flags, concerns), beam_args)
+        flags = replace_zero_words(flags, concerns)
+        return GivenFlags(flags, beam_args)
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from error
 
@@ -135,9 +137,11 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
     """The content of the file.
 
     Raises:
-      UsageError: there is no such file, or it holds no mapping.
+      UsageError: there is no such file, or it holds no mapping or a name twice.
     """
     import yaml
+
+    from precis.pipelines.flags.strict_yaml import YAML_ERRORS, StrictLoader
 
     if not files.exists(path):
         raise UsageError(
@@ -146,24 +150,40 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
     try:
         # A manifest may list thousands of files, for which YAML takes minutes.
         if path.endswith(".json"):
-            content = files.read_json(path)
+            text = files.read_bytes(path)
+            content = json.loads(text, object_pairs_hook=_each_name_once)
         else:
-            content = yaml.safe_load(files.read_bytes(path).decode())
+            content = yaml.load(files.read_bytes(path).decode(), StrictLoader)
     except IsADirectoryError as error:
         raise UsageError(
             f"--config {path} is a folder; name a file in YAML or JSON, such as the "
             "manifest.json in it"
         ) from error
-    except (ValueError, yaml.YAMLError) as error:
+    except YAML_ERRORS as error:
         reason = " ".join(str(error).split())
         raise UsageError(
-            f"--config {path} is neither YAML nor JSON: {reason}; correct the file"
+            f"--config {path} cannot be read as YAML or JSON: {reason}; correct the "
+            "file"
         ) from error
     if not isinstance(content, Mapping):
         raise UsageError(
             f"--config {path} holds no names with values; write lines such as "
             "`beam_width: 4`"
         )
+    return content
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping of JSON.
+
+    Raises:
+      ValueError: it has a name twice.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice} is there twice; take one out")
     return content
 
 
