@@ -99,6 +99,16 @@ def test_one_text_that_cannot_be_summarized_is_refused(text, flags, message):
         precis.summarize_text(text, **flags)
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [{"corpus": 5}, {"bundle": True}, {"reuse": [True]}, {"corpus": ["jsonl:a"]}],
+)
+def test_a_value_of_another_type_is_refused(flags, tmp_path):
+    given = {"corpus": "sample:9", "output": tmp_path / "o", **flags}
+    with pytest.raises(UsageError, match="takes a value of type str, not .*; write a"):
+        precis.summarize(**given)
+
+
 def test_importing_and_listing_the_package_is_light():
     program = (
         "import sys, precis; dir(precis); precis.__version__\n"

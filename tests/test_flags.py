@@ -169,7 +169,7 @@ def test_a_path_is_a_string_and_a_list_has_commas():
         ({}, "^--colour is needed: what it looks like$"),
         (
             {"colour": 3},
-            "^colour takes a value of type str, not 3$",
+            "^colour takes a value of type str, not 3; write a text, in quotes$",
         ),
         ({"colour": "red", "coats": "2"}, "coats takes a value of type int, not '2'"),
         ({"colour": "red", "coats": True}, "coats takes a value of type int, not True"),
@@ -235,7 +235,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam(tmp_path):
     values = config(path)
     assert values.flags == {
         "colour": "red",
-        "layers": ["x", "y"],
+        "layers": "x,y",
         "litres": 0.1,
         "glossy": True,
     }
@@ -261,6 +261,9 @@ def test_a_file_holds_flags_of_precis_and_of_beam(tmp_path):
             "a.yaml cannot be read as YAML or JSON: .*; correct the file",
         ),
         ("a.json", "{", "a.json cannot be read as YAML or JSON: .*; correct the file"),
+        ("a.json", '{"coats": "x"}', "a.json: coats takes .* int, not 'x'; write a wh"),
+        ("a.json", '{"colour": ["x"]}', "takes .* str, not .'x'.; write a text, in q"),
+        ("a.json", '{"layers": [true]}', "write a text, in quotes, or a list of such"),
         ("a.json", '{"coats": 1, "coats": 2}', "coats is there twice; take one out"),
         ("a.yaml", "coats: 1\ncoats: 2", "coats is there twice; .* line 2"),
         ("a.yaml", "coats: !!bool x", "a.yaml cannot be read as YAML or JSON: 'x'"),

@@ -19,6 +19,7 @@ from precis.model.config import flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
 from precis.pipelines.flags.flags import (
+    check_values,
     flag_info,
     option_names,
     replace_zero_words,
@@ -90,7 +91,8 @@ def divide_flags(
       source: what holds the values, for the message.
 
     Raises:
-      UsageError: a name that is no flag of the command, or a 0 that has a word.
+      UsageError: a name that is no flag of the command, a value of another type than
+        the flag's, or a 0 that has a word.
     """
     names = {flag_name(name): name for name in option_names(concerns)}
     flags: dict[str, Any] = {}
@@ -116,7 +118,7 @@ def divide_flags(
             )
     try:
         flags = replace_zero_words(flags, concerns)
-        return GivenFlags(flags, beam_args)
+        return GivenFlags(check_values(concerns, flags), beam_args)
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from error
 

@@ -19,6 +19,13 @@ from precis.model.errors import UsageError
 
 # Where a result lies is no part of how it was made.
 _NOT_RECORDED = ("output",)
+# How a value of each type is written in a file.
+_WRITTEN = {
+    str: "a text, in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
 
 
 def flag_info(field: dataclasses.Field) -> FlagInfo:
@@ -80,42 +87,44 @@ def read_flags(concerns: Sequence[type], values: dict[str, Any]) -> list[Any]:
     Raises:
       UsageError: a name that no dataclass has, or a value that a dataclass refuses.
     """
-    concern_of = {
-        field.name: concern
+    checked = check_values(concerns, values)
+    return [_build(concern, checked) for concern in concerns]
+
+
+def check_values(concerns: Sequence[type], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Named values as the command line would give them.
+
+    Raises:
+      UsageError: a name that no dataclass has, or a value of another type.
+    """
+    fields = {
+        field.name: (flag_info(field), hints[field.name])
         for concern in concerns
+        for hints in [typing.get_type_hints(concern)]
         for field in dataclasses.fields(concern)
     }
-    for name in values:
-        if name not in concern_of:
-            question = suggestion(name, concern_of)
+    checked = {}
+    for name, value in values.items():
+        if name not in fields:
+            question = suggestion(name, fields)
             way_out = f"; {question}" if question else ""
             raise UsageError(f"unknown option {name!r}{way_out}")
-    return [
-        _build(
-            concern,
-            {
-                name: value
-                for name, value in values.items()
-                if concern_of[name] is concern
-            },
-        )
-        for concern in concerns
-    ]
+        info, hint = fields[name]
+        checked[name] = _checked(name, value, hint, info)
+    return checked
 
 
-def _build(concern: type, values: dict[str, Any]) -> Any:
+def _build(concern: type, values: Mapping[str, Any]) -> Any:
     """An instance of a dataclass.
 
     Raises:
       UsageError: a field without a default has no value, or a value is refused.
     """
-    hints = typing.get_type_hints(concern)
     arguments = {}
     for field in dataclasses.fields(concern):
         info = flag_info(field)
         if field.name in values:
-            hint = hints[field.name]
-            arguments[field.name] = _checked(field.name, values[field.name], hint, info)
+            arguments[field.name] = values[field.name]
         elif field.default is dataclasses.MISSING:
             name = f"--{flag_name(field.name)}"
             if info.is_positional:
@@ -135,7 +144,8 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     """
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if info.takes_list and isinstance(value, list | tuple):
+    is_list = info.takes_list and isinstance(value, list | tuple)
+    if is_list and all(_is_word(part) for part in value):
         value = info.separator.join(str(part) for part in value)
     if isinstance(value, str):
         refuse_credentials(value, what=f"--{flag_name(name)} ")
@@ -145,8 +155,18 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     is_bool = isinstance(value, bool)
     is_number = kind is float and isinstance(value, int)
     if is_bool != (kind is bool) or not (isinstance(value, kind) or is_number):
-        raise UsageError(f"{name} takes a value of type {kind.__name__}, not {value!r}")
+        way_out = _WRITTEN[kind] + (", or a list of such" if info.takes_list else "")
+        raise UsageError(
+            f"{name} takes a value of type {kind.__name__}, not {value!r:.100}; write "
+            f"{way_out}"
+        )
     return value
+
+
+def _is_word(part: Any) -> bool:
+    """Whether a part of a list is as the command line writes it."""
+    is_word = isinstance(part, str | int | float | os.PathLike)
+    return is_word and not isinstance(part, bool)
 
 
 def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:

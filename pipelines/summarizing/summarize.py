@@ -35,7 +35,12 @@ from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.flags.flags import (
+    check_values,
+    option_names,
+    read_flags,
+    recorded_flags,
+)
 from precis.pipelines.jobs.job import (
     Job,
     abandon_job,
@@ -110,9 +115,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
 
 def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, Any]:
     refuse_within_import()
+    flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=option_names(SUMMARIZE))
     stage_remote(beam_options, "summarize", flags)
-    concerns = read_flags(SUMMARIZE, with_flags_of_bundle(dict(flags)))
+    concerns = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     check_precision(summary_options[0], beam_options)
     recorded = recorded_flags(concerns)
