@@ -35,7 +35,7 @@ def _write_jsonl(folder):
 def _write_csv(folder):
     rows = [f"1,{TEXT}", f"{MARK}", f'2,"{MARK}\n\n{TEXT}"', f'3,"{MARK} never']
     (folder / "a.csv").write_text("\n".join(["id,article", *rows, TEXT]))
-    return f"csv:{folder}/a.csv", [], "read 4,"
+    return f"csv:{folder}/a.csv", [], "read 5,"
 
 
 def _write_text(folder):
