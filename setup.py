@@ -25,7 +25,7 @@ INFERENCE = [
 NOTEBOOK_PANDAS = "pandas>=2.2,<2.4"
 EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
-    "beam": ["apache-beam>=2.77,<3", "pyarrow>=25", "regex>=2024.5"],
+    "beam": ["apache-beam>=2.77,<3", "regex>=2024.5"],
     # Everything that runs a network: train, and prepare and summarize with one.
     "network": [*INFERENCE, "scikit-learn>=1.8", "tensorboard>=2.21,<2.22"],
     "inference": INFERENCE,
@@ -52,9 +52,9 @@ EXTRAS = {
     "report": ["jinja2>=3.1.6,<4", "markupsafe>=3", "matplotlib>=3.10"],
     # Tables of Apache Iceberg. Parts of pyiceberg that may change with each minor
     # version are used to write a table in batches.
-    "iceberg": ["pyiceberg[pyarrow,sql-sqlite]>=0.12,<0.13", "pyarrow>=25"],
+    "iceberg": ["pyiceberg[pyarrow,sql-sqlite]>=0.12,<0.13"],
     # Tables of Delta Lake.
-    "delta": ["deltalake>=1.6,<2", "pyarrow>=25"],
+    "delta": ["deltalake>=1.6,<2"],
     # Reads the tables in a test, with Java 17 and a jar that Maven finds; `make
     # test-slow` installs it. Not in `all`.
     "spark": ["pyspark>=4.1,<4.2"],
@@ -126,6 +126,7 @@ setup(
         "numpy>=2.4",
         "orjson>=3.12",
         "packaging>=25",
+        "pyarrow>=25",
         "pyyaml>=6",
         "rich>=15,<16",
         "scipy>=1.16",

@@ -22,6 +22,13 @@ HEAVY = (
     "apache_beam",
     "pyarrow",
     "duckdb",
+    "regex",
+    "sklearn",
+    "safetensors",
+    "tokenizers",
+    "jinja2",
+    "markupsafe",
+    "matplotlib",
 )
 # The packages and modules of precis.model and precis.pipelines, the lowest first. Each
 # may import those above it in its list.

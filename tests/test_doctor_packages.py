@@ -48,13 +48,8 @@ def levels(findings):
             {"bundle": "b", "text": "t", "output": "o"},
             ["inference", "plot"],
         ),
-        ("loaders", (), {"run": "r", "for_": "duckdb"}, ["beam"]),
-        (
-            "load",
-            (),
-            {"run": "r", "table": "iceberg+sqlite://w/n.t"},
-            ["beam", "iceberg"],
-        ),
+        ("loaders", (), {"run": "r", "for_": "duckdb"}, []),
+        ("load", (), {"run": "r", "table": "iceberg+sqlite://w/n.t"}, ["iceberg"]),
     ],
 )
 def test_a_command_needs_the_extras_of_what_it_does(command, beam_args, flags, extras):
@@ -145,7 +140,7 @@ def test_an_extra_of_a_package_is_missing_where_what_it_brings_is(
 
 
 def test_without_its_packages_a_command_is_not_tried(monkeypatch, tmp_path):
-    hide_module(monkeypatch, "pyarrow")
+    hide_module(monkeypatch, "regex")
     flags = {"corpus": "sample:20", "output": tmp_path / "out"}
     findings = precis.doctor(command="summarize", flags=flags)
     assert the_problem(findings).advice == "pip install 'precis[beam]'"

@@ -1,31 +1,123 @@
-"""The wheel in a fresh environment, beside a project with folders of the same names."""
+"""The wheel in fresh environments: one for each extra alone, which every command is
+tried in, and beside a project with folders of the same names.
+"""
 
+import concurrent.futures
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from support.command_line import write_jsonl
+from support.small_checkpoint import write_checkpoint, write_tokenizer
+
+import precis
+from precis.pipelines.command_line.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.slow
 
+# What an extra enables; "" is an installation without any.
+BRINGS = {
+    "": set(),
+    "beam": {"beam"},
+    "dataflow": {"beam", "dataflow"},
+    "delta": {"delta"},
+    "gcs": {"gcs"},
+    "iceberg": {"iceberg"},
+    "inference": {"inference"},
+    "network": {"inference", "network"},
+    "notebook": set(),
+    "plot": {"plot"},
+    "report": {"plot", "report"},
+    "s3": {"s3"},
+    "tfds": {"tfds"},
+}
+# Those of developers; `minilm` brings PyTorch and weights, and no module of precis
+# imports them.
+LEFT_OUT = {"all", "dev", "docs", "minilm", "parity", "services", "spark"}
+# Command lines, and what they need. OUT is an empty folder.
+LINES = {
+    "--help": "",
+    "doctor": "",
+    "verify records": "",
+    "verify bundle": "",
+    "verify summaries": "",
+    "digest summaries": "",
+    "card bundle": "",
+    "loaders summaries --for duckdb": "",
+    "run job.yaml --vars folder=OUT/job": "",
+    "summarize article.txt": "",
+    "summarize article.txt --bundle bundle": "inference",
+    "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
+    "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam inference",
+    "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
+    "evaluate --input summaries --output OUT/scores": "beam",
+    "prepare --corpus sample:20 --output OUT/records": "beam inference",
+    "train --records records --output OUT/bundle --network tiny --steps 1": "network",
+    "train-extractor --records records --output OUT/extractor --epochs 1": "inference",
+    "train-keyphrases --records records --output OUT/keyphrases": "network",
+    "train-summarizer --corpus sample:20 --output OUT/s --estimate": "beam network",
+    "import checkpoint --output OUT/imported": "inference",
+    "export bundle --output OUT/export": "inference",
+    "attention --bundle bundle --text article.txt --output OUT/a.png": "inference plot",
+    "report summaries --output OUT/page.html": "report",
+    "load summaries --table iceberg+sqlite://OUT/warehouse/news.rows": "iceberg",
+    "load summaries --table delta://OUT/table": "delta",
+    "verify gs://bucket/run": "gcs",
+    "verify s3://bucket/run": "s3",
+    "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam dataflow",
+}
+# How those lines end that reach neither a store nor Dataflow here.
+REFUSED = {
+    "gs://": "cannot be reached",
+    "s3://": "cannot be reached",
+    "dataflow": "needs --project",
+}
+# A port on which nothing listens.
+STORES = {
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "STORAGE_EMULATOR_HOST": "http://127.0.0.1:9",
+}
+HELP = """
+import sys
+from precis.pipelines.command_line.cli import main
+for command in sys.argv[1:]:
+    try:
+        assert main([command, "--help"]) == 0, command
+    except SystemExit as error:
+        assert not error.code, command
+"""
 
-def run(*command: object, cwd: Path, **variables: str) -> str:
+
+def start(
+    *command: object, cwd: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **variables}
-    done = subprocess.run(
+    # Else each command would compile all modules anew.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
+
+
+def run(*command: object, cwd: Path, **variables: str) -> str:
+    done = start(*command, cwd=cwd, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -47,23 +139,60 @@ def wheel(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def scripts(wheel, tmp_path_factory) -> Path:
-    """The script folder of an environment that holds the wheel.
-
-    The dependencies are those of this environment, reached through a path file; the
-    editable installation of this checkout is not among them, because path files of a
-    folder that is reached in this way are not read.
-    """
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    dependencies = sysconfig.get_path("purelib")
-    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
-    pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python")
-    flags = ("install", "--no-deps", "--no-index", "--ignore-installed", wheel)
-    run(*pip, *flags, cwd=folder)
+def install(folder: Path, wheel: Path, extra: str) -> Path:
+    """Makes an environment with the wheel and an extra; its folder of scripts."""
+    uv = Path(sys.executable).with_name("uv")
+    python = folder / "bin" / "python"
+    installer: Sequence[object]
+    if uv.exists():
+        run(uv, "venv", "--python", sys.executable, folder, cwd=wheel.parent)
+        installer = (uv, "pip", "install", "--python", python)
+    else:
+        venv.create(folder, with_pip=True)
+        installer = (python, "-m", "pip", "install")
+    wanted = f"precis[{extra}]" if extra else "precis"
+    run(*installer, f"{wanted} @ {wheel.as_uri()}", cwd=wheel.parent)
     return folder / "bin"
+
+
+@pytest.fixture(params=list(BRINGS))
+def environment(request, wheel, tmp_path) -> Iterator[tuple[str, Path]]:
+    """An extra, and the scripts of an environment that has it alone."""
+    folder = tmp_path / "environment"
+    yield request.param, install(folder, wheel, request.param)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel, tmp_path_factory) -> Iterator[Path]:
+    """The scripts of an environment with the extra `beam`."""
+    folder = tmp_path_factory.mktemp("beam") / "environment"
+    yield install(folder, wheel, "beam")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def results(bundle, tmp_path_factory) -> Path:
+    """A result of each kind that a command reads. The run is that of a network, so that
+    a report looks for its bundle.
+    """
+    folder = tmp_path_factory.mktemp("results")
+    article = "Rain fell on Oslo on Monday. It was cold. The trams stopped."
+    (folder / "article.txt").write_text(article)
+    shutil.copytree(bundle, folder / "bundle")
+    prepared = {"vocabulary_size": 400, "oracle_sentences": 3, "workers": 1}
+    precis.prepare(corpus="sample:60", output=folder / "records", **prepared)
+    lines = [{"id": str(n), "article": article, "highlights": "Rain."} for n in (1, 2)]
+    corpus = write_jsonl(folder / "news.jsonl", lines)
+    flags = {"bundle": folder / "bundle", "min_source_words": 1}
+    precis.summarize(corpus=corpus, output=folder / "summaries", **flags)
+    (folder / "checkpoint").mkdir()
+    write_checkpoint(folder / "checkpoint")
+    write_tokenizer(folder / "checkpoint", as_definition=True)
+    (folder / "job.yaml").write_text(
+        "folder: none\nsteps:\n  - verify:\n      folder: records\n"
+    )
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +245,40 @@ def test_the_project_imports_its_own_packages_and_ours(scripts, project):
     model, pipelines, installed = output.strip().split(" | ")
     assert (model, pipelines) == ("the user: model", "the user: pipelines")
     assert Path(installed).is_relative_to(scripts.parent)
+
+
+def test_every_extra_and_every_command_is_tried(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("dist-info/METADATA"))
+        offered = re.findall(r"Provides-Extra: (\w+)", archive.read(name).decode())
+    assert set(offered) - LEFT_OUT == set(BRINGS) - {""}
+    assert {line.split()[0] for line in LINES} == {"--help", *COMMANDS}
+
+
+def check_line(line: str, extra: str, scripts: Path, results: Path, out: Path) -> str:
+    """Runs a command line, and says what is wrong with its end; "" if nothing is."""
+    needed = set(LINES[line].split())
+    words = line.replace("OUT", str(out)).split()
+    done = start(scripts / "precis", *words, cwd=results, **STORES)
+    error = done.stderr.strip().rpartition("\n")[2]
+    shown = f"precis {line}: exit code {done.returncode}: {done.stdout}{done.stderr}"
+    if needed <= BRINGS[extra]:
+        end = next((text for part, text in REFUSED.items() if part in line), "")
+        is_right = end in error and done.returncode if end else not done.returncode
+        return "" if is_right else shown
+    named = re.search(r"pip install 'precis\[(\w+)\]'$", error)
+    if done.returncode != 2 or "Traceback" in done.stderr or named is None:
+        return shown
+    return "" if BRINGS[named[1]] & needed - BRINGS[extra] else shown
+
+
+def test_each_extra_alone_does_what_the_docs_say(environment, results, tmp_path):
+    """A command works, or names an extra that it needs and that is not there."""
+    extra, scripts = environment
+    run(scripts / "python", "-c", HELP, *COMMANDS, cwd=results)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        ends = [
+            pool.submit(check_line, line, extra, scripts, results, tmp_path / "out")
+            for line in LINES
+        ]
+    assert [end.result() for end in ends if end.result()] == []

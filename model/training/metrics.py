@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-import tensorflow as tf
+from tensorboard.summary.v2 import scalar
 
 from precis.model.errors import DataError
 from precis.model.training.checkpoint import list_checkpoints
@@ -51,7 +51,7 @@ def log_reports(
 def write_scalars(figures: dict[str, float], step: int) -> None:
     """Writes figures to the TensorBoard log that is the default at this moment."""
     for name, value in figures.items():
-        tf.summary.scalar(name, value, step=step)
+        scalar(name, value, step=step)
 
 
 def not_finite_error(setup: TrainingSetup, step: int, shard: Any) -> DataError:

@@ -22,14 +22,16 @@ from precis.pipelines.terminal.job_progress import complain, shown
 # The extra that brings a package, by the package's import name.
 _EXTRAS = {
     "apache_beam": "beam",
-    "pyarrow": "beam",
+    "regex": "beam",
     "deltalake": "delta",
     "gcsfs": "gcs",
     "s3fs": "s3",
     "jinja2": "report",
+    "markupsafe": "report",
     "keras": "network",
     "safetensors": "network",
     "sklearn": "network",
+    "tensorboard": "network",
     "tensorflow": "network",
     "tensorflow_text": "network",
     "tokenizers": "network",
@@ -93,9 +95,12 @@ def _run_shown(
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:
             raise
+        # Two extras bring matplotlib, and a report needs more than that.
+        is_of_report = (name, package) == ("report", "matplotlib")
+        extra = "report" if is_of_report else _EXTRAS[package]
         _complain(
             f"precis {name}",
-            f"{package} is not installed; pip install 'precis[{_EXTRAS[package]}]'",
+            f"{package} is not installed; pip install 'precis[{extra}]'",
         )
         return 2
     # A disk that is full or cannot be written is no defect, so there is no traceback.

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import regex
-
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
@@ -148,6 +146,8 @@ def _parse(line: str) -> list[_Rule]:
                 f"--redact {line}: {question} (the regular expression {name} is "
                 f"written (?:{name}))"
             )
+    import regex  # Here, because flags are read where its extra is missing.
+
     try:
         pattern = regex.compile(line)
     except regex.error as error:

@@ -3,6 +3,7 @@
 They are the job's own, and write nothing that stays.
 """
 
+import importlib.util
 import posixpath
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +85,8 @@ def examine(request: Request) -> Iterator[Diagnosis]:
     if not request.command or request.is_network_used:
         from precis.pipelines.doctor.accelerator import check_accelerator
 
-        if may_import:
+        # An installation without TensorFlow is none that is damaged.
+        if may_import and importlib.util.find_spec("tensorflow") is not None:
             yield from checked("accelerator", check_accelerator(request))
     if not request.command:
         return

@@ -10,8 +10,6 @@ BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
 TRAINING_COMMANDS = ("train", "train-extractor", "train-keyphrases")
 # It prepares records and trains on them.
 _RECIPE_COMMAND = "train-summarizer"
-# They read Parquet files.
-_RESULT_COMMANDS = ("load", "loaders", "report", "verify", "digest")
 # They run a network whatever their flags are.
 _NETWORK_COMMANDS = ("prepare", "import", "export", "attention")
 
@@ -32,7 +30,7 @@ def command_extras(
       UsageError: the corpus has no scheme.
     """
     extras = {extra_of(path) for path in paths} - {""}
-    if command in (*BEAM_COMMANDS, *_RESULT_COMMANDS, _RECIPE_COMMAND):
+    if command in (*BEAM_COMMANDS, _RECIPE_COMMAND):
         extras.add("beam")
     has_network = flags.get("bundle") or flags.get("extractive_bundle")
     if command in (*TRAINING_COMMANDS, _RECIPE_COMMAND):

@@ -40,6 +40,7 @@ from precis.model.tokenization.folder import (
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import LEAST_BYTES_OF_PREPARE, count_workers
 from precis.pipelines.beam.remote_checks import stage_remote
+from precis.pipelines.beam.runner_names import check_tensorflow
 from precis.pipelines.beam.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.failures import FailureOptions
@@ -104,6 +105,7 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     concerns = read_flags(PREPARE, dict(flags))
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
+    check_tensorflow(beam_options)
     stage_remote(beam_options, "prepare", flags)
     with stage("listing the corpus", is_brief=True):
         tasks = list_tasks(corpus)

@@ -77,6 +77,8 @@ def draw_heat_maps(
     try:
         _check_bundle(bundle, manifest["model_id"])
         return list(_heat_maps(bundle, manifest, whole)), ""
+    except ModuleNotFoundError as error:
+        return [], f"{error.name} is not installed; pip install 'precis[inference]'"
     except (PrecisError, OSError) as error:
         return [], " ".join(str(error).split())
 

@@ -30,6 +30,7 @@ from precis.model.progress.stages import Stage, stage
 from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.beam.local_processes import count_workers
 from precis.pipelines.beam.remote_checks import saves_template, stage_remote
+from precis.pipelines.beam.runner_names import check_tensorflow
 from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
@@ -121,6 +122,8 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
     concerns = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
     corpus, *summary_options, earlier, result, failures, workers = concerns
     check_precision(summary_options[0], beam_options)
+    if summary_options[0].bundle or summary_options[0].extractive_bundle:
+        check_tensorflow(beam_options)
     recorded = recorded_flags(concerns)
     settings = summary_settings(
         *summary_options, cleaning={name: recorded[name] for name in CLEANING_FLAGS}
