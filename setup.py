@@ -25,7 +25,7 @@ INFERENCE = [
 NOTEBOOK_PANDAS = "pandas>=2.2,<2.4"
 EXTRAS = {
     # Beam pipelines: prepare, summarize, evaluate.
-    "beam": ["apache-beam>=2.77,<3", "regex>=2024.5"],
+    "beam": ["apache-beam>=2.77,<3"],
     # Everything that runs a network: train, and prepare and summarize with one.
     "network": [*INFERENCE, "scikit-learn>=1.8", "tensorboard>=2.21,<2.22"],
     "inference": INFERENCE,

@@ -13,6 +13,11 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 AUTO = "auto"
 # A refusal names this many settings that differ.
 _MOST_DIFFERENCES = 4
+# Flags that there were, and what does their work now.
+REMOVED_FLAGS = {
+    "redact": "it was removed; replace personal data in the texts before precis reads "
+    "them",
+}
 
 
 class FlagInfo(NamedTuple):
@@ -86,8 +91,11 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """The known name that is closest to a mistyped one, as "did you mean ...?".
 
     Returns:
-      The question, or an empty text where no name is close.
+      The question, what to do instead of a flag that was removed, or an empty text
+      where no name is close.
     """
+    if name.lstrip("-") in REMOVED_FLAGS:
+        return REMOVED_FLAGS[name.lstrip("-")]
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"did you mean {close[0]}?" if close else ""
 

@@ -222,6 +222,10 @@ def test_a_word_without_a_flag_is_refused(name, message, capsys):
     ("argv", "message"),
     [
         (["--nonsuch", "3"], "'--nonsuch' is a flag neither of precis nor of Beam"),
+        (
+            ["--redact", "emails"],
+            "'--redact' is a flag neither of precis nor of Beam; it was removed; repl",
+        ),
         (["--runner", "SlowRunner"], "--runner SlowRunner is unknown; "),
         (
             ["--direct_num_workers", "many"],

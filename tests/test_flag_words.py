@@ -21,7 +21,9 @@ def flags_of(*words: str) -> dict:
     """The flags that `precis summarize` reads from its words."""
     command = COMMANDS["summarize"]
     parsed = parse_words("summarize", command.concerns, command.text, words)
-    return read_command_line("summarize", command.concerns, command.text, parsed).flags
+    given = read_command_line("summarize", command.concerns, command.text, parsed)
+    assert given.beam_args == []
+    return given.flags
 
 
 @pytest.mark.parametrize("name", ["limit", "sample"])
@@ -51,7 +53,8 @@ def test_zero_documents_are_refused_in_files_and_read_from_manifests(workplace):
     (workplace / "a.yaml").write_text("limit: 0\n")
     with pytest.raises(UsageError, match="--config a.yaml: --limit must be at least 1"):
         flags_of("--config", "a.yaml")
-    recorded = {"command": "summarize", "flags": {"limit": 0, "sentences": 2}}
+    flags = {"limit": 0, "sentences": 2, "redact": ""}  # The last was removed.
+    recorded = {"command": "summarize", "flags": flags}
     (workplace / "manifest.json").write_text(json.dumps({"provenance": recorded}))
     assert flags_of("--config", "manifest.json") == {"sentences": 2}
 

@@ -45,7 +45,7 @@ def feed(monkeypatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
 
-FLAGS = {"extractive": "luhn,lead", "sentences": 2, "redact": "emails"}
+FLAGS = {"extractive": "luhn,lead", "sentences": 2, "clean": "none"}
 
 
 def words_of(flags) -> list[str]:

@@ -188,16 +188,6 @@ def test_a_surplus_of_candidates_changes_nothing():
     assert [document[0] for document in smallest.documents] == list(range(40))
 
 
-def test_a_redacted_corpus_is_selected_by_the_text_that_is_left(tmp_path):
-    corpus = write_corpus(
-        tmp_path,
-        {"a.jsonl": [{"id": "x", "article": "secret"}, line(1), line(2), line(3)]},
-    )
-    flags = {"redact": "secret"}
-    assert taken(corpus, limit=1, **flags) == ["x"]  # "[redacted]" is a text.
-    assert len(taken(corpus, sample=4, **flags)) == 4
-
-
 def test_a_file_that_fails_has_no_document_that_is_selected(corpus, monkeypatch):
     real = read_task
     options = CorpusOptions(corpus=corpus, limit=12)

@@ -29,7 +29,7 @@ def _write_jsonl(folder):
     ]
     (folder / "a.jsonl").write_bytes(b"\n".join(lines))
     flags = ["--split_field", "split", "--keep_fields", "note,n:int64"]
-    return f"jsonl:{folder}/a.jsonl", [*flags, "--redact", "fell"], "read 11,"
+    return f"jsonl:{folder}/a.jsonl", flags, "read 11,"
 
 
 def _write_csv(folder):

@@ -8,7 +8,6 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.clean import clean_flag
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.names import written_argument
-from precis.pipelines.corpus.redaction import Redactor
 from precis.pipelines.corpus.task import Fields
 
 SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
@@ -131,16 +130,6 @@ class CorpusOptions:
         "leave out agency lines such as (CNN) and By ... PUBLISHED: ...; "
         "--clean none leaves them in too",
     )
-    redact: str = flag(
-        "",
-        "personal data to replace before anything else sees the text, by [email], "
-        "[phone] or [redacted]; the flag may be given once for each rule. Offsets in "
-        "the result are then offsets into the redacted text, and dead letters keep no "
-        "bytes",
-        metavar="emails|phones|REGEX",
-        takes_list=True,
-        separator="\n",
-    )
     # Splits by hash.
     seed: int = flag(
         17,
@@ -176,7 +165,6 @@ class CorpusOptions:
         _check_fields(self, address.scheme)
         _check_tfds_folders(self, address)
         _check_split(self, address.scheme)
-        Redactor(self.redact)
 
     @property
     def fields(self) -> Fields:

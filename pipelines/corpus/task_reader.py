@@ -9,7 +9,6 @@ from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
 from precis.pipelines.corpus.listing import UNREADABLE_SCHEME, read_unreadable
 from precis.pipelines.corpus.opening import check_unchanged, file_failure
 from precis.pipelines.corpus.options import CorpusOptions, parse_address
-from precis.pipelines.corpus.redaction import RedactionTimeout, Redactor
 from precis.pipelines.corpus.sample import source as sample
 from precis.pipelines.corpus.splits import is_split_name, split_of
 from precis.pipelines.corpus.task import (
@@ -43,7 +42,6 @@ class TaskReader:
       other_split: the documents that were left out, as they are not in
           `options.split`, by source file.
       not_selected: the records that `--sample` did not draw, by source file.
-      redactions: how often each rule of `options.redact` matched.
     """
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
@@ -51,8 +49,6 @@ class TaskReader:
         self.read: Counter[str] = Counter()
         self.other_split: Counter[str] = Counter()
         self.not_selected: Counter[str] = Counter()
-        self._redactor = Redactor(options.redact)
-        self.redactions = dict.fromkeys(self._redactor.names, 0)
         self._task = task
         self._options = options
 
@@ -65,33 +61,44 @@ class TaskReader:
                 self.not_selected[content.source_file] += lost
                 self.position = Position(records, share)
                 continue
-            record, counts = self.to_article(content, raw)
+            record = self.to_article(content, raw)
             if not self._is_asked_for(record):
                 self.other_split[content.source_file] += 1
                 self.position = Position(records, share)
                 continue
             records += lost
-            for rule, count in counts.items():
-                self.redactions[rule] += count
             self.position = Position(records, share)
             if isinstance(record, Unreadable) or record.body:
                 yield record
             else:
-                yield _empty_article(record, b"" if self._redactor.names else raw)
+                yield _empty_article(record, raw)
 
     def to_article(
         self, content: Document | Unreadable, raw: bytes
-    ) -> tuple[Article | Unreadable, Counter[str]]:
-        """The article of a record, redacted, and how often each rule matched."""
-        counts: Counter[str] = Counter()
-        if self._redactor.names:
-            content, counts = self._redact(content)
-            raw = b""
-        return _to_article(content, raw, self._task, self._options), counts
+    ) -> Article | Unreadable:
+        """The article of a record, with an id and a split."""
+        if isinstance(content, Unreadable):
+            return content
+        options = self._options
+        article = Article(
+            content, clean=options.clean, strip_boilerplate=options.strip_boilerplate
+        )
+        document_id = content.document_id or article.content_sha256
+        split = self._task.split or content.split or split_of(document_id, options)
+        if is_split_name(split):
+            return article.with_id_and_split(document_id, split)
+        # A field that holds text may have been named for the split.
+        detail = (
+            f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
+            "letters, digits and underscores"
+        )
+        return Unreadable(
+            content.source_file, content.source_position, "bad_split", detail, raw
+        )
 
     def is_document(self, content: Document) -> bool:
         """Whether a record has a text, and is of the split that is asked for."""
-        record, _ = self.to_article(content, b"")
+        record = self.to_article(content, b"")
         is_article = isinstance(record, Article) and bool(record.body)
         return is_article and self._is_asked_for(record)
 
@@ -99,22 +106,6 @@ class TaskReader:
         if isinstance(record, Unreadable):
             return True
         return self._options.split in ("", record.document.split)
-
-    def _redact(
-        self, content: Document | Unreadable
-    ) -> tuple[Document | Unreadable, Counter[str]]:
-        """A record without personal data.
-
-        Its bytes are not kept: what a rule matches may be escaped or cut in them.
-        """
-        if isinstance(content, Unreadable):
-            return content._replace(raw=b""), Counter()
-        try:
-            return self._redactor.redact(content, self._task.fields.kept)
-        except RedactionTimeout as error:
-            place = (content.source_file, content.source_position)
-            timeout = Unreadable(*place, "redaction_timeout", str(error), b"")
-            return timeout, Counter()
 
 
 def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
@@ -183,30 +174,6 @@ def _empty_article(article: Article, raw: bytes) -> EmptyArticle:
     if document.document_id == article.content_sha256:
         document = document._replace(document_id="")
     return EmptyArticle(document, raw)
-
-
-def _to_article(
-    content: Document | Unreadable, raw: bytes, task: Task, options: CorpusOptions
-) -> Article | Unreadable:
-    """The article of a document, with an id and a split."""
-    if isinstance(content, Unreadable):
-        return content
-    article = Article(
-        content, clean=options.clean, strip_boilerplate=options.strip_boilerplate
-    )
-    document_id = content.document_id or article.content_sha256
-    split = task.split or content.split or split_of(document_id, options)
-    if is_split_name(split):
-        return article.with_id_and_split(document_id, split)
-    # A field that holds text may have been named for the split.
-    shown = Redactor(options.redact).text(split, Counter())[:80]
-    detail = (
-        f"the split is {shown!r}; it names files, so it must be of at most 40 letters, "
-        "digits and underscores"
-    )
-    return Unreadable(
-        content.source_file, content.source_position, "bad_split", detail, raw
-    )
 
 
 def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import flag_name, suggestion
+from precis.model.config import REMOVED_FLAGS, flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
 from precis.pipelines.flags.flags import (
@@ -126,11 +126,14 @@ def divide_flags(
 def _without_zeros(
     recorded: Mapping[str, Any], concerns: Sequence[type]
 ) -> Mapping[str, Any]:
-    """The flags of a manifest, where 0 is what was not given and has a word."""
+    """The flags of a manifest, without those that were not given and that a command
+    line cannot give as they are: 0 where a word stands for it, and removed flags.
+    """
     fields = [field for concern in concerns for field in dataclasses.fields(concern)]
     worded = [field.name for field in fields if flag_info(field).word_for_zero]
+    left_out = {*worded, *REMOVED_FLAGS}
     return {
-        name: None if name in worded and not value else value
+        name: None if name in left_out and not value else value
         for name, value in recorded.items()
     }
 

@@ -173,10 +173,7 @@ class EncodeWorker(TaskWorker):
                 not_selected=reader.not_selected,
                 **outcomes,
             ),
-            counts={
-                **counts,
-                **{f"redacted/{rule}": n for rule, n in reader.redactions.items()},
-            },
+            counts=counts,
             files=shards.published,
             figures=shards.lengths,
         )

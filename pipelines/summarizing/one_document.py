@@ -24,7 +24,7 @@ from precis.pipelines.summarizing.summarize_text import summarize_article
 from precis.pipelines.summarizing.summary_settings import SUMMARY_OPTIONS
 
 # The flags of a corpus that concern the text of one document.
-_OF_THE_TEXT = ("clean", "strip_boilerplate", "redact", "max_record_mb")
+_OF_THE_TEXT = ("clean", "strip_boilerplate", "max_record_mb")
 _READS_INPUT = "precis summarize --text -"
 # What begins with these bytes is no plain text; the words say what it is, and how it
 # becomes text.
@@ -117,8 +117,7 @@ def _read_input(options: CorpusOptions) -> Article | Unreadable:
     if isinstance(text, Unreadable):
         return text
     document = Document("", "", text, None, {}, *whole_file(STANDARD_INPUT))
-    record, _ = TaskReader(Task(0, "text", ()), options).to_article(document, content)
-    return record
+    return TaskReader(Task(0, "text", ()), options).to_article(document, content)
 
 
 def _read_file(

@@ -124,7 +124,6 @@ class SummarizeWorker(TaskWorker):
                 not_selected=reader.not_selected,
                 **rows.outcomes,
             ),
-            counts={f"redacted/{rule}": n for rule, n in reader.redactions.items()},
             files=pieces.describe(),
             figures=SummaryFigures(
                 rows.search.sums,
