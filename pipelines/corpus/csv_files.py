@@ -160,7 +160,7 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
         task.start,
         task.stop,
         max_bytes=max_record_bytes,
-        version=task.checked_version,
+        version=task.files[0].version,
     ):
         if not row.problem and row.cells and is_before_header:
             is_before_header = False

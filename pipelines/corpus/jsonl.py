@@ -119,7 +119,7 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
         task.start,
         task.stop,
         max_bytes=max_record_bytes,
-        version=task.checked_version,
+        version=task.files[0].version,
     ):
         content = _to_document(line, task.fields, _place(path, line))
         yield ReadRecord(content, line.share, line.text[:MAX_RAW_BYTES])

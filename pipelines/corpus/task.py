@@ -159,13 +159,6 @@ class Task(NamedTuple):
         """The paths of the files."""
         return tuple(file.path for file in self.files)
 
-    @property
-    def checked_version(self) -> str:
-        """The version of the only file, by which it is checked before it is used; ""
-        for a piece of a sample, of which nothing is written.
-        """
-        return "" if self.max_records else self.files[0].version
-
 
 def position_numbers(position: str) -> tuple[int, ...]:
     """The numbers of a position, which order those of a file: none for the whole file.

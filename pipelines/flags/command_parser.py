@@ -129,21 +129,6 @@ def _set_once(
     setattr(namespace, action.dest, value)
 
 
-class _LinesAction(argparse.Action):
-    """Joins the values of a flag that is given several times, one a line."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        earlier = getattr(namespace, self.dest, None)
-        lines = values if earlier is None else f"{earlier}\n{values}"
-        setattr(namespace, self.dest, lines)
-
-
 class _HelpAction(argparse.Action):
     """Prints the help: the common flags, or with `all` every flag."""
 
@@ -225,8 +210,6 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
     else:
         settings["action"] = _Once
         settings["type"] = _or_word(info.word_for_zero, kind)
-        if info.takes_list and info.separator == "\n":
-            settings["action"] = _LinesAction
         if info.choices:
             settings["metavar"] = "|".join(info.choices)
         else:
