@@ -17,6 +17,8 @@ _MOST_DIFFERENCES = 4
 REMOVED_FLAGS = {
     "redact": "it was removed; replace personal data in the texts before precis reads "
     "them",
+    "estimate": "it was removed; a run with --limit 1000 shows how fast the job is",
+    "price_per_hour": "it was removed with --estimate; leave it out",
 }
 
 
@@ -34,8 +36,6 @@ class FlagInfo(NamedTuple):
       is_common: whether `--help` shows the flag; `--help all` shows every flag.
       takes_list: the value is a list; functions and configuration files take it as a
           list too.
-      separator: what stands between the parts of a list. With a line break the flag is
-          given once for each part.
       is_positional: it is an argument without a flag.
       takes_rest: it takes all words from its own on, flags included, as a list.
       beside: where the flag is empty, the path is that of another field with a suffix,
@@ -50,7 +50,6 @@ class FlagInfo(NamedTuple):
     word_for_zero: str = ""
     is_common: bool = False
     takes_list: bool = False
-    separator: str = ","
     is_positional: bool = False
     takes_rest: bool = False
     beside: tuple[str, str] | None = None

@@ -136,7 +136,7 @@ def _build(concern: type, values: Mapping[str, Any]) -> Any:
 def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
     """The value as the command line would give it.
 
-    A `pathlib` path becomes a string, a list becomes a text with separators where the
+    A `pathlib` path becomes a string, a list becomes a text with commas where the
     flag takes one, and an integer may stand for a float.
 
     Raises:
@@ -146,7 +146,7 @@ def _checked(name: str, value: Any, hint: Any, info: FlagInfo) -> Any:
         value = os.fspath(value)
     is_list = info.takes_list and isinstance(value, list | tuple)
     if is_list and all(_is_word(part) for part in value):
-        value = info.separator.join(str(part) for part in value)
+        value = ",".join(str(part) for part in value)
     if isinstance(value, str):
         refuse_credentials(value, what=f"--{flag_name(name)} ")
     kind = value_type(hint)
