@@ -250,12 +250,17 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def write_json(path: str, content: Any) -> None:
-    """Publishes a JSON file; equal content gives equal bytes.
+    """Publishes a JSON file; equal content gives equal bytes."""
+    write_bytes(path, json_bytes(content))
+
+
+def json_bytes(content: Any) -> bytes:
+    """The bytes of a JSON file.
 
     Keys are sorted, the indent is two spaces, and a line break ends the file.
     """
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
-    write_bytes(path, f"{text}\n".encode())
+    return f"{text}\n".encode()
 
 
 def remove(path: str) -> None:

@@ -75,6 +75,7 @@ def test_a_bundle_comes_back_and_has_no_pickle(bundle, network, tokenizer):
     }
     assert names == {
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "manifest.json",
         "weights.safetensors",

@@ -170,16 +170,18 @@ def test_facts_of_records_are_those_of_dataset_json():
     }
 
 
-# A card is no part of the model.
-def test_a_card_may_be_edited_or_missing(tmp_path):
+# A card is no part of the model; `verify` names another one.
+def test_a_bundle_works_with_an_edited_card_and_without(tmp_path, capsys):
     model_id = save(tmp_path)
     manifest = (tmp_path / "manifest.json").read_bytes()
     assert CARD_FILE not in json.loads(manifest)["sha256"]
     assert exit_code("verify", str(tmp_path)) == 0
     (tmp_path / CARD_FILE).write_text("other words")
-    assert exit_code("verify", str(tmp_path)) == 0
+    assert exit_code("verify", str(tmp_path)) == 1
+    assert read_manifest(str(tmp_path))["model_id"] == model_id
     (tmp_path / CARD_FILE).unlink()
-    assert exit_code("verify", str(tmp_path)) == 0
+    assert exit_code("verify", str(tmp_path)) == 1
+    assert "README.md: is missing" in capsys.readouterr().out
     assert read_manifest(str(tmp_path))["model_id"] == model_id
     (tmp_path / "CARD.md").write_text("no part of it")
     assert exit_code("verify", str(tmp_path)) == 1

@@ -78,6 +78,7 @@ def test_an_encoder_comes_back(bundle):
     }
     assert names == {
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "manifest.json",
         "weights.safetensors",

@@ -97,6 +97,7 @@ def test_the_commands_leave_three_finished_folders(run):
     assert summaries == {part, "manifest.json", "_SUCCESS"}
     bundle = {
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "weights.safetensors",
         "manifest.json",

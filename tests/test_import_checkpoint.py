@@ -69,6 +69,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     assert SearchConfig(**read_decoding(str(bundle))) == imported.decoding
     assert set(contents(bundle)) == {
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "manifest.json",
         "weights.safetensors",

@@ -182,6 +182,7 @@ def test_a_loaded_bundle_is_the_saved_model_and_has_no_pickle(bundle, model, doc
         assert loaded.keyphrases(sentences, 10) == model.keyphrases(sentences, 10)
     assert sorted(path.name for path in bundle.iterdir()) == [
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "manifest.json",
         "weights.json",

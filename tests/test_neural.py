@@ -213,6 +213,7 @@ def test_a_bundle_comes_back(
     }
     assert names == {
         "README.md",
+        "SHA256SUMS",
         "config.json",
         "manifest.json",
         "weights.safetensors",

@@ -83,7 +83,7 @@ def test_a_whole_run_has_no_findings(extractive, corpus, capsys):
         "bytes)\n"
     )
     result = precis.verify(folder=extractive, corpus=corpus)
-    assert result == ("run", [], count, rows, size, corpus)
+    assert result == ("run", [], count, rows, size, corpus, [])
 
 
 @pytest.mark.slow
@@ -195,6 +195,14 @@ def test_a_missing_success_is_named(run):
     ("edit", "line"),
     [
         (lambda f, c: "", "_SUCCESS: does not hold a fingerprint and a checksum"),
+        (
+            lambda f, c: f"{f}\n{c}",
+            "_SUCCESS: has other white space than precis writes",
+        ),
+        (
+            lambda f, c: f"{f} {c}\n",
+            "_SUCCESS: has other white space than precis writes",
+        ),
         (lambda f, c: f"{f}\n", "_SUCCESS: does not hold a fingerprint and a checksum"),
         (
             lambda f, c: f"{c}\n{c}\n",

@@ -18,9 +18,11 @@ from support.damaged_results import (
     findings,
     shards_of,
 )
+from support.extractor_trainings import labelled_records
 
 import precis
 from precis.model import files
+from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.records.dataset import load_dataset
 from precis.model.records.tfrecord import frame
@@ -203,15 +205,16 @@ def test_damaged_files_of_a_bundle_are_named(copied_bundle, name):
 def test_a_damaged_tokenizer_of_a_bundle_is_named(copied_bundle):
     path = copied_bundle / "tokenizer" / "vocab.txt"
     path.write_bytes(path.read_bytes() + b"x\n")
-    (line,) = findings(copied_bundle)
+    line, other = findings(copied_bundle)
     assert line.startswith("tokenizer: is damaged or missing: ")
+    assert other.startswith("tokenizer/vocab.txt: its checksum is not that in SHA256S")
 
 
 def test_another_tokenizer_of_a_bundle_is_named(copied_bundle, prepared_records):
     shutil.rmtree(copied_bundle / "tokenizer")
     shutil.copytree(prepared_records / "tokenizer", copied_bundle / "tokenizer")
-    expected = ["tokenizer: is not the tokenizer that manifest.json names"]
-    assert findings(copied_bundle) == expected
+    expected = "tokenizer: is not the tokenizer that manifest.json names"
+    assert findings(copied_bundle)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -243,6 +246,105 @@ def test_files_of_a_bundle_that_are_missing_or_additional_are_named(copied_bundl
     assert findings(copied_bundle) == [
         "manifest.json: is missing: the bundle is not complete"
     ]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A summarizer, whose parts were trained, and a classifier of keyphrases."""
+    base = tmp_path_factory.mktemp("trained")
+    records = labelled_records(base)
+    network = {"width": 8, "feed_forward": 8, "heads": 2, "validation_steps": 9}
+    precis.train(records=records, output=base / "s" / "writer", steps=1, **network)
+    precis.train_extractor(records=records, output=base / "s" / "extractor", epochs=1)
+    precis.train_keyphrases(records=records, output=base / "keyphrases")
+    save_summarizer_bundle(str(base / "s"), provenance={})
+    return base
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["s", "keyphrases"])
+def test_every_damage_of_every_file_of_a_bundle_is_named(trained, name):
+    """A file is damaged, or the state of a training, which is named as not checked."""
+    folder = trained / name
+    whole = precis.verify(folder=folder)
+    assert whole.findings == []
+    apart = [line.partition(":")[0] for line in whole.not_checked]
+    states = ["extractor/training/", "writer/training/"]
+    assert apart == (states if name == "s" else [])
+    for file, content in contents(folder).items():
+        middle = len(content) // 2
+        flipped = bytes([content[middle] ^ 1])
+        for damaged in (
+            content[:middle] + flipped + content[middle + 1 :],
+            content + b"\n",
+            None,
+        ):
+            path = folder / file
+            path.unlink() if damaged is None else path.write_bytes(damaged)
+            result = precis.verify(folder=folder)
+            path.write_bytes(content)
+            named = [*result.findings, *result.not_checked]
+            begins = any(file.startswith(line.partition(":")[0]) for line in named)
+            # A checksum that is another one is named with the file that it is of.
+            is_list = file.endswith("SHA256SUMS") and "SHA256SUMS" in str(named)
+            assert begins or is_list, (file, damaged)
+    assert precis.verify(folder=folder) == whole
+
+
+def test_a_bundle_stays_whole_when_its_card_is_written_anew(copied_bundle, capsys):
+    (copied_bundle / "training").mkdir()
+    card = copied_bundle / "README.md"
+    card.write_text("other words")
+    assert findings(copied_bundle) == [
+        "README.md: its checksum is not that in SHA256SUMS; one of them was changed; "
+        "`precis card BUNDLE --output BUNDLE/README.md` writes both anew"
+    ]
+    flags = ("--license", "mit", "--output", str(card))
+    assert exit_code("card", str(copied_bundle), *flags) == 0
+    capsys.readouterr()
+    assert exit_code("verify", str(copied_bundle)) == 0
+    assert capsys.readouterr().out.startswith(
+        "not checked: training/: the state of the training, no part of it\n"
+        f"bundle {copied_bundle} is as it was written where it was checked ("
+    )
+
+
+def test_a_bundle_of_an_earlier_version_is_checked_without_checksums(copied_bundle):
+    (copied_bundle / "SHA256SUMS").unlink()
+    (copied_bundle / "README.md").unlink()
+    result = precis.verify(folder=copied_bundle)
+    assert result.findings == []
+    (line,) = result.not_checked
+    assert line.startswith("SHA256SUMS: is missing, as in bundles of earlier versions;")
+    precis.card(bundle=copied_bundle, output=copied_bundle / "README.md")
+    assert contents(copied_bundle).keys() & {"SHA256SUMS", "README.md"} == {"README.md"}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            lambda text: text[:-9],
+            "SHA256SUMS: is damaged: not as precis writes it; copy the bundle again",
+        ),
+        (
+            lambda text: text[text.index("\n") + 1 :],
+            "SHA256SUMS: lists other files than the bundle: README.md",
+        ),
+        (
+            lambda text: text + f"{'0' * 64}  ../x\n",
+            "SHA256SUMS: is damaged: not as precis writes it; copy the bundle again",
+        ),
+        (
+            lambda text: f"{'0' * 64}  ../x\n{text}",
+            "SHA256SUMS: lists other files than the bundle: ../x",
+        ),
+    ],
+)
+def test_an_edited_list_of_checksums_is_named(copied_bundle, change, line):
+    path = copied_bundle / "SHA256SUMS"
+    path.write_text(change(path.read_text()))
+    assert findings(copied_bundle) == [line]
 
 
 def test_a_corpus_goes_with_a_run_alone(bundle):

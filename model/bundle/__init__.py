@@ -1,6 +1,7 @@
 """Bundles: a trained model as a folder.
 
 manifest           the files of a bundle of any kind, and their checksums
+checksums          SHA256SUMS, the checksum of each file byte for byte
 network_bundle     the bundle of a network that writes summaries
 encoder_bundle     the bundle of an encoder alone
 summarizer_bundle  an extractor and a writer together

@@ -2,7 +2,7 @@
 
 A card is a function of the manifest and of config.json: the same training gives the
 same bytes, wherever and however often it was interrupted. It is no part of the model:
-no checksum and no model_id depend on it, so it may be written anew or edited.
+no model_id depends on it, so it may be written anew; its checksum is in SHA256SUMS.
 
     ---                      front matter: licence, language, tags
     # A network that ...     what it is

@@ -7,8 +7,9 @@ A bundle loads without a network connection and holds no pickle:
                           or tokenizers.json where it was imported
     source_tokenizer/     the tokenizer of sources, where it is a different one
     weights.safetensors   one tensor per weight, named by its path in the network
-    README.md             the model card, which no checksum or model_id covers
-    manifest.json         checksums of the files, model_id, provenance; written last
+    README.md             the model card, which no model_id covers
+    SHA256SUMS            checksums of all files (`checksums`)
+    manifest.json         what the model_id is computed from, provenance; written last
 
 The kind of a bundle says what kind of model it holds and which command takes it. A
 summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
@@ -17,6 +18,7 @@ and `open_weights` check each file against the manifest before they return its c
 `network_bundle` and `encoder_bundle` build on these functions.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -24,7 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.card import write_card
+from precis.model.bundle.card import CARD_FILE, write_card
+from precis.model.bundle.checksums import write_checksums
 from precis.model.bundle.finite import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
@@ -32,6 +35,7 @@ from precis.model.tokenization.folder import (
     TOKENIZER_FOLDER,
     AnyTokenizer,
     load_tokenizer,
+    tokenizer_files,
 )
 
 FORMAT_VERSION = 1
@@ -131,9 +135,34 @@ def save_bundle_files(
         "provenance": provenance,
     }
     manifest["model_id"] = content_model_id(manifest)
-    write_card(folder, manifest, content)
-    files.write_json(files.join(folder, MANIFEST_FILE), manifest)
+    publish_manifest(folder, manifest, content)
     return str(manifest["model_id"])
+
+
+def publish_manifest(
+    folder: str,
+    manifest: Mapping[str, Any],
+    config: Mapping[str, Any],
+    *,
+    parts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Writes the card and the checksums, and the manifest last, which makes a bundle of
+    the folder.
+
+    Args:
+      folder, manifest, config, parts: as in `write_card`.
+    """
+    write_card(folder, manifest, config, parts=parts)
+    names = [CARD_FILE]
+    for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
+        if f"{name}_fingerprint" in manifest:
+            tokenizer = tokenizer_files(files.join(folder, name))
+            names += [files.join(name, file) for file in tokenizer]
+    checksums = {name: files.sha256_file(files.join(folder, name)) for name in names}
+    content = files.json_bytes(manifest)
+    checksums[MANIFEST_FILE] = hashlib.sha256(content).hexdigest()
+    write_checksums(folder, {**manifest["sha256"], **checksums})
+    files.write_bytes(files.join(folder, MANIFEST_FILE), content)
 
 
 def _save_tokenizers(

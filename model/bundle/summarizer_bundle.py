@@ -5,6 +5,7 @@ which rewrites them, in one folder.
     writer/          bundle of the kind abstractive
     config.json      the kind summarizer, and the names of the two folders
     README.md        the model card, which covers both
+    SHA256SUMS       checksums of these files
     manifest.json    checksums of config.json and of the manifests of both bundles,
                      model_id, provenance; written last
 
@@ -16,7 +17,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.bundle.card import write_card
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     CONFIG_FILE,
@@ -29,6 +29,7 @@ from precis.model.bundle.manifest import (
     content_model_id,
     naming_config,
     open_bundle_config,
+    publish_manifest,
     read_manifest,
 )
 from precis.model.bundle.network_bundle import read_decoding, with_decoding_of_bundle
@@ -93,8 +94,7 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
     }
     manifest["model_id"] = content_model_id(manifest)
     parts = {name: read_manifest(files.join(folder, name)) for name in config.values()}
-    write_card(folder, manifest, content, parts=parts)
-    files.write_json(files.join(folder, MANIFEST_FILE), manifest)
+    publish_manifest(folder, manifest, content, parts=parts)
     return str(manifest["model_id"])
 
 

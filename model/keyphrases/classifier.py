@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.card import write_card
 from precis.model.bundle.finite import check_finite
 from precis.model.bundle.manifest import (
     BUNDLE_WAY_OUT,
@@ -27,6 +26,7 @@ from precis.model.bundle.manifest import (
     check_file,
     naming_config,
     open_bundle_config,
+    publish_manifest,
     read_manifest,
 )
 from precis.model.errors import DataError, UsageError
@@ -187,8 +187,7 @@ class KeyphraseModel:
             "sha256": checksums,
             "provenance": self.provenance,
         }
-        write_card(folder, manifest, config)
-        files.write_json(files.join(folder, MANIFEST_FILE), manifest)
+        publish_manifest(folder, manifest, config)
         return self.model_id
 
     @classmethod

@@ -6,6 +6,7 @@ from typing import Any
 from precis.model import files
 from precis.model.bundle.card import CARD_FILE, CardChoices, card_text, stated_choices
 from precis.model.bundle.card_text import cell
+from precis.model.bundle.checksums import update_checksum
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
@@ -50,20 +51,28 @@ def card(**flags: Any) -> str:
     text = _text(options)
     if options.output:
         files.write_bytes(options.output, text.encode())
+        if _is_of_bundle(options):
+            update_checksum(options.bundle, CARD_FILE)
     return text
 
 
 def _check_place(options: CardOptions) -> None:
     """Refuses a file of the bundle that is not its card."""
     check_file_place(options.output, flag="--output")
-    card_file = files.join(options.bundle, CARD_FILE)
-    if resolve(options.output) == resolve(card_file):
+    if _is_of_bundle(options):
         return
     if is_within(resolve(options.output), resolve(options.bundle)):
+        card_file = files.join(options.bundle, CARD_FILE)
         raise UsageError(
             f"--output {options.output} lies in the bundle, whose card is {card_file}; "
             "name that, or a file outside the bundle"
         )
+
+
+def _is_of_bundle(options: CardOptions) -> bool:
+    """Whether the card is written as that of its bundle."""
+    card_file = files.join(options.bundle, CARD_FILE)
+    return resolve(options.output) == resolve(card_file)
 
 
 def _text(options: CardOptions) -> str:

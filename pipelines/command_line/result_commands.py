@@ -90,10 +90,13 @@ def run_verify(values: dict[str, Any], _: list[str]) -> int:
     result = verify(**values)
     for line in result.findings:
         print(line)
+    for line in result.not_checked:
+        print(f"not checked: {line}")
     checked = f"{result.files:,} files, {result.rows:,} rows, {result.bytes:,} bytes"
     compared = f", compared with {result.compared_with}" * bool(result.compared_with)
     count = len(result.findings)
-    outcome = "is as it was written"
+    but = " where it was checked" if result.not_checked else ""
+    outcome = f"is as it was written{but}"
     if count:
         outcome = f"is damaged: {count} finding{'s' * (count > 1)} above"
     print(f"{result.kind} {values['folder']} {outcome} ({checked}{compared})")

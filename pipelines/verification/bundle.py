@@ -1,9 +1,11 @@
 """The files of a bundle, as its manifest describes them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from precis.model import files
 from precis.model.bundle.card import CARD_FILE
+from precis.model.bundle.checksums import CHECKSUMS_FILE, read_checksums
 from precis.model.bundle.manifest import (
     MANIFEST_FILE,
     SUMMARIZER,
@@ -22,18 +24,22 @@ from precis.model.tokenization.folder import (
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import check_others
 
+_CARD_WAY_OUT = "; `precis card BUNDLE --output BUNDLE/README.md` writes both anew"
+_WITHOUT_CHECKSUMS = (
+    f"{CHECKSUMS_FILE}: is missing, as in bundles of earlier versions; without it "
+    f"{CARD_FILE}, the provenance in {MANIFEST_FILE}, and the exact bytes of "
+    f"{MANIFEST_FILE} and of the tokenizers are not checked"
+)
+
 
 def check_bundle(folder: str) -> Iterator[Finding]:
-    """Checks a bundle, and those that it consists of.
-
-    The model card may be missing or edited: it is no part of the model.
-    """
+    """Checks a bundle, and those that it consists of."""
     try:
         manifest = read_manifest(folder)
     except (DataError, UsageError) as error:
         yield Finding(MANIFEST_FILE, _without_path(error, folder))
         return
-    expected = {MANIFEST_FILE, CARD_FILE}
+    expected = {MANIFEST_FILE, CARD_FILE, CHECKSUMS_FILE}
     for name in manifest["sha256"]:
         expected.add(name)
         try:
@@ -52,6 +58,7 @@ def check_bundle(folder: str) -> Iterator[Finding]:
                 yield Finding(name, f"is not the tokenizer that {MANIFEST_FILE} names")
         except (DataError, OSError) as error:
             yield Finding(name, f"is damaged or missing: {error}")
+    yield from _check_bytes(folder, manifest, expected - {CHECKSUMS_FILE})
     parts = SUMMARIZER_PARTS.values() if manifest.get("kind") == SUMMARIZER else ()
     for part in parts:
         for finding in check_bundle(files.join(folder, part)):
@@ -61,6 +68,49 @@ def check_bundle(folder: str) -> Iterator[Finding]:
     for finding in check_others(folder, expected):
         if not finding.file.startswith(apart):
             yield finding
+
+
+def _check_bytes(
+    folder: str, manifest: Mapping[str, Any], expected: Collection[str]
+) -> Iterator[Finding]:
+    """Compares all files with SHA256SUMS, where the bundle has it."""
+    try:
+        checksums = read_checksums(folder)
+    except DataError as error:
+        yield Finding(CHECKSUMS_FILE, _without_path(error, folder))
+        return
+    if checksums and set(checksums) != set(expected):
+        different = ", ".join(sorted(set(checksums) ^ set(expected)))
+        yield Finding(CHECKSUMS_FILE, f"lists other files than the bundle: {different}")
+    for name in sorted(set(checksums) & set(expected)):
+        path = files.join(folder, name)
+        if name in manifest["sha256"]:  # It was read and compared with that.
+            checksum = manifest["sha256"][name]
+        elif files.exists(path):
+            checksum = files.sha256_file(path)
+        else:
+            yield Finding(name, "is missing")
+            continue
+        if checksum != checksums[name]:
+            yield Finding(
+                name,
+                f"its checksum is not that in {CHECKSUMS_FILE}; one of them was changed"
+                + _CARD_WAY_OUT * (name == CARD_FILE),
+            )
+
+
+def not_checked(folder: str) -> list[str]:
+    """What `check_bundle` does not read: names of files and folders, and why."""
+    lines = []
+    if not files.exists(files.join(folder, CHECKSUMS_FILE)):
+        lines.append(_WITHOUT_CHECKSUMS)
+    if files.exists(files.join(folder, TRAINING_FOLDER)):
+        lines.append(f"{TRAINING_FOLDER}/: the state of the training, no part of it")
+    for part in SUMMARIZER_PARTS.values():
+        path = files.join(folder, part)
+        if files.exists(path):
+            lines += [files.join(part, line) for line in not_checked(path)]
+    return lines
 
 
 def _without_path(error: Exception, folder: str) -> str:

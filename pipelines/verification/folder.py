@@ -40,11 +40,14 @@ def check_success(
     if not files.exists(path):
         yield Finding(SUCCESS_FILE, "is missing: the result is not finished")
         return
-    lines = files.read_bytes(path).decode(errors="replace").splitlines()
-    fingerprint, checksum = (*lines, "", "")[:2]
-    if len(lines) != 2 or not _SHA256.match(fingerprint) or not _SHA256.match(checksum):
+    content = files.read_bytes(path).decode(errors="replace")
+    words = content.split()
+    if len(words) != 2 or not all(map(_SHA256.match, words)):
         yield Finding(SUCCESS_FILE, "does not hold a fingerprint and a checksum")
         return
+    fingerprint, checksum = words
+    if content != f"{fingerprint}\n{checksum}\n":
+        yield Finding(SUCCESS_FILE, "has other white space than precis writes")
     if fingerprint != description.get("fingerprint"):
         yield Finding(SUCCESS_FILE, f"its fingerprint is not that of {name}")
     if checksum != files.sha256_file(files.join(folder, name)):

@@ -20,7 +20,7 @@ from precis.pipelines.jobs.result_files import (
     SUCCESS_FILE,
 )
 from precis.pipelines.options.verify import VERIFY, ComparedCorpusOptions
-from precis.pipelines.verification.bundle import check_bundle
+from precis.pipelines.verification.bundle import check_bundle, not_checked
 from precis.pipelines.verification.findings import Finding, as_lines
 from precis.pipelines.verification.records import check_records
 from precis.pipelines.verification.run import check_run
@@ -40,6 +40,8 @@ class Verification(NamedTuple):
       findings: what is wrong, a line each; empty if nothing is.
       files, rows, bytes: of the result.
       compared_with: the corpus that the rows were compared with; "" without one.
+      not_checked: files and folders of a bundle that nothing was compared with, and
+          why, a line each.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Verification(NamedTuple):
     rows: int
     bytes: int
     compared_with: str
+    not_checked: list[str]
 
 
 def verify(**flags: Any) -> Verification:
@@ -78,7 +81,11 @@ def verify(**flags: Any) -> Verification:
     if kind != RUN and flags.get("corpus"):
         raise UsageError(f"--corpus goes with a run, and {folder} is a {kind}")
     return Verification(
-        kind, as_lines(findings), *_measure(folder, content), flags.get("corpus", "")
+        kind,
+        as_lines(findings),
+        *_measure(folder, content),
+        flags.get("corpus", ""),
+        not_checked(folder) if kind == BUNDLE else [],
     )
 
 

@@ -39,6 +39,7 @@ STEPS_PER_EPOCH = 2  # of 42 articles
 MAX_SENTENCES = ExtractorConfig().max_sentences
 BUNDLE_FILES = [
     "README.md",
+    "SHA256SUMS",
     "config.json",
     "manifest.json",
     "tokenizer/tokenizer.json",
