@@ -22,7 +22,6 @@ HEAVY = (
     "apache_beam",
     "pyarrow",
     "duckdb",
-    "regex",
     "sklearn",
     "safetensors",
     "tokenizers",

@@ -59,11 +59,11 @@ def test_without_a_fault_there_is_no_problem(capsys, workplace):
 
 
 def test_1_a_missing_extra(check, monkeypatch):
-    hide_module(monkeypatch, "regex")
+    hide_module(monkeypatch, "apache_beam")
     problem = check()
     assert problem[1:] == (
         "packages",
-        "regex of extra beam cannot be imported",
+        "apache-beam of extra beam cannot be imported",
         "pip install 'precis[beam]'",
     )
 

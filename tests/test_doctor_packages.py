@@ -140,7 +140,7 @@ def test_an_extra_of_a_package_is_missing_where_what_it_brings_is(
 
 
 def test_without_its_packages_a_command_is_not_tried(monkeypatch, tmp_path):
-    hide_module(monkeypatch, "regex")
+    hide_module(monkeypatch, "apache_beam")
     flags = {"corpus": "sample:20", "output": tmp_path / "out"}
     findings = precis.doctor(command="summarize", flags=flags)
     assert the_problem(findings).advice == "pip install 'precis[beam]'"

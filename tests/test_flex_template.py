@@ -96,7 +96,7 @@ def test_the_parameters_of_a_launch_become_flags(launch):
     parser = command_parser(command, SUMMARIZE, COMMANDS[command].text)
     known, of_beam = parser.parse_known_args(flags)
     values = {**vars(known)}
-    assert values.pop("verbose") is False and values.pop("config") is None
+    assert values.pop("verbose") is False and "config" not in values
     assert values == {
         "corpus": "jsonl:gs://bucket/*.jsonl",
         "output": "gs://bucket/run",

@@ -41,10 +41,6 @@ WITHIN = "lies in run, whose files stay as they were written; name a place outsi
         (("evaluate", "--input", "run", "--output", "file"), "file is a file; name"),
         (("evaluate", "--input", "run", "--output", "run/data"), WITHIN),
         (
-            ("run", "folder"),
-            "folder is a folder; name the file with the steps, such as",
-        ),
-        (
             ("report", "records"),
             "records holds no run: manifest.json is not there; give",
         ),

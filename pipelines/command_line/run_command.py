@@ -22,7 +22,6 @@ from precis.pipelines.terminal.job_progress import complain, shown
 # The extra that brings a package, by the package's import name.
 _EXTRAS = {
     "apache_beam": "beam",
-    "regex": "beam",
     "deltalake": "delta",
     "gcsfs": "gcs",
     "s3fs": "s3",
