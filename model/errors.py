@@ -1,5 +1,11 @@
 """The errors that end a job, each with its exit code."""
 
+import errno
+import tempfile
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS)
+
 
 class PrecisError(Exception):
     """A failure that is reported to the user in one line, without a traceback."""
@@ -33,3 +39,16 @@ class JobError(PrecisError):
 
 class Interrupted(Exception):
     """A signal arrived, and the state of the training is saved."""
+
+
+def describe_system_error(error: OSError) -> PrecisError:
+    """The error of a file or a disk with its place, its reason and the way out."""
+    place, reason = error.filename, error.strerror or str(error)
+    if error.errno in NO_ROOM:
+        # A library seldom says which file it was writing.
+        place = place or f"the output, or {tempfile.gettempdir()}"
+        return JobError(f"{place}: {reason}; make room, and run the same command again")
+    said = f"{place}: {reason}" if place else reason
+    if error.errno in NO_ACCESS:
+        return UsageError(f"{said}; let this user use it, or name another place")
+    return JobError(f"{said}; correct that, and run the same command again")

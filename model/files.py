@@ -233,8 +233,12 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, name)
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = name
+        raise
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # It is not there, or its disk is gone.
             os.remove(aside)
         end_file(aside)
 

@@ -2,12 +2,21 @@
 
 import logging
 import os
+import re
+import tempfile
 
 import pytest
 from support.command_line import NEEDED, error_lines, exit_code
 
-from precis.model.errors import DataError, JobError, UsageError
+from precis.model.errors import (
+    DataError,
+    JobError,
+    UsageError,
+    describe_system_error,
+)
 from precis.pipelines.beam import beam_runner
+
+ROOM = "make room, and run the same command again"
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +44,7 @@ def raise_in_pipeline(monkeypatch, error):
         (
             OSError(28, "No space left on device"),
             1,
-            "precis summarize: the pipeline failed: OSError: [Errno 28] No space left "
-            "on device",
+            "precis summarize: the pipeline failed: the output, or ",
         ),
         (
             ZeroDivisionError("a defect"),
@@ -72,12 +80,18 @@ def test_an_error_of_a_task_is_one_line(
             UsageError("no: such"),
         ),
         (
-            "Traceback\nOSError: [Errno 28] full\n",
-            JobError("the pipeline failed: OSError: [Errno 28] full"),
+            "Traceback\nOSError: [Errno 28] full: 'a/b'\n",
+            JobError(f"the pipeline failed: a/b: full; {ROOM}"),
         ),
         (
-            "Traceback\nRuntimeError: OSError: [Errno 28] full [while running 'A']\n",
-            JobError("the pipeline failed: OSError: [Errno 28] full"),
+            "Traceback\nRuntimeError: OSError: [Errno 28] full: 'a' [while running X]",
+            JobError(f"the pipeline failed: a: full; {ROOM}"),
+        ),
+        (
+            "Traceback\nPermissionError: [Errno 13] no\n",
+            JobError(
+                "the pipeline failed: no; let this user use it, or name another place"
+            ),
         ),
         (
             "Traceback\n  File x\npackage.ValueError: one\ntwo\nthree [while running "
@@ -136,9 +150,33 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [
-        "precis summarize: [Errno 28] No space left on device: 'out/_SUCCESS'"
+        f"precis summarize: out/_SUCCESS: No space left on device; {ROOM}"
     ]
     assert "Traceback" not in stderr and not os.path.exists("out/_SUCCESS")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "full", "a/b"), f"a/b: full; {ROOM}"),
+        (OSError(28, "full"), f"the output, or {tempfile.gettempdir()}: full; {ROOM}"),
+        (OSError(30, "read-only", "a"), "a: read-only; let this user use it, or name"),
+        (OSError(5, "broken", "a"), "a: broken; correct that, and run the same comma"),
+        (OSError("none"), "none; correct that, and run the same command again"),
+    ],
+)
+def test_an_error_of_the_system_has_a_place_and_a_way_out(error, message):
+    described = describe_system_error(error)
+    assert str(described).startswith(message)
+    assert described.exit_code == (2 if error.errno == 30 else 1)
+
+
+def test_a_place_that_cannot_be_written_is_named(capsys):
+    """Not even root may write in /sys."""
+    assert exit_code("summarize", *NEEDED["summarize"]) == 0
+    assert exit_code("report", "out", "--output", "/sys/page.html") == 2
+    (line,) = error_lines(capsys.readouterr().err, "report")
+    assert re.search("/sys/page.html: .*; let this user use it, or name another", line)
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch):

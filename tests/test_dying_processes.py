@@ -233,3 +233,14 @@ def test_the_last_user_ends_the_processes(fake_pool, monkeypatch):
     fake_pool.release()
     assert closed == [1] and future.done()
     fake_pool.retain()
+
+
+def test_a_machine_without_shared_memory_is_named():
+    class Context(type(multiprocessing.get_context("spawn"))):
+        def Lock(self):
+            raise OSError(30, "Read-only file system")
+
+    processes = Processes(1, initializer=lambda: None, context=Context())
+    message = "/dev/shm: Read-only .*; mount it .*, or give --workers 1 and --search_pr"
+    with pytest.raises(JobError, match=message):
+        processes.call(abs, -1)

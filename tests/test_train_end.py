@@ -2,8 +2,12 @@
 that is exported.
 """
 
+import errno
+import os
+
 import numpy as np
 import pytest
+import tensorflow as tf
 from safetensors.numpy import load_file
 from support.shared_networks import shared_networks
 from support.small_training import (
@@ -16,6 +20,7 @@ from support.small_training import (
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.training.export import export_network
+from precis.model.training.loop import naming_full_disk
 from precis.model.training.validation import Validation, Validator
 
 
@@ -145,3 +150,13 @@ def test_a_training_ends_when_validation_finds_nothing_better(
 def test_settings_that_contradict_each_other_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         training_config(**settings)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+def test_a_folder_that_tensorflow_cannot_write_is_named(code):
+    error = tf.errors.ResourceExhaustedError(None, None, f"a; {os.strerror(code)}")
+    with pytest.raises(OSError, match=f"{os.strerror(code)}: 'bundle'"):
+        with naming_full_disk("bundle"):
+            raise error
+    with pytest.raises(tf.errors.OutOfRangeError), naming_full_disk("bundle"):
+        raise tf.errors.OutOfRangeError(None, None, "no more")

@@ -18,7 +18,7 @@ from support.warehouse_runs import (
 )
 
 from precis.model.errors import DataError, JobError, UsageError
-from precis.pipelines.options.table_address import read_address
+from precis.pipelines.options.table_address import CATALOG_FILE, read_address
 from precis.pipelines.warehouse import iceberg
 from precis.pipelines.warehouse.iceberg_files import DataFileWriter
 from precis.pipelines.warehouse.load_run import check_table, load_run
@@ -358,6 +358,13 @@ def test_a_catalogue_is_found_in_the_configuration(tmp_path, monkeypatch):
     message = "'other' cannot be opened: .*PYICEBERG_CATALOG__OTHER__URI, or name a fol"
     with pytest.raises(UsageError, match=message):
         load_run(run, "iceberg://other/news.daily")
+
+
+def test_a_catalogue_that_cannot_be_written_is_named(tmp_path, address):
+    folder = tmp_path / "warehouse"
+    (folder / CATALOG_FILE).mkdir(parents=True)
+    with pytest.raises(UsageError, match=f"{folder} cannot be written: unable to open"):
+        load_run(write_run(tmp_path / "a", rows_of("xy")), address)
 
 
 def test_renamed_columns_are_refused(tmp_path, address):

@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from typing import NamedTuple, TypeVar
 
+from precis.model.errors import JobError
 from precis.model.garbage_collection import collect_rarely
 
 ResultT = TypeVar("ResultT")
@@ -125,8 +126,15 @@ class Processes:
 
         Raises:
           BrokenProcessPool: it died at once.
+          JobError: the machine has no shared memory.
         """
-        executor = ProcessPoolExecutor(1, self._context, self._initializer)
+        try:
+            executor = ProcessPoolExecutor(1, self._context, self._initializer)
+        except OSError as error:  # Semaphores lie in shared memory.
+            raise JobError(
+                f"no process can be started: /dev/shm: {error.strerror}; mount it with "
+                "room to write, or give --workers 1 and --search_processes 1"
+            ) from error
         with without_interrupts():
             pid = executor.submit(os.getpid)
         process = _Process(executor, pid.result())

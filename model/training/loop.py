@@ -3,6 +3,7 @@ and goes on at any step.
 """
 
 import contextlib
+import os
 import signal
 import tempfile
 import threading
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from precis.model import files
-from precis.model.errors import Interrupted
+from precis.model.errors import NO_ACCESS, NO_ROOM, Interrupted
 from precis.model.network.config import NetworkConfig
 from precis.model.progress.counters import paused
 from precis.model.progress.stages import Stage, say, stage, unseen
@@ -87,7 +88,7 @@ def train_network(
             staging=staging,
             request=request,
         )
-        with ending_with_the_others(setup.strategy):
+        with ending_with_the_others(setup.strategy), naming_full_disk(output):
             state = make_state(setup, network)
             if setup.is_chief:
                 files.remove_leftovers(output)
@@ -101,6 +102,18 @@ def train_network(
                 with _sigterm_arrives() as is_terminated:
                     run_steps(setup, state, is_terminated)
         return export_network(setup, state)
+
+
+@contextlib.contextmanager
+def naming_full_disk(folder: str) -> Iterator[None]:
+    """Makes an error of the disk of what TensorFlow raises where it cannot write."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        for code in (*NO_ROOM, *NO_ACCESS):
+            if os.strerror(code) in error.message:
+                raise OSError(code, os.strerror(code), folder) from error
+        raise
 
 
 @contextlib.contextmanager

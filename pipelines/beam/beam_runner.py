@@ -26,7 +26,13 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from precis.model.config import suggestion
-from precis.model.errors import DataError, JobError, PrecisError, UsageError
+from precis.model.errors import (
+    DataError,
+    JobError,
+    PrecisError,
+    UsageError,
+    describe_system_error,
+)
 from precis.model.progress.counters import count_earlier
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.beam.engine_options import (
@@ -63,6 +69,8 @@ _EXCEPTION = re.compile(
     r"(RuntimeError: )?([A-Za-z_][\w.]*\.)?"
     r"(?P<error>[A-Za-z_]\w*(Error|Exception|Exit|Interrupt|Warning)(: .*)?)$"
 )
+# As Python writes it: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
+_SYSTEM_ERROR = re.compile(r"\w+: \[Errno (\d+)\] ([^:]+)(?:: '(.*)')?$")
 # The longest reason in an error of one line.
 _REASON_CHARACTERS = 400
 
@@ -234,6 +242,10 @@ def _as_precis_error(error: Exception) -> PrecisError:
         words = (details() if callable(details) else text) or text
         reason = f"{type(error).__name__}: {' '.join(words.split())}"
     reason = _without_stage(reason)
+    system = _SYSTEM_ERROR.match(reason)
+    if system:
+        code, words, path = system.groups()
+        reason = str(describe_system_error(OSError(int(code), words, path)))
     if len(reason) > _REASON_CHARACTERS:
         reason = f"{reason[:_REASON_CHARACTERS]} ..."
     return JobError(f"the pipeline failed: {reason}")

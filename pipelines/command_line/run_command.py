@@ -12,7 +12,7 @@ from typing import Any
 
 from precis.model.config import suggestion
 from precis.model.credentials import RedactingFormatter, redact
-from precis.model.errors import PrecisError
+from precis.model.errors import PrecisError, describe_system_error
 from precis.model.progress.stages import stage
 from precis.pipelines.command_line.commands import COMMANDS, Command, overview
 from precis.pipelines.flags.command_words import parse_words, read_command_line
@@ -106,8 +106,9 @@ def _run_shown(
     except OSError as error:
         if is_verbose:
             logging.getLogger("precis").error("cause", exc_info=error)
-        _complain(f"precis {name}", error)
-        return 1
+        described = describe_system_error(error)
+        _complain(f"precis {name}", described)
+        return described.exit_code
 
 
 class _StderrHandler(logging.StreamHandler):

@@ -11,13 +11,12 @@ finished folder holds only the result.
 """
 
 import datetime
-import errno
 import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.errors import JobError, PrecisError, UsageError
+from precis.model.errors import NO_ROOM, JobError, PrecisError, UsageError
 from precis.model.progress.stages import say
 from precis.pipelines.jobs.build_time import current_time
 from precis.pipelines.jobs.checksummed_json import write_checksummed
@@ -37,8 +36,6 @@ from precis.pipelines.jobs.result_files import (
     described_files,
     read_success,
 )
-
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Job(NamedTuple):
@@ -178,7 +175,7 @@ def _write_description(
 
 def not_writable(output: str, error: OSError) -> PrecisError:
     """The error for a folder in which a job cannot begin."""
-    if error.errno in _NO_SPACE:
+    if error.errno in NO_ROOM:
         return JobError(
             f"{output} cannot be written: {error}; make room and run the same command "
             "again"

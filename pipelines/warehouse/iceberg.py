@@ -27,6 +27,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from sqlalchemy.exc import OperationalError
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.progress.counters import count
@@ -102,7 +103,8 @@ def open_catalog(address: TableAddress) -> Catalog:
     """The catalogue of an address.
 
     Raises:
-      UsageError: pyiceberg's configuration has no such catalogue.
+      UsageError: pyiceberg's configuration has no such catalogue, or the folder of a
+        local one cannot be written.
     """
     if address.scheme == ICEBERG:
         try:
@@ -115,7 +117,14 @@ def open_catalog(address: TableAddress) -> Catalog:
                 "folder: iceberg+sqlite://FOLDER/NAMESPACE.TABLE"
             ) from error
     os.makedirs(address.place, exist_ok=True)
-    return load_catalog(LOCAL_CATALOG, **catalog_settings(address.place))
+    try:
+        return load_catalog(LOCAL_CATALOG, **catalog_settings(address.place))
+    except OperationalError as error:
+        raise UsageError(
+            f"--table: the catalogue in {address.place} cannot be written: "
+            f"{error.orig}; make room, let this user write there, or name another "
+            "folder"
+        ) from error
 
 
 def _find_table(catalog: Catalog, identifier: str) -> Table | None:
