@@ -54,9 +54,8 @@ LINES = {
     "digest summaries": "",
     "card bundle": "",
     "loaders summaries --for duckdb": "",
-    "run job.yaml --vars folder=OUT/job": "",
-    "summarize article.txt": "",
-    "summarize article.txt --bundle bundle": "inference",
+    "summarize --text article.txt": "",
+    "summarize --text article.txt --bundle bundle": "inference",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
     "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam inference",
     "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
@@ -65,7 +64,6 @@ LINES = {
     "train --records records --output OUT/bundle --network tiny --steps 1": "network",
     "train-extractor --records records --output OUT/extractor --epochs 1": "inference",
     "train-keyphrases --records records --output OUT/keyphrases": "network",
-    "train-summarizer --corpus sample:20 --output OUT/s --estimate": "beam network",
     "import checkpoint --output OUT/imported": "inference",
     "export bundle --output OUT/export": "inference",
     "attention --bundle bundle --text article.txt --output OUT/a.png": "inference plot",
@@ -189,9 +187,6 @@ def results(bundle, tmp_path_factory) -> Path:
     (folder / "checkpoint").mkdir()
     write_checkpoint(folder / "checkpoint")
     write_tokenizer(folder / "checkpoint", as_definition=True)
-    (folder / "job.yaml").write_text(
-        "folder: none\nsteps:\n  - verify:\n      folder: records\n"
-    )
     return folder
 
 
