@@ -266,6 +266,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam(tmp_path):
         ("a.json", '{"layers": [true]}', "write a text, in quotes, or a list of such"),
         ("a.json", '{"coats": 1, "coats": 2}', "coats is there twice; take one out"),
         ("a.yaml", "coats: 1\ncoats: 2", "coats is there twice; .* line 2"),
+        ("a.yaml", "? [a]\n: b", "a.yaml cannot be read as YAML or JSON: .*unhashable"),
         ("a.yaml", "coats: !!bool x", "a.yaml cannot be read as YAML or JSON: 'x'"),
         ("a.yaml", "[" * 999, "a.yaml cannot be read as YAML or JSON: maximum recurs"),
         ("a.yaml", "a: &a [x]\nb: [*a]", "[*]a is an alias; write the value in its pl"),

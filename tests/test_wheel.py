@@ -64,6 +64,7 @@ LINES = {
     "train --records records --output OUT/bundle --network tiny --steps 1": "network",
     "train-extractor --records records --output OUT/extractor --epochs 1": "inference",
     "train-keyphrases --records records --output OUT/keyphrases": "network",
+    "train-summarizer --corpus sample:20 --output OUT/s": "beam network",
     "import checkpoint --output OUT/imported": "inference",
     "export bundle --output OUT/export": "inference",
     "attention --bundle bundle --text article.txt --output OUT/a.png": "inference plot",

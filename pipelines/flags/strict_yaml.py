@@ -38,10 +38,11 @@ class StrictLoader(yaml.SafeLoader):
         """
         names = set()
         for key, _ in node.value:
-            if key.value in names:
+            name = str(key.value)  # A list, which is refused below, has no hash.
+            if name in names:
                 raise yaml.MarkedYAMLError(
-                    problem=f"{key.value} is there twice; take one out",
+                    problem=f"{name} is there twice; take one out",
                     problem_mark=key.start_mark,
                 )
-            names.add(str(key.value))
+            names.add(name)
         return super().construct_mapping(node, deep)
