@@ -148,7 +148,7 @@ setup(
     entry_points={
         "console_scripts": [
             "precis = precis.pipelines.command_line.cli:main",
-            "precis-worker = precis.pipelines.beam.engine_worker:main",
+            "precis-worker = precis.pipelines.engines.engine_worker:main",
         ]
     },
 )

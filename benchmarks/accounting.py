@@ -18,11 +18,11 @@ from typing import Any
 from unittest import mock
 
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.keys.document_keys import KeyWorker
-from precis.pipelines.keys.join_keys import JoinWorker
-from precis.pipelines.summarizing import summarize as summarize_module
-from precis.pipelines.summarizing.publish_parts import PartWorker
-from precis.pipelines.summarizing.summarize_task import SummarizeWorker
+from precis.pipelines.summarize import summarize as summarize_module
+from precis.pipelines.summarize.document_keys import KeyWorker
+from precis.pipelines.summarize.join_keys import JoinWorker
+from precis.pipelines.summarize.publish_parts import PartWorker
+from precis.pipelines.summarize.summarize_task import SummarizeWorker
 
 STEPS: dict[str, Any] = {
     "scan": KeyWorker,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from precis.pipelines.processes.descendants import descendants
+from precis.pipelines.run.descendants import descendants
 
 PRECIS = (sys.executable, "-m", "precis.pipelines.command_line.cli")
 _SECONDS_BETWEEN_LOOKS = 0.2

@@ -34,13 +34,13 @@ from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_v
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.jobs.accounts import total_counts
-from precis.pipelines.jobs.checksummed_json import write_checksummed
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.encoding_pass import EncodeWorker
-from precis.pipelines.preparation.vocabulary_pass import scan_path
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.vocabulary_pass import scan_path
+from precis.pipelines.run.accounts import total_counts
+from precis.pipelines.run.checksummed_json import write_checksummed
+from precis.pipelines.run.job import Job
+from precis.pipelines.run.progress import TaskProgress
 
 _ARTICLE_WORDS = 700
 _HIGHLIGHTS_WORDS = 50

@@ -26,8 +26,8 @@ import pyarrow as pa
 from precis.model import rouge
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.evaluation.scoring import NEEDED_COLUMNS, extractive_summaries
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.evaluate.scoring import NEEDED_COLUMNS, extractive_summaries
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, write_parquet
 
 SENTENCES = 3

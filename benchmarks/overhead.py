@@ -125,7 +125,7 @@ def job_seconds(
     from precis.model.inference.bulk_summarizer import PendingWindow
     from precis.model.inference.summarizer import Summary
     from precis.model.isolation import Failure
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
 
     batch_starts: list[float] = []
     original = PendingWindow.summaries

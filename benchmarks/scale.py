@@ -34,7 +34,7 @@ from memory import write_corpus
 from scale_rates import CommonRates, JobRates
 
 from precis.pipelines.corpus.packing import MOST_TASKS
-from precis.pipelines.keys.document_keys import MAX_BUCKETS, MOST_BUCKET_BYTES
+from precis.pipelines.summarize.document_keys import MAX_BUCKETS, MOST_BUCKET_BYTES
 
 _TASK_BYTES = 16 << 20
 _SIZES = (10**5, 10**6, 10**7, 10**8, 10**9)

@@ -21,14 +21,14 @@ from memory import write_corpus
 
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.jobs.accounts import check_sources, sum_sources
-from precis.pipelines.keys.document_keys import ID_KEY
-from precis.pipelines.keys.keyed_arrays import read_group, write_groups
-from precis.pipelines.preparation import prepare
-from precis.pipelines.preparation.encoding_pass import EncodeWorker
-from precis.pipelines.preparation.vocabulary_buckets import MergeWorker
-from precis.pipelines.preparation.vocabulary_pass import ScanWorker
-from precis.pipelines.summarizing import summarize
+from precis.pipelines.prepare import prepare
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.vocabulary_buckets import MergeWorker
+from precis.pipelines.prepare.vocabulary_pass import ScanWorker
+from precis.pipelines.run.accounts import check_sources, sum_sources
+from precis.pipelines.summarize import summarize
+from precis.pipelines.summarize.document_keys import ID_KEY
+from precis.pipelines.summarize.keyed_arrays import read_group, write_groups
 
 JOBS = {
     "summarize": ("--extractive", "lead,frequency"),

@@ -146,7 +146,7 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(folder: Path, **flags: Any) -> Path:
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -172,7 +172,7 @@ def prepared_records(
     prepare_flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The records of an undisturbed run."""
-    from precis.pipelines.preparation.prepare import prepare
+    from precis.pipelines.prepare.prepare import prepare
 
     folder = tmp_path_factory.mktemp("prepared") / "records"
     with pytest.MonkeyPatch.context() as patch:

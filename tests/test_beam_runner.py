@@ -14,14 +14,14 @@ from apache_beam.options.pipeline_options import (
 
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
-from precis.pipelines.beam import beam_runner
-from precis.pipelines.beam.beam_runner import (
+from precis.pipelines.engines import beam_runner
+from precis.pipelines.engines.beam_runner import (
     pipeline_options,
     run_pipeline,
     works_in_this_process,
 )
-from precis.pipelines.beam.runner_names import LOCAL_RUNNERS
-from precis.pipelines.terminal.job_progress import shown
+from precis.pipelines.engines.runner_names import LOCAL_RUNNERS
+from precis.pipelines.run.job_progress import shown
 
 
 def test_local_runner_is_pinned_and_the_main_session_is_not_saved():

@@ -14,17 +14,17 @@ from support.command_line import error_lines, precis
 from support.prepared import scan_corpus
 
 from precis.model.errors import DataError
-from precis.pipelines.beam import tasks
-from precis.pipelines.beam.tasks import TaskWorker
 from precis.pipelines.corpus.dead_letters import read_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.jobs import job
-from precis.pipelines.keys.document_keys import KeyFigures
+from precis.pipelines.engines import tasks
+from precis.pipelines.engines.tasks import TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.encoding_pass import LengthCounts
-from precis.pipelines.summarizing.summarize_task import SummaryFigures
+from precis.pipelines.prepare.encoding_pass import LengthCounts
+from precis.pipelines.run import job
+from precis.pipelines.summarize.document_keys import KeyFigures
+from precis.pipelines.summarize.summarize_task import SummaryFigures
 from precis.pipelines.transforms.read_corpus import ReadCorpus
 
 TEXT = "The council met on Monday. It voted for a new bridge over the river."
@@ -66,12 +66,12 @@ def change_after_listing(monkeypatch):
         def change_and_open(*arguments, **keywords):
             change()
             monkeypatch.setattr(
-                "precis.pipelines.summarizing.summarize.open_job", open_job
+                "precis.pipelines.summarize.summarize.open_job", open_job
             )
             return open_job(*arguments, **keywords)
 
         monkeypatch.setattr(
-            "precis.pipelines.summarizing.summarize.open_job", change_and_open
+            "precis.pipelines.summarize.summarize.open_job", change_and_open
         )
 
     return set_change

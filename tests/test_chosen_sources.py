@@ -11,9 +11,9 @@ from precis.model.text.document import Document
 from precis.model.tokenization.folder import TokenizerPair
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.summarize import EXTRACT_THEN_WRITE, SummarizeOptions
-from precis.pipelines.preparation.chosen_sources import check_method
-from precis.pipelines.summarizing.long_documents import encode_documents
-from precis.pipelines.summarizing.summary_rows import ScoringModels, SourceDocument
+from precis.pipelines.prepare.chosen_sources import check_method
+from precis.pipelines.summarize.long_documents import encode_documents
+from precis.pipelines.summarize.summary_rows import ScoringModels, SourceDocument
 
 LIMIT = 40
 

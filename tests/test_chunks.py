@@ -6,7 +6,7 @@ from precis.model.text import article as article_module
 from precis.model.text.article import Article
 from precis.model.text.chunks import join_words, split_chunks
 from precis.model.text.words import words
-from precis.pipelines.summarizing.summary_rows import (
+from precis.pipelines.summarize.summary_rows import (
     ScoringModels,
     draft_rows,
     source_document,

@@ -15,7 +15,7 @@ from support.command_line import (
 
 from precis.model.training.config import TrainingConfig
 from precis.pipelines.command_line.commands import COMMANDS
-from precis.pipelines.terminal.last_lines import warn_of_cuts
+from precis.pipelines.run.last_lines import warn_of_cuts
 from precis.pipelines.training.train import warn_of_warmup
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.text.uses_beam]

@@ -14,7 +14,7 @@ from precis.model.errors import (
     UsageError,
     describe_system_error,
 )
-from precis.pipelines.beam import beam_runner
+from precis.pipelines.engines import beam_runner
 
 ROOM = "make room, and run the same command again"
 
@@ -28,7 +28,7 @@ def workplace(tmp_path, monkeypatch):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarizing.summarize_task import SummarizeWorker
+    from precis.pipelines.summarize.summarize_task import SummarizeWorker
 
     def fail(*_):
         raise error
@@ -146,7 +146,7 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
-    monkeypatch.setattr("precis.pipelines.summarizing.summarize.finish_job", fail)
+    monkeypatch.setattr("precis.pipelines.summarize.summarize.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [
@@ -183,7 +183,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
     def fail(**_):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("precis.pipelines.summarizing.summarize.summarize", fail)
+    monkeypatch.setattr("precis.pipelines.summarize.summarize.summarize", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         exit_code("summarize", *NEEDED["summarize"])
 
@@ -224,7 +224,7 @@ def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
 
     from precis.model.errors import JobError
     from precis.model.progress.stages import Stage
-    from precis.pipelines.beam.beam_runner import run_pipeline
+    from precis.pipelines.engines.beam_runner import run_pipeline
 
     pipeline = SimpleNamespace(
         runner=None,

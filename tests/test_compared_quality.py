@@ -8,9 +8,9 @@ from support.summarize_runs import rows_of
 
 from precis.model.quality.flags import QualityConfig
 from precis.model.text.article import Article
-from precis.pipelines.summarizing import compared_quality
-from precis.pipelines.summarizing.compared_quality import quality_of_own_reference
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarize import compared_quality
+from precis.pipelines.summarize.compared_quality import quality_of_own_reference
+from precis.pipelines.summarize.summarize import summarize
 
 STORM = (
     "A storm hit Larkspur on Monday. The harbour was closed for two days. "

@@ -27,7 +27,7 @@ PAGES = {"/overview": OVERVIEW, "/jobmanager/config": []}
 
 @pytest.fixture(autouse=True)
 def short_wait(monkeypatch):
-    monkeypatch.setattr("precis.pipelines.beam.engine_options._ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("precis.pipelines.engines.engine_options._ANSWER_SECONDS", 0.5)
 
 
 FLINK = ("--runner=FlinkRunner", "--flink_master")

@@ -21,7 +21,7 @@ from support.summarize_runs import story
 
 from precis.model.errors import PrecisError
 from precis.pipelines.doctor import machine
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarize.summarize import summarize
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +165,7 @@ def test_10_a_stale_partial_run(check, workplace, monkeypatch):
     def die(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("precis.pipelines.summarizing.summarize.run_pipeline", die)
+    monkeypatch.setattr("precis.pipelines.summarize.summarize.run_pipeline", die)
     with pytest.raises((KeyboardInterrupt, PrecisError)):
         summarize(corpus="jsonl:news.jsonl", output="out", sentences=5)
     assert (workplace / "out" / "_tasks" / "job.json").exists()

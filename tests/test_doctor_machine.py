@@ -100,7 +100,9 @@ def test_a_limit_of_the_address_space_counts():
 def test_the_processes_that_a_command_asks_for(beam_args, flags, expected, monkeypatch):
     monkeypatch.setattr(machine, "usable_cores", lambda: 4)
     monkeypatch.setattr(machine, "has_accelerator", lambda: False)
-    monkeypatch.setattr("precis.pipelines.beam.local_processes.usable_cores", lambda: 4)
+    monkeypatch.setattr(
+        "precis.pipelines.engines.local_processes.usable_cores", lambda: 4
+    )
     request = request_of("summarize", *beam_args, **FLAGS, **flags)
     assert asked_processes(request, tasks=100, size=10**9) == expected
 

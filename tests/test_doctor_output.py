@@ -34,9 +34,9 @@ from precis.pipelines.doctor.place import (
     check_room,
     check_temporary_folder,
 )
-from precis.pipelines.jobs.output_lock import own_output
-from precis.pipelines.processes.process_identity import machine_name
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.run.output_lock import own_output
+from precis.pipelines.run.process_identity import machine_name
+from precis.pipelines.summarize.summarize import summarize
 
 
 def job_findings(output, *, command="summarize", corpus="sample:20", **flags):
@@ -238,8 +238,8 @@ def unfinished(finished, folder):
     request = request_of("summarize", corpus="sample:20", output=str(folder))
     from precis.pipelines.doctor.trial import read_summary_settings
     from precis.pipelines.flags.flags import recorded_flags
-    from precis.pipelines.jobs.job import open_job
-    from precis.pipelines.summarizing.summarize import run_inputs
+    from precis.pipelines.run.job import open_job
+    from precis.pipelines.summarize.summarize import run_inputs
 
     tasks = list_tasks(request.options(CorpusOptions))
     inputs = run_inputs(

@@ -15,7 +15,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.doctor.models import check_bundle, check_records
 from precis.pipelines.doctor.sample import Sample, check_corpus
-from precis.pipelines.preparation.generator_result import GeneratorResult
+from precis.pipelines.prepare.generator_result import GeneratorResult
 
 TEXT = "Rain fell on Oslo on Monday. The mayor closed forty streets of the city. " * 3
 

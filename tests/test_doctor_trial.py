@@ -19,8 +19,8 @@ from precis.pipelines.doctor.fresh_process import Ended, run_module
 from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.doctor.trial import try_documents
 from precis.pipelines.doctor.trial_process import peak_bytes
-from precis.pipelines.preparation.generator_result import GeneratorResult
-from precis.pipelines.summarizing import run_steps
+from precis.pipelines.prepare.generator_result import GeneratorResult
+from precis.pipelines.summarize import run_steps
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,17 @@ from precis.model.inference import bulk_summarizer, searcher
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.summarizing import summary_rows, window_summarizer
-from precis.pipelines.summarizing.extractive_summaries import neural_scores
-from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.summarize_text import summarize_text
-from precis.pipelines.summarizing.summary_rows import (
+from precis.pipelines.summarize import summary_rows, window_summarizer
+from precis.pipelines.summarize.extractive_summaries import neural_scores
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.summarize_text import summarize_text
+from precis.pipelines.summarize.summary_rows import (
     UNLINKED,
     ScoringModels,
     draft_rows,
     run_columns,
 )
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
 
 SECRET = "a sentence of the document"

@@ -12,7 +12,7 @@ from support.summarize_runs import settings_of
 
 from precis.model.errors import DataError
 from precis.model.inference.fork_server import search_context
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 
 def test_a_bundle_that_is_damaged_meanwhile_ends_them(bundle, tmp_path):

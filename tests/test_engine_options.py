@@ -26,10 +26,10 @@ from apache_beam.portability.api import (
 )
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam import engine_options
-from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.beam.engine_options import cancel_on_flink
-from precis.pipelines.beam.engine_worker import worker_environment
+from precis.pipelines.engines import engine_options
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.engine_options import cancel_on_flink
+from precis.pipelines.engines.engine_worker import worker_environment
 
 
 @pytest.fixture

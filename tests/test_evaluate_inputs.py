@@ -8,7 +8,7 @@ import pytest
 from support.summary_rows import rows_of, write_run
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.evaluate.evaluate import evaluate
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from support.command_line import write_jsonl
 from support.summarize_runs import rows_of as rows_of_run
 from support.summary_rows import rows_of, write_run
 
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.evaluation.evaluation_table import as_markdown, as_text, combine
-from precis.pipelines.evaluation.measures import (
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
+from precis.pipelines.evaluate.measures import (
     QUALITY_COLUMNS,
     Measures,
     MeasureSums,
@@ -20,8 +20,8 @@ from precis.pipelines.evaluation.measures import (
     measures_of_rows,
     sum_measures,
 )
-from precis.pipelines.evaluation.scoring import RangeScores
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.evaluate.scoring import RangeScores
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 GOOD = Measures(10, 0.0, 0.0, [])

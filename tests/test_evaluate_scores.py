@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.summary_rows import direct, item, lines_of, make_row, rows_of, write_run
 
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.evaluation.scoring import (
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
     extractive_summaries,

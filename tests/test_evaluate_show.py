@@ -15,12 +15,12 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.packing import pack_tasks
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Place
-from precis.pipelines.evaluation import source_articles
-from precis.pipelines.evaluation.drawn_rows import draw_rows, first_drawn
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.evaluation.shown_documents import shown_documents
-from precis.pipelines.evaluation.source_articles import corpus_of_run, find_articles
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.evaluate import source_articles
+from precis.pipelines.evaluate.drawn_rows import draw_rows, first_drawn
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.evaluate.shown_documents import shown_documents
+from precis.pipelines.evaluate.source_articles import corpus_of_run, find_articles
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.row_ranges import RowRange
 
 

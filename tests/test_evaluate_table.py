@@ -5,8 +5,8 @@ baseline, notes.
 import numpy as np
 import pytest
 
-from precis.pipelines.evaluation.evaluation_table import as_markdown, as_text, combine
-from precis.pipelines.evaluation.scoring import RangeScores
+from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
+from precis.pipelines.evaluate.scoring import RangeScores
 
 
 def part(number=0, *, scores, **settings):

@@ -52,7 +52,7 @@ def launch(tmp_path):
 
 def read_summarize(words: list[str]):
     """The options of `precis summarize` and those of Beam."""
-    from precis.pipelines.beam.beam_runner import pipeline_options
+    from precis.pipelines.engines.beam_runner import pipeline_options
 
     command = COMMANDS["summarize"]
     assert words[0] == "summarize"

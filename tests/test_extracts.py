@@ -8,7 +8,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.text.article import Article
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing.extractive_summaries import (
+from precis.pipelines.summarize.extractive_summaries import (
     check_methods,
     choose_sentences,
     neural_scores,

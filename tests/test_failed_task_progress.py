@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 from precis.model.progress.counters import Counts, counting_folder, total
-from precis.pipelines.beam.tasks import Step, TaskWorker, _RunTask
 from precis.pipelines.corpus.dead_letters import DeadLetter
 from precis.pipelines.corpus.task import FileFailure, Position
-from precis.pipelines.jobs.progress import TaskProgress
-from precis.pipelines.keys import document_keys
-from precis.pipelines.keys.document_keys import KeyFigures, KeyTask, KeyWorker
+from precis.pipelines.engines.tasks import Step, TaskWorker, _RunTask
+from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.summarize import document_keys
+from precis.pipelines.summarize.document_keys import KeyFigures, KeyTask, KeyWorker
 
 SIZE = 1_000
 

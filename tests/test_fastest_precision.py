@@ -8,8 +8,8 @@ from precis.model.config import AUTO
 from precis.model.errors import UsageError
 from precis.model.inference import fastest_precision as module
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing import summary_settings as settings_module
-from precis.pipelines.summarizing.search_processes import check_precision
+from precis.pipelines.summarize import summary_settings as settings_module
+from precis.pipelines.summarize.search_processes import check_precision
 
 
 @pytest.mark.parametrize(

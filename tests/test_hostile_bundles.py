@@ -26,7 +26,7 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.jobs.result_files import read_run_manifest
+from precis.pipelines.run.result_files import read_run_manifest
 
 WAY_OUT = "copy the bundle again or train it again"
 NO_OBJECTS = [b"[1]", b"null", b"1", b'"text"', b"{", b"", b'"\xff"', b"[" * 100_000]

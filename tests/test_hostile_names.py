@@ -9,9 +9,9 @@ from support.damaged_results import edit_description
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
-from precis.pipelines.jobs.job import finish_job, open_job
-from precis.pipelines.summarizing.summarize import has_references
+from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.run.job import finish_job, open_job
+from precis.pipelines.summarize.summarize import has_references
 
 ABC = {"rows": 0, "bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}
 

@@ -31,8 +31,8 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.options.summarize import decode_id
-from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 LONG = " ".join(TEXTS)  # longer than the network's source length
 LINES = [

@@ -9,13 +9,13 @@ import pytest
 from support.signalled import Ended, end_by_signal
 
 from precis.model import files
-from precis.pipelines.processes import interruption
-from precis.pipelines.processes.descendants import open_asides
+from precis.pipelines.run import interruption
+from precis.pipelines.run.descendants import open_asides
 
 INSTALL = """
 import os, signal, subprocess, sys, time
-from precis.pipelines.processes import interruption
-from precis.pipelines.processes.descendants import descendants
+from precis.pipelines.run import interruption
+from precis.pipelines.run.descendants import descendants
 
 def write(name):
     open(f"{sys.argv[1]}/{name}", "w").close()
@@ -156,7 +156,7 @@ def test_processes_locks_and_files_that_are_not_finished_are_gone(tmp_path):
 
 def test_the_lock_of_an_output_is_released(tmp_path):
     code = """
-from precis.pipelines.jobs.output_lock import own_output
+from precis.pipelines.run.output_lock import own_output
 install()
 with own_output(sys.argv[1]), interruption.at_once():
     assert os.path.exists(sys.argv[1] + "/_tasks/lock.json")

@@ -14,7 +14,7 @@ from precis.model.extractive.selection import select
 from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.isolated_search import Batch, BatchError, IsolatedSearch
 from precis.model.isolation import Failure, attempt, attempt_each, failure_of, isolate
-from precis.pipelines.jobs.failure_watch import MOST_FIRST_FAILURES, FailureWatch
+from precis.pipelines.run.failure_watch import MOST_FIRST_FAILURES, FailureWatch
 
 SECRET = "a sentence of the document"
 

@@ -13,9 +13,9 @@ from support.command_line import contents, precis
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.task import Fields, SourceFile, Task
-from precis.pipelines.jobs import job as job_module
-from precis.pipelines.jobs.job import finish_job, open_job
-from precis.pipelines.jobs.job_inputs import hash_tasks
+from precis.pipelines.run import job as job_module
+from precis.pipelines.run.job import finish_job, open_job
+from precis.pipelines.run.job_inputs import hash_tasks
 
 
 def begin(folder, *, kind="records", may_replace=False, **inputs):

@@ -9,8 +9,8 @@ from precis.model.errors import DataError
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.keys.document_keys import (
+from precis.pipelines.run.job import Job
+from precis.pipelines.summarize.document_keys import (
     CONTENT_KEY,
     ID_KEY,
     ROW_KEY,
@@ -18,7 +18,7 @@ from precis.pipelines.keys.document_keys import (
     count_buckets,
     keys_path,
 )
-from precis.pipelines.keys.join_keys import (
+from precis.pipelines.summarize.join_keys import (
     BucketTask,
     JoinWorker,
     Link,
@@ -26,7 +26,7 @@ from precis.pipelines.keys.join_keys import (
     RowPlace,
     read_joined,
 )
-from precis.pipelines.keys.keyed_arrays import read_group, write_groups
+from precis.pipelines.summarize.keyed_arrays import read_group, write_groups
 
 NUMBERS = np.dtype([("value", "<u8")])
 GROUPS = {

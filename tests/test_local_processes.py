@@ -16,8 +16,8 @@ from support.waiting import wait_until
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.inference import process_limits
-from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.beam.local_processes import (
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.local_processes import (
     count_workers,
     in_processes,
     run_in_processes,

@@ -20,15 +20,15 @@ from precis.model.text.words import words
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.options.summarize import LONG_DOCUMENTS
-from precis.pipelines.summarizing import (
+from precis.pipelines.summarize import (
     document_windows,
     long_documents,
     summarize_text,
 )
-from precis.pipelines.summarizing.document_windows import read_windows
-from precis.pipelines.summarizing.long_documents import encode_documents
-from precis.pipelines.summarizing.summary_rows import ScoringModels
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.document_windows import read_windows
+from precis.pipelines.summarize.long_documents import encode_documents
+from precis.pipelines.summarize.summary_rows import ScoringModels
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 MAX_SOURCE_TOKENS = 256
 FACTS = (

@@ -19,8 +19,8 @@ from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.document_command import warnings_of
 from precis.pipelines.flags.command_words import parse_words, read_command_line
-from precis.pipelines.summarizing.one_document import as_json, summarize_document
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarize.one_document import as_json, summarize_document
+from precis.pipelines.summarize.summarize import summarize
 
 TEXT = (
     "(CNN) -- Rain fell on Oslo on Monday. The mayor said that 40 streets were closed "

@@ -17,10 +17,9 @@ from support.waiting import wait_until
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.pipelines.jobs import output_lock
-from precis.pipelines.jobs.output_lock import own_output
-from precis.pipelines.processes import lock_file, process_identity
-from precis.pipelines.processes.lock_file import Owner
+from precis.pipelines.run import lock_file, output_lock, process_identity
+from precis.pipelines.run.lock_file import Owner
+from precis.pipelines.run.output_lock import own_output
 
 
 def lock_path(output):
@@ -59,7 +58,7 @@ def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
 RACE = """
 import os, sys, time
 from precis.model.errors import UsageError
-from precis.pipelines.jobs.output_lock import own_output
+from precis.pipelines.run.output_lock import own_output
 output, start = sys.argv[1], time.monotonic() + 0.2
 children = []
 for _ in range(8):
@@ -222,9 +221,9 @@ def test_a_job_in_a_further_thread_fails_at_its_next_check(tmp_path, monkeypatch
 
 DEAF = """
 import json, signal, sys, threading
-from precis.pipelines.processes import lock_file
-from precis.pipelines.jobs import output_lock
-from precis.pipelines.processes import process_identity
+from precis.pipelines.run import lock_file
+from precis.pipelines.run import output_lock
+from precis.pipelines.run import process_identity
 output_lock._RENEWAL_SECONDS = output_lock._GRACE_SECONDS = 0.01
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 with output_lock.own_output(sys.argv[1]):
@@ -245,8 +244,8 @@ def test_a_job_that_does_not_stop_is_ended(tmp_path):
 
 COMMAND = """
 import sys, threading
-from precis.pipelines.processes import interruption
-from precis.pipelines.jobs import output_lock
+from precis.pipelines.run import interruption
+from precis.pipelines.run import output_lock
 output_lock._RENEWAL_SECONDS = 0.01
 interruption.install("precis x", kept="", resume="")
 with output_lock.own_output(sys.argv[1]):

@@ -14,8 +14,8 @@ from support.command_line import write_jsonl
 from support.summarize_runs import manifest_of, story
 
 from precis.model.errors import UsageError
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.partitions import HIVE_NULL
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA

@@ -12,15 +12,15 @@ from test_schema import summary_row
 
 from precis.model.errors import DataError
 from precis.model.quality.fallback import FallbackConfig
-from precis.pipelines.beam.tasks import TaskReport
 from precis.pipelines.corpus.dead_letters import LetterFile
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.jobs.progress import TaskProgress
-from precis.pipelines.summarizing.part_plans import PartTask, group_pieces
-from precis.pipelines.summarizing.pieces import LINK_COLUMNS, PieceWriter, piece_schema
-from precis.pipelines.summarizing.publish_parts import PartSettings, PartWorker
-from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.summarize_task import SummaryFigures
+from precis.pipelines.engines.tasks import TaskReport
+from precis.pipelines.run.job import Job
+from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.summarize.part_plans import PartTask, group_pieces
+from precis.pipelines.summarize.pieces import LINK_COLUMNS, PieceWriter, piece_schema
+from precis.pipelines.summarize.publish_parts import PartSettings, PartWorker
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.summarize_task import SummaryFigures
 from precis.pipelines.tables.part_layout import PartLayout
 from precis.pipelines.tables.part_writing import write_sorted
 from precis.pipelines.tables.partitions import Partitioning, check_partitions

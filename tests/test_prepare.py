@@ -26,9 +26,9 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.jobs.accounts import OUTCOMES
-from precis.pipelines.preparation.prepare import prepare
-from precis.pipelines.preparation.vocabulary_buckets import PLACE, find_duplicates
+from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.prepare.vocabulary_buckets import PLACE, find_duplicates
+from precis.pipelines.run.accounts import OUTCOMES
 
 WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
 

@@ -7,7 +7,7 @@ from support.command_line import contents
 from support.disk_faults import WatchedJob
 
 from precis.model.files import ASIDE
-from precis.pipelines.preparation.prepare import prepare
+from precis.pipelines.prepare.prepare import prepare
 
 # Every run imports TensorFlow and learns a vocabulary.
 pytestmark = [pytest.mark.usefixtures("one_time"), pytest.mark.slow]

@@ -25,9 +25,9 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.flags.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation import prepare as prepare_module
-from precis.pipelines.preparation.encoding_pass import EncodeWorker
-from precis.pipelines.preparation.prepare import prepare, records_inputs
+from precis.pipelines.prepare import prepare as prepare_module
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.prepare import prepare, records_inputs
 
 pytestmark = pytest.mark.usefixtures("one_time")
 

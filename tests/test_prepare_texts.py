@@ -25,7 +25,7 @@ from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.training_pairs import (
+from precis.pipelines.prepare.training_pairs import (
     Skipped,
     TrainingPair,
     read_pairs,

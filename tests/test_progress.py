@@ -20,12 +20,12 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Position
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing.summarize_task import SummarizeWorker
-from precis.pipelines.summarizing.summary_settings import SummarySettings
-from precis.pipelines.summarizing.task_rows import InferSettings
+from precis.pipelines.run.job import Job
+from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.summarize.summarize_task import SummarizeWorker
+from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.summarize.task_rows import InferSettings
 from precis.pipelines.tables.part_layout import PartLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 

@@ -22,7 +22,7 @@ from precis.model.progress.counters import (
 from precis.model.progress.stages import Stage, StageGroup
 from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
 from precis.pipelines.corpus.task import Position
-from precis.pipelines.jobs.progress import TaskProgress
+from precis.pipelines.run.progress import TaskProgress
 
 
 @pytest.fixture

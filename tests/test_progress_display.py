@@ -15,11 +15,11 @@ from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
 from precis.model.progress.stages import Stage, say, stage, stages, unseen
 from precis.pipelines.options import progress
 from precis.pipelines.options.progress import ProgressOptions
-from precis.pipelines.terminal import job_progress, progress_painters
-from precis.pipelines.terminal.job_progress import complain, shown
-from precis.pipelines.terminal.live_painter import stage_lines
-from precis.pipelines.terminal.progress_painters import plain_line
-from precis.pipelines.terminal.progress_state import DONE, FAILED, measure
+from precis.pipelines.run import job_progress, progress_painters
+from precis.pipelines.run.job_progress import complain, shown
+from precis.pipelines.run.live_painter import stage_lines
+from precis.pipelines.run.progress_painters import plain_line
+from precis.pipelines.run.progress_state import DONE, FAILED, measure
 
 RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
 ENCODE = Stage(name="encode", size=100)

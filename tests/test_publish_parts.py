@@ -8,11 +8,11 @@ import pytest
 from support.incremental_runs import FLAGS, CountedRuns, line, write_corpus
 
 from precis.model.errors import JobError
-from precis.pipelines.beam.tasks import TaskReport
-from precis.pipelines.summarizing.duplicate_rows import RowFinder, copy_rows, name_first
-from precis.pipelines.summarizing.part_plans import PartTask, group_pieces
-from precis.pipelines.summarizing.pieces import LINK_COLUMNS, PieceWriter, read_piece
-from precis.pipelines.summarizing.summarize_task import SummaryFigures
+from precis.pipelines.engines.tasks import TaskReport
+from precis.pipelines.summarize.duplicate_rows import RowFinder, copy_rows, name_first
+from precis.pipelines.summarize.part_plans import PartTask, group_pieces
+from precis.pipelines.summarize.pieces import LINK_COLUMNS, PieceWriter, read_piece
+from precis.pipelines.summarize.summarize_task import SummaryFigures
 from precis.pipelines.tables.partitions import Partitioning
 
 SCHEMA = pa.schema(

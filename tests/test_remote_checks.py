@@ -21,13 +21,13 @@ from apache_beam.options.pipeline_options import (
 from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
-from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.beam.remote_checks import (
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.remote_checks import (
     check_remote,
     job_paths,
     stage_remote,
 )
-from precis.pipelines.beam.worker_packages import worker_requirements
+from precis.pipelines.engines.worker_packages import worker_requirements
 
 CLIENT = "apache_beam.runners.dataflow.internal.apiclient"
 DATAFLOW = ("--runner=DataflowRunner",)
@@ -80,7 +80,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
 def open_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores that are not asked."""
     monkeypatch.setattr(
-        "precis.pipelines.beam.remote_checks._check_stores", lambda _: None
+        "precis.pipelines.engines.remote_checks._check_stores", lambda _: None
     )
 
 

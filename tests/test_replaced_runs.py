@@ -18,12 +18,12 @@ from support.incremental_runs import (
 from support.summarize_runs import rows_of
 
 from precis.model.errors import DataError, JobError
-from precis.pipelines.jobs import job
-from precis.pipelines.jobs.result_files import damaged_files, read_success
-from precis.pipelines.keys.join_keys import JoinWorker
-from precis.pipelines.summarizing import summarize
-from precis.pipelines.summarizing.publish_parts import PartWorker
-from precis.pipelines.summarizing.summarize_task import SummarizeWorker
+from precis.pipelines.run import job
+from precis.pipelines.run.result_files import damaged_files, read_success
+from precis.pipelines.summarize import summarize
+from precis.pipelines.summarize.join_keys import JoinWorker
+from precis.pipelines.summarize.publish_parts import PartWorker
+from precis.pipelines.summarize.summarize_task import SummarizeWorker
 
 # Each test takes several whole runs.
 pytestmark = pytest.mark.slow
@@ -215,7 +215,7 @@ def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypa
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.summarizing.summarize.check_run", fail)
+        patch.setattr("precis.pipelines.summarize.summarize.check_run", fail)
         with pytest.raises(OSError, match="Input/output"):
             run("Rain fell.", "Snow fell.")
     counts = run("Rain fell.", "Hail fell.")["counts"]

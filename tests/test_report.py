@@ -13,10 +13,10 @@ from support.report_runs import HOSTILE, STORMS, documents_of, write_runs
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.evaluation.evaluate import evaluate
+from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.report import page as page_file
 from precis.pipelines.report.report import report
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarize.summarize import summarize
 
 
 @pytest.fixture(scope="module")

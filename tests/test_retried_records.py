@@ -10,7 +10,7 @@ from support.summarize_runs import rows_of
 import precis
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.summarizing import summary_rows
+from precis.pipelines.summarize import summary_rows
 
 LOST = ("d003", "d011")
 

@@ -19,14 +19,14 @@ from support.summarize_runs import rows_of
 
 from precis.model.errors import DataError, JobError
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.jobs.accounts import (
+from precis.pipelines.run.accounts import (
     check_sources,
     source_counts,
     sum_sources,
     total_counts,
 )
-from precis.pipelines.summarizing import summary_rows
-from precis.pipelines.summarizing.run_manifest import check_rows
+from precis.pipelines.summarize import summary_rows
+from precis.pipelines.summarize.run_manifest import check_rows
 
 
 @pytest.fixture

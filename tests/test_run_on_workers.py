@@ -4,9 +4,9 @@ import pytest
 from support.command_line import write_jsonl
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.jobs.job import abandon_job, is_unused, open_job
-from precis.pipelines.summarizing.run_on_workers import begin_job
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.run.job import abandon_job, is_unused, open_job
+from precis.pipelines.summarize.run_on_workers import begin_job
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.verification.digest import digest
 from precis.pipelines.verification.verify import verify
 
@@ -25,7 +25,7 @@ def saved(monkeypatch):
     """`summarize` as with --template_location, but that the job runs at once."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     monkeypatch.setattr(
-        "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+        "precis.pipelines.summarize.summarize.saves_template", lambda _: True
     )
 
 
@@ -36,7 +36,7 @@ def test_the_workers_finish_a_run(corpus, tmp_path, monkeypatch):
     summarize(output=tmp_path / "waited", **flags)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+            "precis.pipelines.summarize.summarize.saves_template", lambda _: True
         )
         assert summarize(output=tmp_path / "saved", **flags) == {}
     assert digest(run=tmp_path / "saved") == digest(run=tmp_path / "waited")
@@ -60,11 +60,11 @@ def test_the_same_command_continues_a_saved_job_that_failed(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(
-            "precis.pipelines.summarizing.summarize.saves_template", lambda _: True
+            "precis.pipelines.summarize.summarize.saves_template", lambda _: True
         )
         # The process that saved the job has ended before the job begins.
         patch.setattr(
-            "precis.pipelines.summarizing.summarize.abandon_job", lambda _: None
+            "precis.pipelines.summarize.summarize.abandon_job", lambda _: None
         )
         with pytest.raises(DataError, match="1 of 7 records failed"):
             summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from precis.model.errors import DataError
-from precis.pipelines.summarizing.abstractive_columns import ABSTRACTIVE_COLUMNS
+from precis.pipelines.summarize.abstractive_columns import ABSTRACTIVE_COLUMNS
 from precis.pipelines.tables import schema
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=datetime.UTC)

@@ -21,10 +21,10 @@ from precis.pipelines.corpus.selecting import SmallestDigests
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Place, Task
 from precis.pipelines.doctor.sample import check_corpus
-from precis.pipelines.jobs.accounts import OUTCOMES
-from precis.pipelines.jobs.job_inputs import hash_tasks
-from precis.pipelines.preparation.generator_result import GeneratorResult
-from precis.pipelines.summarizing import summary_rows
+from precis.pipelines.prepare.generator_result import GeneratorResult
+from precis.pipelines.run.accounts import OUTCOMES
+from precis.pipelines.run.job_inputs import hash_tasks
+from precis.pipelines.summarize import summary_rows
 
 EMPTY = {"id": "empty", "article": " "}
 BAD = {"id": "bad", "article": 7}

@@ -29,7 +29,7 @@ from support.signalled import (
 from precis.model import files
 from precis.model.errors import DataError, PrecisError
 from precis.model.progress.stages import Stage
-from precis.pipelines.beam.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 from support.command_line import precis
 from support.damaged_results import findings
 
-from precis.pipelines.jobs import source_files
-from precis.pipelines.jobs.source_files import read_sources
+from precis.pipelines.run import source_files
+from precis.pipelines.run.source_files import read_sources
 
 TEXT = "The council met on Monday. It voted for a new bridge over the river. "
 

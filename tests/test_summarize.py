@@ -24,12 +24,12 @@ from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.text.words import words
-from precis.pipelines.beam.beam_runner import pipeline_options
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.jobs.accounts import OUTCOMES
+from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing.search_processes import limit_search_processes
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.run.accounts import OUTCOMES
+from precis.pipelines.summarize.search_processes import limit_search_processes
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 READ_COLUMNS = (

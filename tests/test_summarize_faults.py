@@ -10,8 +10,8 @@ from support.disk_faults import WatchedJob, full_disk, restore
 
 from precis.model.errors import DataError
 from precis.model.files import ASIDE
-from precis.pipelines.keys.earlier_rows import EarlierPart, EarlierRows
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.summarize.earlier_rows import EarlierPart, EarlierRows
+from precis.pipelines.summarize.summarize import summarize
 
 pytestmark = pytest.mark.usefixtures("one_time")
 

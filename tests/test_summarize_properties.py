@@ -15,8 +15,8 @@ from support.random_corpora import MARKER, ROW, SCHEMES, corpora, write_corpus
 from support.run_invariants import check_run, contents, outcomes, read_rows, without_run
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 _COMMON = settings(
     derandomize=True,

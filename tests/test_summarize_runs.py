@@ -39,9 +39,9 @@ from precis.model.inference.worker_pool import SearchPool
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.flags.flags import recorded_flags
-from precis.pipelines.preparation.prepare import prepare
-from precis.pipelines.summarizing.summarize import run_inputs, summarize
-from precis.pipelines.summarizing.summarize_task import SummarizeWorker
+from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.summarize.summarize import run_inputs, summarize
+from precis.pipelines.summarize.summarize_task import SummarizeWorker
 
 pytestmark = pytest.mark.usefixtures("one_time")
 

@@ -31,10 +31,10 @@ from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing.document_windows import read_windows
-from precis.pipelines.summarizing.long_documents import encode_documents
-from precis.pipelines.summarizing.summarized_windows import one_ahead
-from precis.pipelines.summarizing.summary_rows import (
+from precis.pipelines.summarize.document_windows import read_windows
+from precis.pipelines.summarize.long_documents import encode_documents
+from precis.pipelines.summarize.summarized_windows import one_ahead
+from precis.pipelines.summarize.summary_rows import (
     ScoringModels,
     SourceDocument,
     draft_rows,
@@ -42,8 +42,8 @@ from precis.pipelines.summarizing.summary_rows import (
     has_fewer_words,
     source_document,
 )
-from precis.pipelines.summarizing.summary_settings import read_model_ids
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.summary_settings import read_model_ids
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
 

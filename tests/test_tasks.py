@@ -13,7 +13,9 @@ from apache_beam.testing.util import assert_that, equal_to
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress import counters
-from precis.pipelines.beam.tasks import (
+from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.engines.tasks import (
     RunTasks,
     Step,
     TaskReport,
@@ -22,13 +24,11 @@ from precis.pipelines.beam.tasks import (
     publish_report,
     read_receipt,
 )
-from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
-from precis.pipelines.corpus.task import Position
-from precis.pipelines.jobs import progress
-from precis.pipelines.jobs.accounts import sum_counts
-from precis.pipelines.jobs.checksummed_json import read_checksummed, write_checksummed
-from precis.pipelines.jobs.job import open_job
-from precis.pipelines.jobs.result_files import describe_file
+from precis.pipelines.run import progress
+from precis.pipelines.run.accounts import sum_counts
+from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.run.job import open_job
+from precis.pipelines.run.result_files import describe_file
 
 
 class RowsTask(NamedTuple):

@@ -43,7 +43,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training import extractor as extractor_module
 from precis.model.training.extractor_step import article_batches, make_extractor_step
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.preparation.prepare import prepare
+from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.training.train_extractor import (
     train_extractor as run_extractor_training,
 )

@@ -29,7 +29,7 @@ def address(tmp_path) -> str:
 @pytest.fixture(scope="module")
 def summarized(tmp_path_factory) -> str:
     """A run of `precis summarize`."""
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
 
     folder = tmp_path_factory.mktemp("summarized") / "run"
     summarize(corpus="sample:200", output=folder)

@@ -64,7 +64,7 @@ def as_plain(row):
 def test_spark_reads_every_value_of_a_run(spark, warehouse):
     import duckdb
 
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
 
     run = warehouse / "run"
     summarize(corpus="sample:200", output=run)
@@ -87,7 +87,7 @@ def test_spark_reads_every_value_of_a_run(spark, warehouse):
 
 
 def test_spark_reads_the_columns_of_the_folders(spark, warehouse):
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
 
     sections = ["a/b", "Zürich ", "100% = $1?", None, "", "x"]
     rows = [story(index, section=section) for index, section in enumerate(sections)]

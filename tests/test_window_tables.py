@@ -6,8 +6,8 @@ from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
-from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.summary_rows import UNLINKED, run_columns
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.tables.window_tables import isolated_table
 

@@ -19,7 +19,7 @@ from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarizing.extractive_summaries import check_writing
+from precis.pipelines.summarize.extractive_summaries import check_writing
 
 DOCUMENTS = "sample:300"
 

@@ -19,13 +19,13 @@ from precis.model.search.config import check_coverage
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.jobs.output_place import check_file_place
 from precis.pipelines.options.bundles import (
     ATTENTION,
     COPY,
     MEAN_OF_HEADS,
     AttentionOptions,
 )
+from precis.pipelines.run.output_place import check_file_place
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.attention import HeadWeights

@@ -20,9 +20,9 @@ from precis.model.bundle.manifest import (
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.placement import is_within, resolve
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.jobs.output_place import check_file_place
 from precis.pipelines.options.bundles import CARD, CardOptions
 from precis.pipelines.options.evaluate import EVALUATION_SUFFIX
+from precis.pipelines.run.output_place import check_file_place
 
 RESULT_FILE = "rouge.json"
 _METRICS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}

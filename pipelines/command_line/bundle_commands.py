@@ -6,8 +6,8 @@ from typing import Any
 
 from precis.model.progress.stages import stage
 from precis.pipelines.options.bundles import HUGGINGFACE
-from precis.pipelines.terminal.job_progress import load_tensorflow
-from precis.pipelines.terminal.last_lines import end_with, say_next, unused_output
+from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.run.last_lines import end_with, say_next, unused_output
 
 
 def run_import(values: dict[str, Any], _: list[str]) -> int:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.model.garbage_collection import collect_rarely
-from precis.pipelines.processes import interruption
-from precis.pipelines.terminal.program import precis_program
+from precis.pipelines.run import interruption
+from precis.pipelines.run.program import precis_program
 
 # The commands that go on where they were stopped; the others begin again.
 _RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")

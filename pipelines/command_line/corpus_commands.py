@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from precis.pipelines.command_line.document_command import print_summary
-from precis.pipelines.jobs.result_files import DATA_FOLDER
 from precis.pipelines.options.one_document import split_document
-from precis.pipelines.terminal.last_lines import (
+from precis.pipelines.run.last_lines import (
     end_with,
     end_with_template,
     listed,
@@ -18,11 +17,12 @@ from precis.pipelines.terminal.last_lines import (
     unused_output,
     warn_of_cuts,
 )
+from precis.pipelines.run.result_files import DATA_FOLDER
 
 
 def run_prepare(values: dict[str, Any], beam_args: list[str]) -> int:
     """Prepares records; prints their counts, and a warning where many texts are cut."""
-    from precis.pipelines.preparation.prepare import prepare
+    from precis.pipelines.prepare.prepare import prepare
 
     info = prepare(beam_args=beam_args, **values)
     records = {split: info.records(split) for split in info.splits}
@@ -52,7 +52,7 @@ def run_summarize(values: dict[str, Any], beam_args: list[str]) -> int:
         return print_summary(one_document, values, beam_args)
     from precis.model import files
     from precis.model.inference.search_cost import format_search_cost
-    from precis.pipelines.summarizing.summarize import has_references, summarize
+    from precis.pipelines.summarize.summarize import has_references, summarize
 
     manifest = summarize(beam_args=beam_args, **values)
     if not manifest:
@@ -102,7 +102,7 @@ def run_summarize(values: dict[str, Any], beam_args: list[str]) -> int:
 def run_evaluate(values: dict[str, Any], beam_args: list[str]) -> int:
     """Evaluates a run; prints the best system beside the baseline."""
     from precis.model import files
-    from precis.pipelines.evaluation.evaluate import evaluate, headline
+    from precis.pipelines.evaluate.evaluate import evaluate, headline
     from precis.pipelines.options.evaluate import default_output
 
     result = evaluate(beam_args=beam_args, **values)

@@ -33,7 +33,7 @@ def print_summary(
             f"there is no flag {beam_args[0].partition('=')[0]} where one document is "
             "summarized; `precis summarize --help all` lists the flags"
         )
-    from precis.pipelines.summarizing.one_document import (
+    from precis.pipelines.summarize.one_document import (
         as_json,
         check_flags,
         summarize_document,

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from precis.model.progress.stages import say
-from precis.pipelines.terminal.last_lines import end_with, say_next, suggest_next
+from precis.pipelines.run.last_lines import end_with, say_next, suggest_next
 
 
 def run_load(values: dict[str, Any], _: list[str]) -> int:

@@ -17,7 +17,7 @@ from precis.model.progress.stages import stage
 from precis.pipelines.command_line.commands import COMMANDS, Command, overview
 from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.options.progress import ProgressOptions, split_progress
-from precis.pipelines.terminal.job_progress import complain, shown
+from precis.pipelines.run.job_progress import complain, shown
 
 # The extra that brings a package, by the package's import name.
 _EXTRAS = {

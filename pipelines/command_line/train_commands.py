@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from precis.pipelines.processes.interruption import saving
-from precis.pipelines.terminal.job_progress import load_tensorflow
-from precis.pipelines.terminal.last_lines import (
+from precis.pipelines.run.interruption import saving
+from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.run.last_lines import (
     corpus_flags_of_records,
     end_with,
     unused_output,

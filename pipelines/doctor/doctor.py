@@ -122,7 +122,7 @@ def _written_folder(request: Request) -> Check[str]:
     """The folder that a command writes into; "" where it writes nothing."""
     yield from ()
     if request.command == "evaluate":
-        from precis.pipelines.evaluation.evaluate import output_folder
+        from precis.pipelines.evaluate.evaluate import output_folder
 
         return output_folder(request.options(EvaluateOptions))
     if not request.output:  # A card is printed.

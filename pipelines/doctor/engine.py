@@ -5,9 +5,6 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from precis.pipelines.beam.beam_runner import pipeline_options
-from precis.pipelines.beam.engine_options import build_prism_advice, read_cluster
-from precis.pipelines.beam.runner_names import LOCAL_RUNNERS, runner_name
 from precis.pipelines.doctor.findings import (
     NOTE,
     OK,
@@ -17,6 +14,9 @@ from precis.pipelines.doctor.findings import (
     Diagnosis,
 )
 from precis.pipelines.doctor.request import Request
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.engine_options import build_prism_advice, read_cluster
+from precis.pipelines.engines.runner_names import LOCAL_RUNNERS, runner_name
 from precis.pipelines.flags.flags import option_names, recorded_flags
 
 _SECONDS = 10.0
@@ -32,8 +32,8 @@ def check_engine(request: Request) -> Check[None]:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PortableOptions
 
-    from precis.pipelines.beam.local_processes import count_workers
-    from precis.pipelines.beam.remote_checks import check_remote
+    from precis.pipelines.engines.local_processes import count_workers
+    from precis.pipelines.engines.remote_checks import check_remote
 
     own_flags = option_names([type(concern) for concern in request.concerns])
     options = pipeline_options(request.beam_args, own_flags=own_flags)

@@ -110,8 +110,8 @@ def asked_processes(request: Request, *, tasks: int, size: int) -> AskedProcesse
       tasks: how many the job has.
       size: of the corpus in bytes.
     """
-    from precis.pipelines.beam.beam_runner import pipeline_options
-    from precis.pipelines.beam.local_processes import count_workers
+    from precis.pipelines.engines.beam_runner import pipeline_options
+    from precis.pipelines.engines.local_processes import count_workers
 
     if request.beam_flag("direct_running_mode") == "multi_processing":
         count = int(request.beam_flag("direct_num_workers", "1")) or usable_cores()

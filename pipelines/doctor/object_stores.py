@@ -8,11 +8,6 @@ from typing import Any, TypeVar
 
 from precis.model.errors import UsageError
 from precis.model.storage.clients import extra_of
-from precis.pipelines.beam.store_checks import (
-    bucket_of,
-    check_bucket,
-    find_credentials,
-)
 from precis.pipelines.doctor.findings import (
     NOTE,
     OK,
@@ -22,6 +17,11 @@ from precis.pipelines.doctor.findings import (
     problem_of,
 )
 from precis.pipelines.doctor.request import Request
+from precis.pipelines.engines.store_checks import (
+    bucket_of,
+    check_bucket,
+    find_credentials,
+)
 
 # The libraries themselves try again for minutes.
 _SECONDS = 60.0

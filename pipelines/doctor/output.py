@@ -21,10 +21,10 @@ from precis.pipelines.doctor.findings import (
 )
 from precis.pipelines.doctor.request import Request
 from precis.pipelines.flags.flags import recorded_flags
-from precis.pipelines.jobs.output_lock import find_dead_owner
-from precis.pipelines.jobs.output_state import TASKS_FOLDER, OutputState, examine_output
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.results import EarlierRunOptions, normal_path
+from precis.pipelines.run.output_lock import find_dead_owner
+from precis.pipelines.run.output_state import TASKS_FOLDER, OutputState, examine_output
 
 # The kind of bundle that a command writes.
 _WRITTEN_KINDS: Mapping[str, Sequence[str]] = {
@@ -104,16 +104,16 @@ def _examine(request: Request, tasks: Sequence[Task]) -> OutputState:
     """What the job would find in its output."""
     recorded = recorded_flags(request.concerns)
     if request.command == "prepare":
-        from precis.pipelines.preparation.chosen_sources import check_method
-        from precis.pipelines.preparation.named_tokenizers import find_tokenizers
-        from precis.pipelines.preparation.prepare import records_inputs
+        from precis.pipelines.prepare.chosen_sources import check_method
+        from precis.pipelines.prepare.named_tokenizers import find_tokenizers
+        from precis.pipelines.prepare.prepare import records_inputs
 
         options = request.options(PrepareOptions)
         _, fingerprints = find_tokenizers(options)
         inputs = records_inputs(recorded, tasks, fingerprints | check_method(options))
         return examine_output(request.output, kind="records", inputs=inputs)
     from precis.pipelines.doctor.trial import read_summary_settings
-    from precis.pipelines.summarizing.summarize import run_inputs
+    from precis.pipelines.summarize.summarize import run_inputs
 
     earlier = request.options(EarlierRunOptions)
     return examine_output(

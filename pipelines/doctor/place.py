@@ -16,7 +16,7 @@ from precis.pipelines.doctor.findings import (
     problem_of,
     readable_bytes,
 )
-from precis.pipelines.jobs.job import not_writable
+from precis.pipelines.run.job import not_writable
 
 # As much as the smallest result, so that a full disk shows.
 _PROBE_BYTES = 256 << 10

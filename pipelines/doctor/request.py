@@ -179,7 +179,7 @@ class Request(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether Beam runs on this machine, in this process or its children."""
-        from precis.pipelines.beam.runner_names import (
+        from precis.pipelines.engines.runner_names import (
             LOCAL_RUNNER,
             LOCAL_RUNNERS,
             canonical_runner,

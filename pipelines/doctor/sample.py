@@ -119,7 +119,7 @@ def _number(count: int, noun: str) -> str:
 def _list(request: Request, corpus: CorpusOptions) -> Sequence[Task]:
     """The tasks of the job, after its own checks."""
     if request.command == "summarize":
-        from precis.pipelines.summarizing.summarize import list_run_tasks
+        from precis.pipelines.summarize.summarize import list_run_tasks
 
         retried = str(request.value("retry_failures"))
         return list_run_tasks(corpus, request.output, retried)

@@ -33,9 +33,9 @@ from precis.pipelines.doctor.fresh_process import run_module
 from precis.pipelines.doctor.request import Request
 from precis.pipelines.doctor.sample import DOCUMENTS, Sample
 from precis.pipelines.doctor.trial_process import RESULT_FILE
-from precis.pipelines.jobs.build_time import current_time
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.jobs.output_state import TASKS_FOLDER
+from precis.pipelines.run.build_time import current_time
+from precis.pipelines.run.job import Job
+from precis.pipelines.run.output_state import TASKS_FOLDER
 
 # A large network on one core takes minutes to load and to search ten documents.
 _SECONDS = 3600.0
@@ -182,9 +182,9 @@ def _pipeline() -> Any:
 def _summaries(request: Request, sample: Sample, output: str) -> Any:
     """The pipeline of `precis summarize`."""
     from precis.pipelines.options.results import ResultOptions
-    from precis.pipelines.summarizing.earlier_runs import EarlierRuns
-    from precis.pipelines.summarizing.run_manifest import RunDescription
-    from precis.pipelines.summarizing.run_steps import build_run
+    from precis.pipelines.summarize.earlier_runs import EarlierRuns
+    from precis.pipelines.summarize.run_manifest import RunDescription
+    from precis.pipelines.summarize.run_steps import build_run
     from precis.pipelines.tables.part_layout import part_layout
 
     settings = read_summary_settings(request)
@@ -212,7 +212,7 @@ def read_summary_settings(request: Request) -> Any:
       DataError: a bundle is damaged.
     """
     from precis.pipelines.corpus.options import CLEANING_FLAGS
-    from precis.pipelines.summarizing.summary_settings import (
+    from precis.pipelines.summarize.summary_settings import (
         SUMMARY_OPTIONS,
         summary_settings,
     )
@@ -235,9 +235,9 @@ def _may_learn(request: Request, sample: Sample) -> bool:
 def _preparation(request: Request, sample: Sample, output: str) -> Sequence[Any]:
     """The two pipelines of `precis prepare`."""
     from precis.pipelines.options.prepare import PrepareOptions
-    from precis.pipelines.preparation.named_tokenizers import find_tokenizers
-    from precis.pipelines.preparation.prepare import build_encode
-    from precis.pipelines.preparation.vocabulary_pass import build_scan
+    from precis.pipelines.prepare.named_tokenizers import find_tokenizers
+    from precis.pipelines.prepare.prepare import build_encode
+    from precis.pipelines.prepare.vocabulary_pass import build_scan
 
     options, _ = find_tokenizers(request.options(PrepareOptions))
     options = dataclasses.replace(options, output=output)
@@ -253,8 +253,8 @@ def _preparation(request: Request, sample: Sample, output: str) -> Sequence[Any]
 
 def _evaluation(request: Request, output: str) -> Any:
     """The pipeline of `precis evaluate`, over ten rows with a reference."""
-    from precis.pipelines.evaluation.evaluate import build, check_baseline
-    from precis.pipelines.evaluation.scoring import NEEDED_COLUMNS
+    from precis.pipelines.evaluate.evaluate import build, check_baseline
+    from precis.pipelines.evaluate.scoring import NEEDED_COLUMNS
     from precis.pipelines.options.evaluate import EvaluateOptions
     from precis.pipelines.tables.row_ranges import (
         has_reference,

@@ -42,7 +42,7 @@ def _run(serialised: bytes) -> None:
     from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
     from precis.model.progress.stages import Stage, unseen
-    from precis.pipelines.beam.beam_runner import run_pipeline
+    from precis.pipelines.engines.beam_runner import run_pipeline
 
     proto = beam_runner_api_pb2.Pipeline.FromString(serialised)
     pipeline = Pipeline.from_runner_api(proto, FnApiRunner(), PipelineOptions([]))

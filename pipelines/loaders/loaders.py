@@ -10,11 +10,6 @@ import orjson
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.jobs.output_place import (
-    check_apart,
-    check_file_place,
-    check_folder_place,
-)
 from precis.pipelines.loaders.bigquery_schema import bigquery_schema
 from precis.pipelines.loaders.copied_rows import copy_rows
 from precis.pipelines.loaders.create_table import create_table
@@ -29,6 +24,11 @@ from precis.pipelines.options.loaders import (
     LOADERS,
     POSTGRESQL,
     LoadersOptions,
+)
+from precis.pipelines.run.output_place import (
+    check_apart,
+    check_file_place,
+    check_folder_place,
 )
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
 from precis.pipelines.warehouse.partial_runs import warn_of_partial_run

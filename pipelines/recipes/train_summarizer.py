@@ -30,16 +30,16 @@ from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.model.records.dataset import DatasetInfo, load_dataset
 from precis.model.training.export import TrainResult
-from precis.pipelines.jobs.result_files import SUCCESS_FILE
-from precis.pipelines.preparation.prepare import prepare
-from precis.pipelines.processes.interruption import saving
+from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.recipes.step_flags import (
     StepFlags,
     check_settings,
     read_step_flags,
     save_settings,
 )
-from precis.pipelines.terminal.last_lines import duration
+from precis.pipelines.run.interruption import saving
+from precis.pipelines.run.last_lines import duration
+from precis.pipelines.run.result_files import SUCCESS_FILE
 from precis.pipelines.training.train import train_until
 from precis.pipelines.training.train_extractor import train_extractor
 from precis.pipelines.verification.bundle import check_bundle

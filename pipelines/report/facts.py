@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from precis.model import rouge
-from precis.pipelines.evaluation.evaluation_table import COMPARED, notes
-from precis.pipelines.evaluation.measure_table import measure_cells
-from precis.pipelines.jobs.accounts import OUTCOMES
-from precis.pipelines.jobs.source_files import read_sources
+from precis.pipelines.evaluate.evaluation_table import COMPARED, notes
+from precis.pipelines.evaluate.measure_table import measure_cells
 from precis.pipelines.report.reported_run import ReportedRun
+from precis.pipelines.run.accounts import OUTCOMES
+from precis.pipelines.run.source_files import read_sources
 
 _MOST_SOURCES = 100
 _RAW_CHARACTERS = 300

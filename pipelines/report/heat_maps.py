@@ -17,7 +17,7 @@ from precis.model.errors import PrecisError, UsageError
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.pipelines.terminal.job_progress import load_tensorflow
+from precis.pipelines.run.job_progress import load_tensorflow
 
 if TYPE_CHECKING:
     from precis.model.inference.attention import HeadWeights

@@ -12,9 +12,8 @@ from precis.model import files, rouge
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
-from precis.pipelines.evaluation.source_articles import articles_of_rows
+from precis.pipelines.evaluate.source_articles import articles_of_rows
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.jobs.output_place import check_apart, check_file_place
 from precis.pipelines.options.report import REPORT, ReportOptions
 from precis.pipelines.report import document_details, facts
 from precis.pipelines.report.chosen_rows import (
@@ -43,6 +42,7 @@ from precis.pipelines.report.heat_maps import draw_heat_maps
 from precis.pipelines.report.page import Blocks, pack_documents, render
 from precis.pipelines.report.plots import difference_plots, plots
 from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
+from precis.pipelines.run.output_place import check_apart, check_file_place
 
 # The part of the documents on the page that are there because another run shows another
 # text: one of so many.

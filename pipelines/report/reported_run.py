@@ -10,9 +10,9 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.evaluation.scoring import SCORES_FOLDER
-from precis.pipelines.jobs.result_files import DESCRIPTION_FILES
+from precis.pipelines.evaluate.scoring import SCORES_FOLDER
 from precis.pipelines.options.evaluate import default_output
+from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.row_ranges import is_pattern, parquet_files
 from precis.pipelines.tables.schema import SCHEMA_VERSION

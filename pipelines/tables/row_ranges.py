@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.jobs.job import TASKS_FOLDER
-from precis.pipelines.jobs.result_files import DATA_FOLDER, SUCCESS_FILE, check_parts
+from precis.pipelines.run.job import TASKS_FOLDER
+from precis.pipelines.run.result_files import DATA_FOLDER, SUCCESS_FILE, check_parts
 from precis.pipelines.tables.part_files import read_row_groups
 
 _ROWS_A_TASK = 1_024

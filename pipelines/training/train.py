@@ -28,7 +28,7 @@ from precis.model.training.record_sets import RecordSets, open_records
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.recipes import RECIPES
 from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
-from precis.pipelines.terminal.job_progress import shown
+from precis.pipelines.run.job_progress import shown
 
 
 def train(**flags: Any) -> TrainResult:

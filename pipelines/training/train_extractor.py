@@ -9,7 +9,7 @@ from precis.model.training.export import TrainResult
 from precis.model.training.extractor import train_extractor as train_network
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.train import TRAIN_EXTRACTOR
-from precis.pipelines.terminal.job_progress import shown
+from precis.pipelines.run.job_progress import shown
 
 
 def train_extractor(**flags: Any) -> TrainResult:

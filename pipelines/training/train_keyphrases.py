@@ -15,7 +15,7 @@ from precis.model.training.export import TrainResult
 from precis.model.training.shards import check_shards
 from precis.pipelines.flags.flags import read_flags, recorded_flags
 from precis.pipelines.options.train import TRAIN_KEYPHRASES
-from precis.pipelines.terminal.job_progress import shown
+from precis.pipelines.run.job_progress import shown
 
 
 def train_keyphrases(**flags: Any) -> TrainResult:

@@ -13,14 +13,14 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.clean import check_cleaning
 from precis.pipelines.corpus.dead_letters import DeadLetter
 from precis.pipelines.corpus.task import EmptyArticle
-from precis.pipelines.summarizing.document_windows import read_windows
-from precis.pipelines.summarizing.search_processes import limit_search_processes
-from precis.pipelines.summarizing.summary_rows import UNLINKED, run_columns
-from precis.pipelines.summarizing.summary_settings import (
+from precis.pipelines.summarize.document_windows import read_windows
+from precis.pipelines.summarize.search_processes import limit_search_processes
+from precis.pipelines.summarize.summary_rows import UNLINKED, run_columns
+from precis.pipelines.summarize.summary_settings import (
     SummarySettings,
     read_settings,
 )
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 ROWS = "rows"
 DEAD_LETTERS = "dead_letters"

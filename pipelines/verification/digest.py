@@ -18,12 +18,12 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.progress.stages import stage
 from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.jobs.result_files import (
+from precis.pipelines.options.verify import DIGEST
+from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     check_parts,
     read_run_manifest,
 )
-from precis.pipelines.options.verify import DIGEST
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.verification.folder import listed_rows
 

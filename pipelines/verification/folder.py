@@ -11,8 +11,8 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.stages import stage
-from precis.pipelines.jobs.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
-from precis.pipelines.jobs.result_files import (
+from precis.pipelines.run.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
+from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     damage_of,

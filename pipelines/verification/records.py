@@ -14,12 +14,12 @@ from precis.model.tokenization.folder import (
     load_tokenizer,
     tokenizer_files,
 )
-from precis.pipelines.jobs.result_files import (
+from precis.pipelines.options.targets import SENTENCE_PAIRS
+from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     listed_files,
 )
-from precis.pipelines.options.targets import SENTENCE_PAIRS
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.folder import (
     check_listed,

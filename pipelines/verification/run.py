@@ -7,13 +7,13 @@ from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress.stages import stage
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.jobs.accounts import check_sources, total_counts
-from precis.pipelines.jobs.result_files import (
+from precis.pipelines.run.accounts import check_sources, total_counts
+from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     listed_files,
 )
-from precis.pipelines.jobs.source_files import read_sources
+from precis.pipelines.run.source_files import read_sources
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.verification.documents import check_documents
 from precis.pipelines.verification.findings import Finding

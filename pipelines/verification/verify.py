@@ -12,14 +12,14 @@ from precis.model.errors import UsageError
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.flags.flags import option_names, read_flags
-from precis.pipelines.jobs.job import TASKS_FOLDER
-from precis.pipelines.jobs.result_files import (
+from precis.pipelines.options.verify import VERIFY, ComparedCorpusOptions
+from precis.pipelines.run.job import TASKS_FOLDER
+from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
 )
-from precis.pipelines.options.verify import VERIFY, ComparedCorpusOptions
 from precis.pipelines.verification.bundle import check_bundle, not_checked
 from precis.pipelines.verification.findings import Finding, as_lines
 from precis.pipelines.verification.records import check_records

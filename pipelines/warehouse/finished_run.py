@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.jobs.result_files import check_description, listed_names, no_run
+from precis.pipelines.run.result_files import check_description, listed_names, no_run
 from precis.pipelines.tables.partitions import HIVE_NULL, as_scalar
 from precis.pipelines.tables.schema import described
 

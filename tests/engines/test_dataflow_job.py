@@ -29,7 +29,7 @@ from support.saved_jobs import (
     save_job,
 )
 
-from precis.pipelines.beam.tasks import _RunTask
+from precis.pipelines.engines.tasks import _RunTask
 from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.engines

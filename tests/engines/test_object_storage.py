@@ -28,8 +28,8 @@ from support.object_stores import (
 from precis.model import files
 from precis.model.storage.store import ObjectStore
 from precis.pipelines.corpus.listing import list_files
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.verification.digest import digest
 
 pytestmark = pytest.mark.engines
@@ -235,7 +235,7 @@ def test_of_many_that_create_an_object_one_does(gcs):
 def test_a_second_command_on_the_same_output_is_refused(gcs):
     owner = """
 import sys
-from precis.pipelines.jobs.output_lock import own_output
+from precis.pipelines.run.output_lock import own_output
 with own_output("gs://news/owned"):
     print("owned", flush=True)
     sys.stdin.read()

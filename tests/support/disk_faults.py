@@ -20,7 +20,7 @@ import pytest
 from precis.model import files, unfinished_files
 from precis.model.errors import PrecisError
 from precis.model.files import ASIDE
-from precis.pipelines.jobs.result_files import DESCRIPTION_FILES, listed_files
+from precis.pipelines.run.result_files import DESCRIPTION_FILES, listed_files
 from support.command_line import contents
 
 # Names within a folder, with the contents of the files.

@@ -21,7 +21,7 @@ from precis.model.training.extractor_state import (
     make_extractor_state,
 )
 from precis.model.training.resume import restore_training
-from precis.pipelines.preparation.prepare import prepare
+from precis.pipelines.prepare.prepare import prepare
 from support.command_line import contents
 from support.shared_networks import eagerly
 from support.small_network import make_network

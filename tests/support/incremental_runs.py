@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from precis.pipelines.jobs.accounts import OUTCOMES
-from precis.pipelines.summarizing.part_plans import PartTask
-from precis.pipelines.summarizing.summarize import summarize
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.run.accounts import OUTCOMES
+from precis.pipelines.summarize.part_plans import PartTask
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from support.command_line import write_jsonl
 from support.summarize_runs import rows_of
 
@@ -85,7 +85,7 @@ def small_parts(patch: pytest.MonkeyPatch, *, tasks: int) -> None:
             for number, group in enumerate(groups)
         ]
 
-    patch.setattr("precis.pipelines.summarizing.part_plans.group_pieces", grouped)
+    patch.setattr("precis.pipelines.summarize.part_plans.group_pieces", grouped)
 
 
 def content_rows(folder: Path) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def environment(**variables: str) -> Iterator[None]:
 
 def digest_of_run(corpus: str, output: str, **flags: Any) -> str:
     """Runs `precis summarize` and returns the digest of what it wrote."""
-    from precis.pipelines.summarizing.summarize import summarize
+    from precis.pipelines.summarize.summarize import summarize
     from precis.pipelines.verification.digest import digest
 
     summarize(corpus=corpus, output=output, **{**SUMMARIZE, **flags})

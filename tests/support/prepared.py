@@ -19,22 +19,22 @@ from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.jobs.accounts import total_counts, with_letters
-from precis.pipelines.jobs.checksummed_json import write_checksummed
-from precis.pipelines.jobs.job import Job
-from precis.pipelines.jobs.progress import TaskProgress
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.preparation.encoding_pass import EncodeWorker
-from precis.pipelines.preparation.vocabulary_buckets import (
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.vocabulary_buckets import (
     WORD_BUCKETS,
     BucketTask,
     MergeWorker,
 )
-from precis.pipelines.preparation.vocabulary_pass import (
+from precis.pipelines.prepare.vocabulary_pass import (
     ScanWorker,
     publish_scan,
     scan_path,
 )
+from precis.pipelines.run.accounts import total_counts, with_letters
+from precis.pipelines.run.checksummed_json import write_checksummed
+from precis.pipelines.run.job import Job
+from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from precis.pipelines.evaluation.evaluate import evaluate
-from precis.pipelines.summarizing.summarize import summarize
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.summarize.summarize import summarize
 from support.command_line import write_jsonl
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"

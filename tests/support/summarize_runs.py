@@ -14,9 +14,9 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.summarizing.document_windows import DocumentWindow, read_windows
-from precis.pipelines.summarizing.summary_settings import SummarySettings
-from precis.pipelines.summarizing.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.document_windows import DocumentWindow, read_windows
+from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import read_settings
 
 MAX_SOURCE_TOKENS = 40  # two length buckets

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from rouge_score import rouge_scorer
 
-from precis.pipelines.jobs.result_files import describe_file
+from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables import schema
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()

@@ -1,0 +1,379 @@
+"""Running the tasks of a job: count, publish, write a receipt, skip what is done.
+
+    worker.run(task, progress, letters) -> TaskResult   what the worker read and wrote
+    RunTasks                            -> TaskReport   the same, checked and published
+
+A job has one step or several, and each step its tasks. The receipt
+`_tasks/infer/00003.json` is a task's report as JSON. It is written when all the files
+that it describes are in place, so a task with a receipt need not run again.
+
+    task            3
+    sources         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
+    counts          further counts of the task, such as truncated
+    files           [{file, rows, bytes, sha256}]
+    dead_letters    the same, of the file of dead letters if there is one
+    failures        read/invalid_json 2
+    (figures)       what only this kind of job reports, such as source_lengths
+
+A task that one of its files failed has one dead letter, no rows and no receipt: the
+same command tries it again.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+
+from precis.model import files
+from precis.model.errors import DataError
+from precis.model.progress.counters import count_earlier, enter_step
+from precis.pipelines.corpus.dead_letters import LetterFile, file_failure_letter
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.engines.local_processes import in_processes
+from precis.pipelines.run.accounts import (
+    SourceCounts,
+    check_sources,
+    source_counts,
+    with_letters,
+)
+from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
+from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
+from precis.pipelines.run.result_files import (
+    DEAD_LETTERS_FOLDER,
+    PublishedFile,
+    describe_file,
+    is_whole,
+)
+
+# The keys of a receipt that every kind of job has; the others are its figures.
+_COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
+_JOB_KEY = "job_fingerprint"
+
+
+class TaskFigures(Protocol):
+    """What only one kind of job reports of a task: a named tuple.
+
+    A figure `documents` is the task's part of the progress where its sources account
+    for no records; `flagged` are the rows with a quality flag.
+    """
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+FiguresT = TypeVar("FiguresT", bound=TaskFigures)
+
+
+class TaskResult(NamedTuple, Generic[FiguresT]):
+    """What a worker returns of one task.
+
+    Attributes:
+      sources: records by what became of them, for each source file; `read` is counted
+          by the reader, the others where the results are written. Those that became
+          dead letters are added by `RunTasks`.
+      counts: further counts, which need not add up to anything.
+      files: the files that the worker has published.
+      figures: what only this kind of job reports.
+    """
+
+    sources: SourceCounts
+    files: Sequence[PublishedFile]
+    figures: FiguresT
+    counts: Mapping[str, int] = {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskReport(Generic[FiguresT]):
+    """What one task read, wrote and could not process.
+
+    Attributes:
+      task: its number.
+      sources: records by what became of them, for each source file; `accounts` has
+          the equation that they fulfil.
+      counts: further counts.
+      files: what it published, without the dead letters.
+      dead_letters: the file of its dead letters; empty where it has none.
+      failures: lost records by `stage/reason`.
+      figures: what only this kind of job reports.
+    """
+
+    task: int
+    sources: SourceCounts
+    counts: Mapping[str, int]
+    files: Sequence[PublishedFile]
+    dead_letters: Sequence[PublishedFile]
+    failures: Mapping[str, int]
+    figures: FiguresT
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the task's receipt."""
+        common = {name: getattr(self, name) for name in _COMMON_KEYS}
+        return {**common, **self.figures._asdict()}
+
+    @classmethod
+    def from_json(
+        cls,
+        content: Mapping[str, Any],
+        figures_from_json: Callable[[Mapping[str, Any]], FiguresT],
+    ) -> "TaskReport[FiguresT]":
+        """The report of a receipt; `figures_from_json` takes what only it holds."""
+        common = {name: content[name] for name in _COMMON_KEYS}
+        others = {name: content[name] for name in content if name not in _COMMON_KEYS}
+        return cls(**common, figures=figures_from_json(others))
+
+
+class TaskWorker(abc.ABC):
+    """How one kind of job does its tasks. Each thread of a process has its own copy."""
+
+    @abc.abstractmethod
+    def progress_size(self, task: Any) -> int:
+        """The size of a task for the display, in the job's unit."""
+
+    def load(self) -> None:  # noqa: B027  # Most have nothing to load.
+        """Loads what is heavy; the threads of a process share it."""
+
+    @abc.abstractmethod
+    def run(
+        self, task: Any, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[Any]:
+        """Does one task, publishes its files and writes its dead letters."""
+
+    def close(self) -> None:  # noqa: B027
+        """Gives back what `load` took."""
+
+
+class Step(NamedTuple, Generic[FiguresT]):
+    """A step of a job, whose tasks leave receipts.
+
+    Attributes:
+      job: the job.
+      name: of the step, as in `infer`.
+      figures_from_json: reads the figures of a receipt. Of an empty mapping it gives
+          the figures of a task that has no result.
+    """
+
+    job: Job
+    name: str
+    figures_from_json: Callable[[Mapping[str, Any]], FiguresT]
+
+
+class RunTasks(beam.PTransform, Generic[FiguresT]):
+    """Runs the tasks of a step and yields a `TaskReport` of each, in any order.
+
+        reports = pipeline | beam.Create(tasks) | RunTasks(worker, step)
+
+    The elements are named tuples with a `number`. A task whose receipt stands with all
+    its files is not run again. Without a step, every task is run, there are neither
+    receipts nor files of dead letters, and a file that fails its task fails the
+    pipeline.
+    """
+
+    def __init__(
+        self,
+        worker: TaskWorker,
+        step: Step[FiguresT] | None = None,
+        *,
+        processes: int = 1,
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          worker: does one task.
+          step: the step that the tasks belong to.
+          processes: how many processes of this machine do the tasks, where the runner
+              has one.
+        """
+        super().__init__()
+        run_task = _RunTask(worker, step)
+        self._run_task = in_processes(run_task, processes, size=worker.progress_size)
+
+    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
+        """Adds the runs of the tasks."""
+        return tasks | "RunTask" >> beam.ParDo(self._run_task)
+
+
+class _RunTask(beam.DoFn):
+    """Runs one task, unless its receipt stands, and yields its report."""
+
+    def __init__(self, worker: TaskWorker, step: Step[Any] | None) -> None:
+        self._worker = worker
+        self._step = step
+
+    def setup(self) -> None:
+        self._worker.load()
+
+    def teardown(self) -> None:
+        self._worker.close()
+
+    def process(self, task: Any) -> Iterator[Any]:
+        enter_step(self._step.name if self._step else "")
+        size = self._worker.progress_size(task)
+        report = read_receipt(self._step, task.number) if self._step else None
+        if report is None:
+            progress = TaskProgress(size, _count_metric)
+            report = self._run(task, progress)
+            progress.finish()
+            _count_metric("dead_letters", _lost_records(report))
+        else:
+            count_earlier(
+                documents=_shown_documents(report),
+                size=size,
+                dead_letters=_lost_records(report),
+                flagged=getattr(report.figures, "flagged", 0),
+            )
+        yield report
+
+    def _run(self, task: Any, progress: TaskProgress) -> TaskReport[Any]:
+        try:
+            with open_letters(self._step, task.number) as letters:
+                result = self._worker.run(task, progress, letters)
+        except FileFailure as failure:
+            if self._step is None:
+                raise
+            progress.give_back()
+            paths = getattr(task, "paths", (failure.path,))
+            return report_failure(task.number, failure, self._step, paths=paths)
+        return publish_report(task.number, result, letters, self._step)
+
+
+def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
+    """The dead letters of a task, which are only counted where there is no step."""
+    if step is None:
+        return LetterFile("", task=number, run_id="")
+    job = step.job
+    name = f"{step.name}-{job.run_id[:8]}-{number:05d}.jsonl.gz"
+    path = files.join(job.output, DEAD_LETTERS_FOLDER, name)
+    return LetterFile(path, task=number, run_id=job.run_id)
+
+
+def report_failure(
+    number: int,
+    failure: FileFailure,
+    step: Step[FiguresT],
+    *,
+    paths: Sequence[str] = (),
+) -> TaskReport[FiguresT]:
+    """The report of a task that one of its files failed; it leaves no receipt.
+
+    Args:
+      number: of the task.
+      failure: of the file.
+      step: of the task.
+      paths: all files of the task; those beside it have no rows either.
+    """
+    beside = f"it was read together with {failure.path}, which failed"
+    others = [
+        FileFailure(path, failure.reason, beside)
+        for path in paths
+        if path != failure.path
+    ]
+    failures = [failure, *others]
+    with open_letters(step, number) as letters:
+        for each in failures:
+            letters.write(file_failure_letter(each))
+    sources = source_counts(read={each.path: 1 for each in failures})
+    result = TaskResult(sources, [], step.figures_from_json({}))
+    return make_report(number, result, letters, step)
+
+
+def publish_report(
+    number: int,
+    result: TaskResult[FiguresT],
+    letters: LetterFile,
+    step: Step[FiguresT] | None,
+) -> TaskReport[FiguresT]:
+    """The report of a task whose dead letters are published; with a step, its receipt.
+
+    Raises:
+      JobError: a record of the task is not accounted for.
+    """
+    report = make_report(number, result, letters, step)
+    if step is not None:
+        if not letters.rows:  # An earlier try of the task may have failed.
+            files.remove(letters.path)
+        content = {**report.to_json(), _JOB_KEY: step.job.fingerprint}
+        write_checksummed(receipt_path(step, number), content)
+    return report
+
+
+def make_report(
+    number: int,
+    result: TaskResult[FiguresT],
+    letters: LetterFile,
+    step: Step[FiguresT] | None,
+) -> TaskReport[FiguresT]:
+    """The report of a task whose dead letters are published.
+
+    Raises:
+      JobError: a record of the task is not accounted for.
+    """
+    sources = with_letters(result.sources, letters.failed, letters.empty)
+    check_sources(sources, what=f"task {number}")
+    dead_letters: list[PublishedFile] = []
+    if step is not None and letters.rows:
+        name = letters.path.removeprefix(files.join(step.job.output, ""))
+        dead_letters.append(describe_file(step.job.output, name, rows=letters.rows))
+    return TaskReport(
+        task=number,
+        sources=sources,
+        counts=result.counts,
+        files=result.files,
+        dead_letters=dead_letters,
+        failures=dict(letters.reasons),
+        figures=result.figures,
+    )
+
+
+def receipt_path(step: Step[Any], number: int) -> str:
+    """Where the receipt of a task lies while its job runs."""
+    return files.join(step.job.output, TASKS_FOLDER, step.name, f"{number:05d}.json")
+
+
+def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | None:
+    """The report of a task that is done; None where it is to be done, or done again:
+    one of its files is missing or has another content, or the receipt is damaged.
+    """
+    path = receipt_path(step, number)
+    if not files.exists(path):
+        return None
+    try:
+        content = read_checksummed(
+            path,
+            way_out="the task is done again",
+            fields=dict.fromkeys(("sources", "counts", "failures"), dict),
+        )
+        # Late lists of an object store may have kept receipts of another job.
+        if content.pop(_JOB_KEY, "") != step.job.fingerprint:
+            return None
+        report = TaskReport.from_json(content, step.figures_from_json)
+        published = (*report.files, *report.dead_letters)
+        is_done = all(is_whole(step.job.output, file) for file in published)
+    except (DataError, KeyError, TypeError, ValueError, AttributeError):
+        return None  # The receipt is damaged.
+    return report if is_done else None
+
+
+def _count_metric(name: str, count: int) -> None:
+    """Adds to a counter of Beam, which engines show."""
+    if count:
+        Metrics.counter(METRICS_NAMESPACE, name).inc(count)
+
+
+def _shown_documents(report: TaskReport[Any]) -> int:
+    """The documents of a finished task that its worker has counted."""
+    read = sum(
+        counts.get("read", 0) - counts.get("other_split", 0)
+        for counts in report.sources.values()
+    )
+    return int(getattr(report.figures, "documents", read))
+
+
+def _lost_records(report: TaskReport[Any]) -> int:
+    """How many records of a task became dead letters, those without a text included."""
+    return sum(
+        counts.get("failed", 0) + counts.get("empty", 0)
+        for counts in report.sources.values()
+    )

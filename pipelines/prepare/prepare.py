@@ -1,0 +1,320 @@
+"""`precis prepare`: corpus -> vocabulary -> TFRecord shards.
+
+Two passes over the corpus, as documents are never shuffled. The first reads every task
+for word counts and content hashes; their sums say what the vocabulary is and which
+documents are duplicates. The second encodes each task into its own shards.
+
+    scan    tasks -> word counts -> vocabulary     -> tokenizer/, source_tokenizer/
+                  -> content hashes -> duplicates  -> _tasks/scan.json
+    encode  tasks -> shards and receipts           -> dataset.json, _SUCCESS
+
+There is a source_tokenizer/ only where the articles have a tokenizer of their own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from precis.model import files
+from precis.model.errors import DataError
+from precis.model.progress.stages import Stage, stage
+from precis.model.records.dataset import (
+    DATASET_FILE,
+    FORMAT_VERSION,
+    DatasetInfo,
+    Lengths,
+    Shard,
+    load_dataset,
+    summarise_lengths,
+)
+from precis.model.records.example import FEATURES, ORACLE_FEATURES
+from precis.model.tokenization.folder import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
+    holds_tokenizer,
+    tokenizer_files,
+)
+from precis.pipelines.corpus.dead_letters import check_failures
+from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.placement import check_output_apart
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import Task
+from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.engines.local_processes import (
+    LEAST_BYTES_OF_PREPARE,
+    count_workers,
+)
+from precis.pipelines.engines.remote_checks import stage_remote
+from precis.pipelines.engines.runner_names import check_tensorflow
+from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
+from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.options.prepare import PREPARE, PrepareOptions
+from precis.pipelines.options.workers import WorkerOptions
+from precis.pipelines.prepare.chosen_sources import check_method
+from precis.pipelines.prepare.encoding_pass import EncodeWorker, LengthCounts
+from precis.pipelines.prepare.named_tokenizers import find_tokenizers
+from precis.pipelines.prepare.vocabulary_pass import (
+    build_scan,
+    read_scan,
+    scan_path,
+)
+from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
+from precis.pipelines.run.job import (
+    TASKS_FOLDER,
+    Job,
+    finish_job,
+    open_job,
+    say_finished,
+    warn_of_damage,
+)
+from precis.pipelines.run.job_inputs import hash_tasks, job_provenance
+from precis.pipelines.run.job_progress import load_tensorflow, shown
+from precis.pipelines.run.output_lock import own_output
+from precis.pipelines.run.result_files import (
+    DEAD_LETTERS_FOLDER,
+    WAY_OUT,
+    describe_file,
+)
+
+# Flags that change no record.
+_WITHOUT_EFFECT = ("max_failed_share", "workers")
+
+
+def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
+    """Turns a corpus into a vocabulary and TFRecord shards.
+
+    Args:
+      beam_args: flags for Beam itself.
+      **flags: the fields of the dataclasses in `pipelines.options.prepare.PREPARE`.
+
+    Returns:
+      The content of dataset.json.
+
+    Raises:
+      UsageError: a flag or a corpus that cannot be; nothing was written.
+      DataError: too many records failed, there is nothing to train on, or a tokenizer
+          is damaged.
+      JobError: another process took over the output.
+    """
+    with shown("prepare"):
+        return _prepare(flags, beam_args)
+
+
+def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
+    concerns = read_flags(PREPARE, dict(flags))
+    corpus, options, failures, workers = concerns
+    beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
+    check_tensorflow(beam_options)
+    stage_remote(beam_options, "prepare", flags)
+    with stage("listing the corpus", is_brief=True):
+        tasks = list_tasks(corpus)
+    check_output_apart(options.output, corpus, tasks)
+    model_ids = check_method(options)
+    options, fingerprints = find_tokenizers(options)
+    recorded = recorded_flags(concerns)
+    inputs = records_inputs(recorded, tasks, fingerprints | model_ids)
+    with own_output(options.output) as ownership:
+        job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
+        if job is not None:
+            provenance = job_provenance("prepare", recorded, inputs)
+            _run(job, tasks, corpus, options, workers, beam_options, provenance)
+            _check(job, failures)
+            ownership.check()
+            files.move(_pending_path(job), files.join(job.output, DATASET_FILE))
+            finish_job(job)
+        else:
+            say_finished("prepare", options.output)
+    return load_dataset(options.output)
+
+
+def _run(
+    job: Job,
+    tasks: Sequence[Task],
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    workers: WorkerOptions,
+    beam_options: PipelineOptions,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Runs the passes of a job that are not done yet."""
+    warn_of_damage("prepare", job)
+    size = sum(task.size_bytes for task in tasks)
+    processes = count_workers(
+        workers.workers,
+        beam_options,
+        tasks=len(tasks),
+        size=size,
+        least=LEAST_BYTES_OF_PREPARE,
+    )
+    if not files.exists(scan_path(job)):
+        pipeline = beam.Pipeline(options=beam_options)
+        build_scan(
+            pipeline,
+            tasks,
+            corpus=corpus,
+            options=options,
+            job=job,
+            processes=processes,
+        )
+        run_pipeline(
+            pipeline,
+            [
+                Stage(name="scan", step="scan", size=size),
+                Stage(name="vocabulary", step="merge"),
+            ],
+        )
+    pipeline = beam.Pipeline(options=beam_options)
+    build_encode(
+        pipeline,
+        tasks,
+        corpus=corpus,
+        options=options,
+        job=job,
+        provenance=provenance,
+        processes=processes,
+    )
+    if processes == 1:
+        load_tensorflow()
+    run_pipeline(pipeline, [Stage(name="encode", size=size)])
+
+
+def records_inputs(
+    flags: Mapping[str, Any], tasks: Sequence[Task], fingerprints: Mapping[str, str]
+) -> dict[str, Any]:
+    """Everything that the records depend on: the flags, with the fingerprints of
+    tokenizers and the model_id of an extractor in place of their folders.
+    """
+    return {
+        **{name: flags[name] for name in flags if name not in _WITHOUT_EFFECT},
+        **fingerprints,
+        "format_version": FORMAT_VERSION,
+        "tasks_sha256": hash_tasks(tasks),
+    }
+
+
+def build_encode(
+    pipeline: beam.Pipeline,
+    tasks: Sequence[Task],
+    *,
+    corpus: CorpusOptions,
+    options: PrepareOptions,
+    job: Job,
+    provenance: Mapping[str, Any],
+    processes: int = 1,
+) -> None:
+    """Adds the second pass: shards, receipts and dataset.json."""
+    worker = EncodeWorker(corpus, options, job)
+    step = Step(job, "encode", LengthCounts.from_json)
+    _ = (
+        pipeline
+        | "ListTasks" >> beam.Create(tasks)
+        | "EncodeTasks" >> RunTasks(worker, step, processes=processes)
+        | "GatherReports" >> beam.combiners.ToList()
+        | "PublishDataset"
+        >> beam.Map(publish_dataset, options, corpus, job, provenance)
+    )
+
+
+def publish_dataset(
+    reports: list[TaskReport[LengthCounts]],
+    options: PrepareOptions,
+    corpus: CorpusOptions,
+    job: Job,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Writes dataset.json from the reports of all tasks, where it is checked first."""
+    reports = sorted(reports, key=lambda report: report.task)
+    sources = sum_sources(report.sources for report in reports)
+    scan = read_scan(job, {"tokenizer_fingerprint": str})
+    figures = [report.figures for report in reports]
+    info = DatasetInfo(
+        features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
+        splits=_shards_by_split(reports),
+        source_lengths=_sum_lengths(
+            (counts.source_lengths for counts in figures), options.max_source_tokens
+        ),
+        target_lengths=_sum_lengths(
+            (counts.target_lengths for counts in figures), options.max_target_tokens
+        ),
+        counts={
+            **total_counts(sources),
+            **sum_counts(report.counts for report in reports),
+        },
+        failures=sum_counts(report.failures for report in reports),
+        files=_describe_tokenizers(options.output),
+        dead_letters=tuple(file for report in reports for file in report.dead_letters),
+        max_source_tokens=options.max_source_tokens,
+        max_target_tokens=options.max_target_tokens,
+        seed=corpus.seed,
+        task_prefix=options.task_prefix,
+        target=options.target,
+        tokenizer_fingerprint=scan["tokenizer_fingerprint"],
+        source_tokenizer_fingerprint=scan["source_tokenizer_fingerprint"],
+        fingerprint=job.fingerprint,
+        provenance=provenance,
+    )
+    files.write_json(_pending_path(job), info.to_json())
+
+
+def _pending_path(job: Job) -> str:
+    """Where dataset.json waits until it is checked: in its place it is of a result."""
+    return files.join(job.output, TASKS_FOLDER, DATASET_FILE)
+
+
+def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
+    """The files of the tokenizers, as dataset.json lists them."""
+    described = []
+    for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
+        path = files.join(output, folder)
+        if holds_tokenizer(path):
+            for name in tokenizer_files(path):
+                file = describe_file(output, files.join(folder, name), rows=0)
+                described.append({**file})
+    return tuple(described)
+
+
+def _shards_by_split(
+    reports: Sequence[TaskReport[LengthCounts]],
+) -> dict[str, tuple[Shard, ...]]:
+    """The shards of each split in the order of the tasks."""
+    splits: dict[str, list[Shard]] = {}
+    for report in reports:
+        for file in report.files:
+            shard = Shard(
+                file=file["file"],
+                records=file["rows"],
+                bytes=file["bytes"],
+                sha256=file["sha256"],
+            )
+            splits.setdefault(file["split"], []).append(shard)
+    return {split: tuple(shards) for split, shards in sorted(splits.items())}
+
+
+def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
+    total: Counter[int] = Counter()
+    for part in counts:
+        total.update(part)
+    return summarise_lengths(total, limit=limit)
+
+
+def _check(job: Job, failures: FailureOptions) -> None:
+    """Raises DataError where too much failed or nothing was written."""
+    path = _pending_path(job)
+    content = files.read_object(path, way_out=WAY_OUT)
+    with files.naming_damage(path, way_out=WAY_OUT):
+        info = DatasetInfo.from_json(content)
+    check_failures(
+        info.counts,
+        info.failures,
+        allowed=failures,
+        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
+    )
+    if not info.counts["written"]:
+        raise DataError(
+            f"no record was written: {dict(info.counts)}; check --article_field, "
+            "--highlights_field and --split"
+        )

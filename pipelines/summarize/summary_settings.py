@@ -1,0 +1,239 @@
+"""The settings of `precis summarize` that say what the rows hold.
+
+The command and the transform `SummarizeDocuments` read them from the same flags.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.bundle.manifest import (
+    EXTRACTIVE,
+    check_weights,
+    open_bundle_config,
+    read_manifest,
+)
+from precis.model.bundle.network_bundle import (
+    check_prefix,
+    open_bundle,
+)
+from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
+from precis.model.config import AUTO
+from precis.model.extractive.config import SelectionConfig
+from precis.model.inference.fastest_precision import fastest_precision
+from precis.model.inference.worker_pool import ModelSearch
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.quality.fallback import FallbackConfig
+from precis.model.quality.flags import QualityConfig
+from precis.model.search.config import (
+    SearchConfig,
+    check_common_pieces,
+    check_coverage,
+    check_supported,
+)
+from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
+from precis.pipelines.options.summarize import (
+    WRITE_SENTENCES,
+    SummarizeOptions,
+    decode_id,
+)
+from precis.pipelines.summarize.extractive_summaries import (
+    check_methods,
+    check_writing,
+)
+from precis.pipelines.tables.schema import SCHEMA_VERSION
+
+# The options that `SummarySettings` are made from.
+SUMMARY_OPTIONS = (
+    SummarizeOptions,
+    SelectionConfig,
+    QualityConfig,
+    FallbackConfig,
+    SearchConfig,
+)
+# Flags that change no summary: where models lie, and how fast a run is.
+WITHOUT_EFFECT = (
+    "bundle",
+    "extractive_bundle",
+    "keyphrase_bundle",
+    "search_processes",
+    "window_documents",
+)
+MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
+
+
+class SummarySettings(NamedTuple):
+    """How documents are summarized.
+
+    Attributes:
+      options, selection, quality, fallback, decoding: as the flags say.
+      model_ids: the columns of a row that name the models and the search.
+      cleaning: the flags of the corpus that decide what text of a document is read.
+    """
+
+    options: SummarizeOptions
+    selection: SelectionConfig
+    quality: QualityConfig
+    fallback: FallbackConfig
+    decoding: SearchConfig
+    model_ids: dict[str, str | None]
+    cleaning: Mapping[str, Any]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Everything that the summaries of a text depend on, by name.
+
+        The flags, without those that change no summary, and the models in place of
+        the paths of bundles.
+        """
+        options = self.options
+        without_effect = set(WITHOUT_EFFECT)
+        if not options.bundle:
+            without_effect |= {
+                "precision",
+                "long_documents",
+                "merged_length",
+                "write",
+                "written_sentences",
+                *option_names([SearchConfig]),
+            }
+        if not options.keyphrase_bundle:
+            without_effect.add("keyphrases")
+        flags = recorded_flags(self[:5])
+        # The settings of the search stand among the flags, in words.
+        models = {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        return {
+            **{name: flags[name] for name in flags if name not in without_effect},
+            "extractive": ",".join(options.methods),
+            "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
+            **self.cleaning,
+            **models,
+            "schema_version": SCHEMA_VERSION,
+        }
+
+    @property
+    def settings_id(self) -> str:
+        """Names the settings in every row: 16 hexadecimal digits."""
+        return files.sha256_json(self.described)[:16]
+
+    @property
+    def search(self) -> ModelSearch:
+        """The network and how it is searched; for settings with a bundle."""
+        decoding = self.decoding
+        if self.options.write == WRITE_SENTENCES:
+            # A summary is put together from all that the beam holds of a sentence.
+            decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
+        return ModelSearch(
+            self.options.bundle,
+            str(self.model_ids["model_id"]),
+            self.options.precision,
+            decoding,
+            self.options.batch_invariant,
+        )
+
+    @property
+    def uses_references(self) -> bool:
+        """Whether a row depends on the highlights of its document."""
+        return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
+
+
+def read_settings(
+    flags: Mapping[str, Any], cleaning: Mapping[str, Any]
+) -> SummarySettings:
+    """The settings that the flags of `precis summarize` give, without its output.
+
+    Args:
+      flags: of the summaries.
+      cleaning: as in `SummarySettings`.
+
+    Raises:
+      UsageError: a flag that there is not, or an invalid value or bundle.
+    """
+    # The command's folder, which must have a name. Nothing is written here.
+    values = {**with_flags_of_bundle(flags), "output": "."}
+    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), cleaning=cleaning)
+
+
+def summary_settings(
+    options: SummarizeOptions,
+    selection: SelectionConfig,
+    quality: QualityConfig,
+    fallback: FallbackConfig,
+    decoding: SearchConfig,
+    *,
+    cleaning: Mapping[str, Any],
+) -> SummarySettings:
+    """The settings of these options, with the models that the bundles hold.
+
+    Raises:
+      UsageError: options that do not go together, or a folder that is no bundle.
+    """
+    check_summary_options(options, decoding)
+    options = _choose_precision(options)
+    model_ids = read_model_ids(options, decoding)
+    return SummarySettings(
+        options, selection, quality, fallback, decoding, model_ids, cleaning
+    )
+
+
+def _choose_precision(options: SummarizeOptions) -> SummarizeOptions:
+    """The options with a precision in place of `auto`."""
+    if options.precision != AUTO:
+        return options
+    precision = "float32"
+    if options.bundle:
+        precision = fastest_precision(open_bundle(options.bundle).config.width)
+    return dataclasses.replace(options, precision=precision)
+
+
+def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:
+    """Checks the options against each other and against the bundle.
+
+    Raises:
+      UsageError: options that do not go together, or a folder that is no bundle.
+    """
+    check_methods(options)
+    check_writing(options, decoding)
+    if options.bundle:
+        contents = open_bundle(options.bundle)
+        check_coverage(decoding, has_pointer=contents.config.pointer)
+        has_one_vocabulary = (
+            contents.tokenizer.fingerprint == contents.source_tokenizer.fingerprint
+        )
+        check_supported(decoding, has_one_vocabulary=has_one_vocabulary)
+        check_common_pieces(decoding, has_one_vocabulary=has_one_vocabulary)
+        check_prefix(options.task_prefix, contents)
+
+
+def read_model_ids(
+    options: SummarizeOptions, decoding: SearchConfig
+) -> dict[str, str | None]:
+    """The names of each model and of the search; None for a model that is not used.
+
+    Raises:
+      UsageError: a folder is no bundle, or one of another kind.
+      DataError: a bundle is damaged.
+    """
+    ids: dict[str, str | None] = {
+        "model_id": None,
+        "decode_id": None,
+        "extractive_model_id": None,
+        "keyphrase_model_id": None,
+    }
+    if options.bundle:
+        # The ids are computed from the checksums of the weights, so these must be true,
+        # also where no document is left to search.
+        check_weights(options.bundle)
+        ids["model_id"] = read_manifest(options.bundle)["model_id"]
+        ids["decode_id"] = decode_id(
+            decoding, options.precision, batch_invariant=options.batch_invariant
+        )
+    if options.extractive_bundle:
+        contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
+        check_weights(options.extractive_bundle)
+        ids["extractive_model_id"] = contents.model_id
+    if options.keyphrase_bundle:
+        model = KeyphraseModel.load(options.keyphrase_bundle)
+        ids["keyphrase_model_id"] = model.model_id
+    return ids
