@@ -24,8 +24,8 @@ INFERENCE = [
 # The versions that Beam's extra `interactive` takes.
 NOTEBOOK_PANDAS = "pandas>=2.2,<2.4"
 EXTRAS = {
-    # Beam pipelines: prepare, summarize, evaluate.
-    "beam": ["apache-beam>=2.77,<3"],
+    # Beam pipelines: prepare, summarize, evaluate. DuckDB joins keys of documents.
+    "beam": ["apache-beam>=2.77,<3", "duckdb>=1.5,<3"],
     # Everything that runs a network: train, and prepare and summarize with one.
     "network": [*INFERENCE, "scikit-learn>=1.8", "tensorboard>=2.21,<2.22"],
     "inference": INFERENCE,
@@ -85,7 +85,7 @@ DEVELOPMENT = [
     # An emulator of S3 for the tests, and what its server needs.
     *("moto[s3]>=5.2", "flask>=3.1", "flask-cors>=6"),
     # What results are compared with.
-    *("duckdb>=1.5", "nltk>=3.10", "rouge-score>=0.1.2"),
+    *("nltk>=3.10", "rouge-score>=0.1.2"),
     # The schemas of Kubernetes, for the examples in deploy/.
     "kubernetes-validate>=1.33",
     # Parses the SQL of `precis loaders` in the dialects of warehouses.

@@ -129,7 +129,7 @@ def load(
     *,
     run: str | os.PathLike[str],
     table: str,
-    table_key: str | Sequence[Any] = "document_id,document_id_repeat",
+    table_key: str | Sequence[Any] = "document_id",
 ) -> TableResult:
     """Loads a finished run into a table, once; docs/WAREHOUSE.md says how."""
 
@@ -141,7 +141,7 @@ def loaders(
     output: str | os.PathLike[str] = "",
     location: str | os.PathLike[str] = "",
     copy_rows: str | os.PathLike[str] = "",
-    table_key: str | Sequence[Any] = ...,
+    table_key: str | Sequence[Any] = "document_id,model_id,decode_id,schema_version",
 ) -> LoaderFiles:
     """Writes the SQL that loads a finished run; docs/LOADERS.md says how to use it."""
 
@@ -265,9 +265,9 @@ def summarize(
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
     reuse: str | Sequence[Any] = "",
+    deduplicate: bool = False,
     retry_failures: str = "",
     on_duplicate_id: str = "keep",
-    target_file_mb: int = 256,
     row_group_mb: int = 64,
     partition_by: str | Sequence[Any] = "",
     flat: bool = False,
@@ -322,9 +322,9 @@ def summarize_text(
     beam_groups: int = 1,
     diversity_penalty: float = 0.0,
     reuse: str | Sequence[Any] = "",
+    deduplicate: bool = False,
     retry_failures: str = "",
     on_duplicate_id: str = "keep",
-    target_file_mb: int = 256,
     row_group_mb: int = 64,
     partition_by: str | Sequence[Any] = "",
     flat: bool = False,

@@ -120,6 +120,7 @@ def flags(corpus: str, bundle: Path) -> dict[str, Any]:
         "window_documents": 5,
         "min_source_words": 0,
         "max_failed_share": 0.5,
+        "deduplicate": True,
     }
     search = {"beam_width": 3, "n_best": 2, "long_documents": "head"}
     return {"corpus": corpus, "bundle": bundle, **search, **sizes}
@@ -142,6 +143,7 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         task_bytes=4_000,
         max_failed_share=0.5,
         min_source_words=0,
+        deduplicate=True,
     )
 
 

@@ -23,8 +23,8 @@ from precis.pipelines.engines.tasks import TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import LengthCounts
 from precis.pipelines.run import job
-from precis.pipelines.summarize.document_keys import KeyFigures
-from precis.pipelines.summarize.summarize_task import SummaryFigures
+from precis.pipelines.summarize.equal_texts import KeyFigures
+from precis.pipelines.summarize.run_parts import RowFigures
 from precis.pipelines.transforms.read_corpus import ReadCorpus
 
 TEXT = "The council met on Monday. It voted for a new bridge over the river."
@@ -90,7 +90,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
     assert letter["source_file"] == f"{texts}/b.txt"
     assert not (output / "_SUCCESS").exists()
-    receipts = sorted(path.name for path in (output / "_tasks" / "infer").iterdir())
+    receipts = sorted(path.name for path in (output / "_tasks" / "summarize").iterdir())
     assert receipts == ["00000.json", "00002.json"]
     assert ids(output) == ["a", "c"]
     (texts / "b.txt").write_text(TEXT + "b.txt")
@@ -148,7 +148,7 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
         assert_that(letters, equal_to(expected), label="letters")
 
 
-@pytest.mark.parametrize("figures", [KeyFigures, LengthCounts, SummaryFigures])
+@pytest.mark.parametrize("figures", [KeyFigures, LengthCounts, RowFigures])
 def test_a_task_without_a_result_has_figures_without_numbers(figures):
     assert not any(figures.from_json({}))
 

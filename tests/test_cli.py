@@ -290,7 +290,7 @@ def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
     ]
     run_id = manifests[0]["run_id"]
     assert manifests[1]["run_id"] == run_id
-    part = f"part-{run_id[:8]}-00000-of-00001.parquet"
+    part = f"part-{run_id[:8]}-00000.parquet"
     assert list(parts[0]) == list(parts[1]) == [part]
     assert manifests[0]["provenance"] == manifests[1]["provenance"]
     flags = manifests[0]["provenance"]["flags"]

@@ -20,7 +20,7 @@ from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.doctor.trial import try_documents
 from precis.pipelines.doctor.trial_process import peak_bytes
 from precis.pipelines.prepare.generator_result import GeneratorResult
-from precis.pipelines.summarize import run_steps
+from precis.pipelines.summarize import summarize
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_what_cannot_be_serialised_for_a_worker_is_found(news, monkeypatch):
         lock = threading.Lock()
         _ = pipeline | beam.Create([1]) | beam.Map(lambda item: (item, lock))
 
-    monkeypatch.setattr(run_steps, "build_run", build)
+    monkeypatch.setattr(summarize, "add_steps", build)
     request = request_of("summarize", corpus=news, output="out")
     findings = checked("trial", try_documents(request, sample_of(request)))
     assert "lock" in the_problem(findings).found

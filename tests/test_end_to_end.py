@@ -93,7 +93,7 @@ def test_the_commands_leave_three_finished_folders(run):
         "tokenizer/tokenizer.json",
     }
     run_id = json.loads((run / "summaries/manifest.json").read_bytes())["run_id"]
-    part = f"data/part-{run_id[:8]}-00000-of-00001.parquet"
+    part = f"data/part-{run_id[:8]}-00000.parquet"
     assert summaries == {part, "manifest.json", "_SUCCESS"}
     bundle = {
         "README.md",

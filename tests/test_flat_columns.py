@@ -119,7 +119,7 @@ def test_the_summaries_have_plain_columns_with_their_descriptions():
     flat = flat_schema(SUMMARY_SCHEMA)
     assert is_flat(flat)
     assert not is_flat(SUMMARY_SCHEMA)
-    assert flat.metadata[b"precis.schema_version"] == b"4"
+    assert flat.metadata[b"precis.schema_version"] == b"5"
     assert flat.field("extractive").type == pa.string()
     words = flat.field("abstractive_quality_words")
     assert (words.type, words.nullable) == (pa.int32(), True)

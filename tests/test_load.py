@@ -32,15 +32,6 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
     assert shown.startswith("[{'document_id': 'x', 'summary': 'x by a'}, ")
 
 
-def test_a_run_with_sample_is_named(tmp_path, capsys):
-    flags = {"sample": 2}
-    run = write_run(tmp_path / "a", rows_of("xy"), provenance={"flags": flags})
-    assert exit_code("load", run, "--table", f"delta://{tmp_path}/table") == 0
-    assert f"precis load: warning: {run} is a run with --sample, and counts" in (
-        capsys.readouterr().err
-    )
-
-
 def test_an_empty_run_is_said_to_be_one(tmp_path, capsys):
     run = write_run(tmp_path / "a", {})
     table = f"delta://{tmp_path}/table"
@@ -62,9 +53,7 @@ def test_errors_are_one_line(tmp_path, capsys):
     table = f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
     assert exit_code("load", run, "--table", table) == 1
     *_, line = capsys.readouterr().err.splitlines()
-    assert line.startswith(
-        f"precis load: {run}: document_id 'x', document_id_repeat 0 is the"
-    )
+    assert line.startswith(f"precis load: {run}: document_id 'x' is the")
     assert exit_code("load", run, "--table", "news.daily") == 2
     assert "names no table" in capsys.readouterr().err
 

@@ -5,12 +5,9 @@ import subprocess
 
 import duckdb
 import pytest
-from support.command_line import exit_code, write_jsonl
+from support.command_line import exit_code
 from support.loader_runs import write_rows
-from support.summarize_runs import story
-from support.warehouse_runs import rows_of, write_run
 
-import precis
 from precis.pipelines.loaders.clients import client_command
 from precis.pipelines.loaders.loaders import loaders
 
@@ -59,62 +56,6 @@ def test_databricks_has_no_next_line(tmp_path, capsys):
     flags = ("--for", "databricks", "--location", "/Volumes/a", "--output")
     assert exit_code("loaders", run, *flags, str(tmp_path / "sql")) == 0
     assert capsys.readouterr().out == f"wrote {tmp_path}/sql\n"
-
-
-@pytest.mark.parametrize(
-    ("flags", "named"),
-    [
-        ({}, ""),
-        ({"limit": 2}, ""),
-        ({"split": "test"}, ""),
-        ({"sample": 2}, "--sample"),
-        ({"retry_failures": "earlier"}, "--retry_failures"),
-        ({"split": "test", "split_field": "part"}, "--split and --split_field"),
-    ],
-)
-def test_a_run_that_leaves_out_earlier_documents_is_named(
-    tmp_path, capsys, flags, named
-):
-    run = write_run(tmp_path / "a", rows_of("xy"), provenance={"flags": flags})
-    key = "document_id,document_id_repeat"
-    loaders(run=run, for_="duckdb", table_key=key)
-    expected = (
-        f"precis loaders: warning: {run} is a run with {named}, and counts "
-        "document_id_repeat among the documents that it took; where the corpus "
-        "repeats ids, its rows may replace those of other documents in a table with "
-        "rows of other runs; load it into a table of its own\n"
-    )
-    assert capsys.readouterr().err == (expected if named else "")
-    # Here the user says that ids do not repeat.
-    loaders(run=run, for_="duckdb", table_key="document_id")
-    assert not capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_only_limit_keeps_the_keys_of_a_full_run(tmp_path, capsys):
-    """The keys of the documents in runs over all of a corpus, and over a part."""
-    ids = [f"x{number // 2}" for number in range(20)]
-    rows = [
-        story(number, id=name, part="test" if number % 2 else "train")
-        for number, name in enumerate(ids)
-    ]
-    corpus = write_jsonl(tmp_path / "news.jsonl", rows)
-
-    def keys(name, **flags):
-        precis.summarize(corpus=corpus, output=tmp_path / name, **flags)
-        found = duckdb.read_parquet(f"{tmp_path}/{name}/data/**/*.parquet")
-        columns = "source_position, document_id, document_id_repeat"
-        return {place: key for place, *key in found.select(columns).fetchall()}
-
-    full = keys("full")
-    part = {"split": "test", "split_field": "part"}
-    for name, flags in {"limit": {"limit": 5}, "s": {"sample": 6}, "p": part}.items():
-        found = keys(name, **flags)
-        agrees = all(full[place] == key for place, key in found.items())
-        assert agrees == (name == "limit")
-        capsys.readouterr()
-        loaders(run=tmp_path / name, for_="duckdb")
-        assert ("warning" in capsys.readouterr().err) == (name != "limit")
 
 
 def test_a_path_that_a_clickhouse_server_may_not_read_is_named(tmp_path, capsys):

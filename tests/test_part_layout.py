@@ -48,6 +48,7 @@ def flags(tmp_path_factory):
         "split_field": "split",
         "keep_fields": KEPT,
         "task_bytes": 4_000,
+        "deduplicate": True,
     }
 
 

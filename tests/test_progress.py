@@ -23,9 +23,9 @@ from precis.pipelines.corpus.task import Position
 from precis.pipelines.options.summarize import SummarizeOptions
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.summarize.run_parts import SummaryRun
 from precis.pipelines.summarize.summarize_task import SummarizeWorker
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.summarize.task_rows import InferSettings
 from precis.pipelines.tables.part_layout import PartLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
@@ -145,14 +145,14 @@ def test_summaries_count_when_they_are_written_and_not_when_they_are_read(
     job = Job(
         str(tmp_path), "records", "f", "r", datetime.datetime.now(datetime.UTC), 1
     )
-    infer = InferSettings(
+    run = SummaryRun(
+        job=job,
+        corpus=corpus,
+        settings=settings,
         layout=PartLayout(SUMMARY_SCHEMA),
-        buckets=0,
-        earlier=(),
-        suffix_ids=False,
-        quality=QualityConfig(),
+        provenance={},
     )
-    worker = SummarizeWorker(corpus, settings, job, infer)
+    worker = SummarizeWorker(run)
     letters = LetterFile("", task=0, run_id="")
     worker.run(task, Watched(task.size_bytes), letters)
     # One window is read ahead.

@@ -68,13 +68,14 @@ def ended(stderr):
 def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
     flags = ("--corpus", mixed_corpus, "--max_failed_share", 1, "--max_empty_share", 1)
     flags = (*flags, "--task_bytes", 20_000, "--workers", 2, "--progress", "json")
+    flags = (*flags, "--deduplicate")
     done = command("summarize", *flags, "--output", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     stages = ended(done.stderr)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
     counts = manifest["counts"]
     assert counts["duplicates"] and counts["failed"] and counts["empty"]
-    assert list(stages) == ["scan", "summarize"]
+    assert list(stages) == ["keys", "summarize"]
     summarized = stages["summarize"]
     for stage in stages.values():
         assert stage["documents"] == stage["total"] == counts["read"]
@@ -145,7 +146,7 @@ def test_a_quiet_command_writes_its_result_or_its_error(mixed_corpus, tmp_path):
 
 @pytest.mark.slow
 def test_no_line_of_a_terminal_wraps_and_ctrl_c_gives_it_back(tmp_path):
-    flags = ("--corpus", "sample:3000", "--output", tmp_path / "run")
+    flags = ("--corpus", "sample:20000", "--output", tmp_path / "run")
     with Terminal(columns=80) as terminal:
         process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, "summarize", *map(str, flags)],

@@ -12,7 +12,6 @@ from support.incremental_runs import (
     article,
     check_accounts,
     line,
-    small_parts,
     write_corpus,
 )
 from support.summarize_runs import rows_of
@@ -21,8 +20,8 @@ from precis.model.errors import DataError, JobError
 from precis.pipelines.run import job
 from precis.pipelines.run.result_files import damaged_files, read_success
 from precis.pipelines.summarize import summarize
-from precis.pipelines.summarize.join_keys import JoinWorker
-from precis.pipelines.summarize.publish_parts import PartWorker
+from precis.pipelines.summarize.equal_texts import JoinWorker
+from precis.pipelines.summarize.known_documents import CopyWorker
 from precis.pipelines.summarize.summarize_task import SummarizeWorker
 
 # Each test takes several whole runs.
@@ -41,7 +40,6 @@ NEW = {
 @pytest.fixture
 def runs(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    small_parts(monkeypatch, tasks=1)
     return CountedRuns(monkeypatch)
 
 
@@ -52,7 +50,6 @@ def generations(tmp_path_factory):
     out = folder / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        small_parts(patch, tasks=1)
         runs = CountedRuns(patch)
         corpus = write_corpus(folder / "corpus", OLD)
         manifest = runs.run(out, corpus, reuse=out)
@@ -125,7 +122,7 @@ def test_a_result_is_whole_until_it_is_replaced(generations, runs, monkeypatch):
     with monkeypatch.context() as patch:
         for worker in (JoinWorker, SummarizeWorker):
             observe(patch, worker, "run", check_old)
-        kill(patch, PartWorker, "run", after=1)
+        kill(patch, CopyWorker, "run")
         with pytest.raises((Killed, JobError)):
             runs.run(out, corpus, reuse=out)
     assert runs.inferred == ["d040", "d041"]

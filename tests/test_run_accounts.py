@@ -159,7 +159,6 @@ def test_every_format_is_accounted_for(scheme, runs, tmp_path):
     assert (counts["written"], counts["duplicates"]) == (4 if is_text else 3, 1)
     assert counts["empty"] == 1 and counts["failed"] == (scheme == "csv")
     assert counts["other_split"] == (not is_text)
-    assert counts["repeated_ids"] == (0 if is_text else 1)
     rows = pq.ParquetDataset(out / "data").read().to_pylist()
     positions = {row["source_position"] for row in rows}
     if scheme == "csv":
@@ -191,7 +190,7 @@ REPEATED = {
 }
 
 
-def test_repeated_ids_are_counted_told_apart_or_refused(runs, tmp_path):
+def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
     """And the rows do not depend on how the corpus is cut into tasks."""
     corpus = write_corpus(tmp_path / "corpus", REPEATED)
     message = (
@@ -204,35 +203,17 @@ def test_repeated_ids_are_counted_told_apart_or_refused(runs, tmp_path):
     place = f"'d003' at {tmp_path}/corpus/b.jsonl:byte {start}"
     assert place in str(caught.value) and str(caught.value).count("'d001' at ") == 2
     assert runs.inferred == []
-    kept = runs.run(tmp_path / "keep", corpus, task_bytes=500)
-    assert len(kept["files"]) == 1 and kept["counts"]["repeated_ids"] == 3
-    suffixed = runs.run(
-        tmp_path / "suffix", corpus, on_duplicate_id="suffix", task_bytes=1 << 20
-    )
-    assert suffixed["counts"] == kept["counts"]
-    rows, others = content_rows(tmp_path / "keep"), content_rows(tmp_path / "suffix")
-    names = ("document_id", "document_id_repeat", "duplicate_of")
-    ids, other_ids = (
-        [tuple(row.pop(name) for name in names) for row in part]
-        for part in (rows, others)
-    )
-    assert rows == others
-    numbers = range(12)
-    first = [(f"d{number:03}", 0, None) for number in numbers]
-    assert ids == [
+    runs.run(tmp_path / "keep", corpus, task_bytes=500)
+    runs.run(tmp_path / "one", corpus, task_bytes=1 << 20)
+    rows = content_rows(tmp_path / "keep")
+    assert rows == content_rows(tmp_path / "one")
+    first = [(f"d{number:03}", None) for number in range(12)]
+    assert [(row["document_id"], row["duplicate_of"]) for row in rows] == [
         *first[:8],
-        ("d001", 1, None),
-        ("d001", 2, None),
-        ("copy", 0, "d001"),
-        ("d003", 1, "d003"),
-        *first[8:],
-    ]
-    assert other_ids == [
-        *first[:8],
-        ("d001#2", 1, None),
-        ("d001#3", 2, None),
-        ("copy", 0, "d001#2"),
-        ("d003#2", 1, "d003"),
+        ("d001", None),
+        ("d001", None),
+        ("copy", "d001"),
+        ("d003", "d003"),
         *first[8:],
     ]
 
@@ -258,17 +239,18 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     check_accounts(tmp_path / "out", read)
     assert manifest["failures"] == {
         "extract/error": 1,
-        "publish/duplicate_of_failed": 2,
+        "copy/duplicate_of_failed": 2,
     }
     counts = manifest["counts"]
-    assert (counts["written"], counts["duplicates"], counts["failed"]) == (13, 0, 3)
+    assert (counts["written"], counts["duplicates"], counts["failed"]) == (11, 2, 3)
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
     assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
+    assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
     letters = {letter["document_id"]: letter for letter in letters_of(tmp_path / "out")}
     assert letters.keys() == {"d003", "copy", "last"}
     assert {letter["content_sha256"] for letter in letters.values()} == {
         rows["spaced"]["content_sha256"]
     }
     for name in ("copy", "last"):
-        assert letters[name]["stage"] == "publish" and letters[name]["retryable"]
+        assert letters[name]["stage"] == "copy" and letters[name]["retryable"]
         assert letters[name]["source_position"].startswith("byte ")

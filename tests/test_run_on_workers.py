@@ -68,7 +68,7 @@ def test_the_same_command_continues_a_saved_job_that_failed(
         )
         with pytest.raises(DataError, match="1 of 7 records failed"):
             summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
-    receipt = next((tmp_path / "run" / "_tasks" / "infer").iterdir())
+    receipt = next((tmp_path / "run" / "_tasks" / "summarize").iterdir())
     summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.5)
     assert not receipt.exists()
     assert verify(folder=tmp_path / "run").findings == []

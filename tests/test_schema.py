@@ -98,7 +98,6 @@ ROW = {
     "decode_id": "k",
     "run_id": "r",
     "schema_version": 2,
-    "document_id_repeat": 0,
     "source_file": "news.jsonl",
     "source_position": "byte 12",
     "duplicate_of": None,
@@ -140,10 +139,10 @@ def test_every_column_is_described_in_the_file(tmp_path):
     path = str(tmp_path / "a.parquet")
     schema.write_parquet(path, [], schema.SUMMARY_SCHEMA)
     stored = pq.read_schema(path)
-    assert stored.names[:2] == ["document_id", "document_id_repeat"]
-    assert len(stored) == 37
+    assert stored.names[:2] == ["document_id", "split"]
+    assert len(stored) == 36
     assert all(field.metadata[b"description"] for field in stored)
-    assert stored.metadata[b"precis.schema_version"] == b"4"
+    assert stored.metadata[b"precis.schema_version"] == b"5"
 
 
 def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
@@ -210,8 +209,7 @@ del NO_START["start"]
     [
         (
             {"colour": 1},
-            "row 1: column 'colour' is not in the schema; known: document_id, "
-            "document_id_repeat",
+            "row 1: column 'colour' is not in the schema; known: document_id, split",
         ),
         ({"document_id": None}, "column 'document_id' is null"),
         ({"extractive": None}, "column 'extractive' is null"),

@@ -3,6 +3,7 @@ they leave, and that the same command goes on to the same result.
 """
 
 import os
+import re
 import resource
 import shlex
 import signal
@@ -108,15 +109,15 @@ def test_summarize_stopped_again_and_again_ends_as_undisturbed(corpus, run, tmp_
     for number, when in [
         (TERM, has_mapped("grpc")),  # while Beam is imported
         (INT, has(tasks / "lock.json")),
-        (TERM, has(tasks / "scan" / "*", 3)),
-        (INT, has(tasks / "infer" / "*", 2)),
-        (TERM, has(tasks / "infer" / "*", 20)),
+        (TERM, has(tasks / "summarize" / "*", 1)),
+        (INT, has(tasks / "summarize" / "*", 4)),
+        (TERM, has(tasks / "summarize" / "*", 20)),
     ]:
         stop(tmp_path, flags, number, when)
         assert not (tasks / "lock.json").exists() and not asides(output)
-    kept = {path: path.stat().st_mtime_ns for path in (tasks / "infer").iterdir()}
+    kept = {path: path.stat().st_mtime_ns for path in (tasks / "summarize").iterdir()}
     assert 20 <= len(kept) < 40
-    stop(tmp_path, flags, INT, has(tasks / "infer" / "*", len(kept) + 2))
+    stop(tmp_path, flags, INT, has(tasks / "summarize" / "*", len(kept) + 2))
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
     assert precis("summarize", corpus=corpus, output=output, **SETTINGS) == 0
     assert digest(run=output) == digest(run=run)
@@ -142,7 +143,7 @@ def test_search_processes_end_with_their_command(bundle, tmp_path):
         return forked == 3 or sum("spawn_main" in line for line in lines) == 2
 
     stop(tmp_path, flags, INT, searches)
-    stop(tmp_path, flags, TERM, has(stopped / "_tasks" / "infer" / "*", 2))
+    stop(tmp_path, flags, TERM, has(stopped / "_tasks" / "summarize" / "*", 2))
     assert not (stopped / "_tasks" / "lock.json").exists() and not asides(stopped)
     for output in (stopped, whole):
         assert precis("summarize", output=output, **settings) == 0
@@ -205,7 +206,7 @@ def test_an_error_in_a_process_of_beam_keeps_its_kind(kind):
 
 
 def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
-    """The pieces of the summaries are larger than a file may be."""
+    """The part is larger than a file may be."""
     flags = words("summarize", corpus="sample:600", output=tmp_path / "run")
     limit = (64 << 10, 64 << 10)
     # A file of bytecode would not be whole either.
@@ -222,11 +223,11 @@ def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
     )
     assert done.returncode == 1
     lines = done.stderr.splitlines()
-    receipts = tmp_path / "run" / "_tasks"
-    assert [line for line in lines if not is_progress(line)] == [
-        f"precis summarize: the pipeline failed: {receipts}/pieces/"
-        "00000-written.parquet: File too large; correct that, and run the same command "
-        "again"
-    ]
-    assert (receipts / "scan" / "00000.json").exists()
-    assert not (receipts / "infer" / "00000.json").exists()
+    (line,) = [line for line in lines if not is_progress(line)]
+    data = re.escape(f"{tmp_path}/run/data")
+    assert re.fullmatch(
+        rf"precis summarize: the pipeline failed: {data}/part-[0-9a-f]{{8}}-00000"
+        ".parquet: File too large; correct that, and run the same command again",
+        line,
+    )
+    assert not (tmp_path / "run" / "_tasks" / "summarize" / "00000.json").exists()

@@ -10,7 +10,7 @@ from support.disk_faults import WatchedJob, full_disk, restore
 
 from precis.model.errors import DataError
 from precis.model.files import ASIDE
-from precis.pipelines.summarize.earlier_rows import EarlierPart, EarlierRows
+from precis.pipelines.summarize.earlier_runs import EarlierPart, EarlierRows
 from precis.pipelines.summarize.summarize import summarize
 
 pytestmark = pytest.mark.usefixtures("one_time")
@@ -31,7 +31,8 @@ def write_lines(path, prefix):
 def flags_of(folder, **flags):
     corpus = write_lines(folder / "corpus" / "a.jsonl", "a")
     sizes = {"task_bytes": 700, "min_source_words": 0, "max_failed_share": 0.5}
-    return {"corpus": corpus, "output": folder / "run", **sizes, **flags}
+    output = folder / "run"
+    return {"corpus": corpus, "output": output, "deduplicate": True, **sizes, **flags}
 
 
 def watch(flags):
@@ -121,8 +122,9 @@ def test_a_full_disk_is_one_line_and_exit_code_1(first, tmp_path, capsys):
     [
         "_tasks/earlier.json",
         "_tasks/job.json",
-        "_tasks/pieces.sha256",
-        "_tasks/publish/00000.json",
+        "_tasks/links.parquet",
+        "_tasks/duplicates/00001.parquet",
+        "_tasks/copy/00001.json",
     ],
 )
 def test_a_damaged_file_is_made_again_or_named(name, new):
@@ -144,7 +146,7 @@ def test_damage_after_any_step_changes_nothing(job):
 
 def test_a_changed_digit_of_a_receipt_is_noticed(new):
     """Its figures go into the manifest, which would say something wrong."""
-    name = "_tasks/infer/00000.json"
+    name = "_tasks/summarize/00000.json"
     state = new.states[last_unfinished(new, name)]
     receipt = json.loads(state[name])
     assert receipt["failures"] == {}
@@ -158,7 +160,7 @@ def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(replaci
     number = next(
         number
         for number, state in enumerate(replacing.states)
-        if "_tasks/joined/00000" in state
+        if "_tasks/links.parquet" in state
     )
     state = replacing.states[number]
     middle = len(state[name]) // 3

@@ -33,9 +33,8 @@ def flag_sets(draw: st.DrawFn) -> dict[str, Any]:
     methods = ("frequency,lead", "lead", "textrank", "luhn,sumbasic", "oracle", "lsa")
     flags = {
         "task_bytes": draw(st.sampled_from((1 << 20, 100, 700))),
-        "on_duplicate_id": draw(st.sampled_from(("keep", "suffix"))),
+        "deduplicate": draw(st.booleans()),
         "min_source_words": draw(st.sampled_from((0, 5, 40))),
-        "target_file_mb": draw(st.sampled_from((1, 256))),
         "window_documents": draw(st.sampled_from((512, 1, 3))),
         "extractive": draw(st.sampled_from(methods)),
         "split": draw(st.sampled_from(("", "", "test", "train"))),
@@ -76,7 +75,7 @@ def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
     flags = {**flags, "corpus": corpus}
     if uses_splits:
         flags["split_field"] = "part"
-    split, suffix_ids = flags["split"], flags["on_duplicate_id"] == "suffix"
+    split, deduplicates = flags["split"], flags["deduplicate"]
     expected = outcomes(records, split)
     first = folder / "first"
     if len(records) == len(expected["other_split"]):
@@ -84,7 +83,7 @@ def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
             summarize(output=first, **flags)
         return
     manifest = summarize(output=first, **flags)
-    check_run(first, records, split=split, suffix_ids=suffix_ids)
+    check_run(first, records, split=split, deduplicates=deduplicates)
     rows = read_rows(first, records)
     times = {path: path.stat().st_mtime_ns for path in first.rglob("*")}
     assert summarize(output=first, **flags) == manifest
@@ -92,8 +91,9 @@ def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
     again = folder / "again"
     with _Computed() as computed:
         summarize(output=again, reuse=first, **{**flags, "task_bytes": 300})
-    check_run(again, records, split=split, suffix_ids=suffix_ids)
-    assert without_run(read_rows(again, records)) == without_run(rows)
+    check_run(again, records, split=split, deduplicates=True)
+    if deduplicates:
+        assert without_run(read_rows(again, records)) == without_run(rows)
     # Only a text that differs from the first of its content may be computed again: a
     # row is taken over where its offsets hold.
     first_texts: dict[tuple[str, str], str] = {}

@@ -37,7 +37,7 @@ def read_parts(folder):
 
 def comparable(rows):
     """Rows in the order of the corpus, without what only a run knows."""
-    of_run = dict.fromkeys(("run_id", "document_id_repeat", "duplicate_of"))
+    of_run = dict.fromkeys(("run_id", "duplicate_of"))
     return [{**row, **of_run} for row in sorted(rows, key=place_of)]
 
 

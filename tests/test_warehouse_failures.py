@@ -179,15 +179,15 @@ def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeyp
     [
         (
             rows_of("xyx"),
-            "document_id,document_id_repeat",
+            "document_id",
             DataError,
-            "document_id 'x', document_id_repeat 0",
+            "document_id 'x' is the key of more",
         ),
         (
             rows_of("xyx"),
-            "document_id,document_id_repeat",
+            "document_id",
             DataError,
-            "--on_duplicate_id suffix or",
+            "--on_duplicate_id fail",
         ),
         (
             rows_of("x"),

@@ -65,7 +65,7 @@ def test_the_table_describes_its_columns_and_its_key(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     schema = iceberg_table(address).schema()
     assert schema.find_field("summary").doc == "the text to show"
-    assert schema.identifier_field_names() == {"document_id", "document_id_repeat"}
+    assert schema.identifier_field_names() == {"document_id"}
     assert schema.find_field("sentences.element.rank").required
 
 
@@ -111,10 +111,7 @@ def test_files_without_a_key_of_the_run_stay(tmp_path, address):
     assert result.replaced == 0
     table = iceberg_table(address)
     assert earlier < data_files(table) and len(data_files(table)) == 2
-    # The same id once more in a corpus is another key.
-    rows = rows_of("xyz", "c", document_id_repeat=1)
-    assert load_run(write_run(tmp_path / "c", rows), address).replaced == 0
-    assert iceberg_table(address).scan().count() == 6
+    assert iceberg_table(address).scan().count() == 3
 
 
 def test_a_load_is_known_when_its_snapshot_is_expired(tmp_path, address):
@@ -165,7 +162,6 @@ def test_columns_follow_the_runs(tmp_path, address):
     schema = pa.schema(
         [
             SCHEMA.field("document_id"),
-            SCHEMA.field("document_id_repeat"),
             SCHEMA.field("split"),
             pa.field("words", pa.int64(), nullable=False),
             pa.field("sentences", pa.list_(pa.field("element", longer))),
@@ -177,7 +173,6 @@ def test_columns_follow_the_runs(tmp_path, address):
     )
     row = {
         "document_id": "y",
-        "document_id_repeat": 0,
         "split": "test",
         "words": 2**40,
         "sentences": [{"text": "y", "rank": 1, "score": 0.5}],
@@ -227,13 +222,11 @@ def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, messag
 
 
 def test_the_key_of_a_table_stays(tmp_path, address):
-    load_run(write_run(tmp_path / "a", rows_of("x")), address, key=["document_id"])
+    load_run(write_run(tmp_path / "a", rows_of("x")), address)
     run = write_run(tmp_path / "b", rows_of("x", "b"))
-    with pytest.raises(
-        UsageError, match="is document_id, not document_id,document_id_repeat; give"
-    ):
-        load_run(run, address)
-    load_run(run, address, key=["document_id"])
+    with pytest.raises(UsageError, match="is document_id, not document_id,split; give"):
+        load_run(run, address, key=["document_id", "split"])
+    load_run(run, address)
     assert summaries(iceberg_table(address)) == {"x": "x by b"}
 
 

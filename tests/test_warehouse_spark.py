@@ -109,7 +109,7 @@ def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):
     spark.sql("CREATE NAMESPACE IF NOT EXISTS folder.news")
     spark.sql(
         """CREATE TABLE folder.news.spark (
-            document_id string NOT NULL, document_id_repeat int NOT NULL,
+            document_id string NOT NULL,
             split string NOT NULL, summary string NOT NULL, words int NOT NULL,
             sentences array<struct<text: string, rank: int>>
         ) TBLPROPERTIES (
@@ -118,9 +118,9 @@ def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):
     )
     spark.sql(
         """INSERT INTO folder.news.spark VALUES
-            ('w', 0, 'test', 'w by spark', 1, NULL),
-            ('x', 0, 'test', 'x by spark', 1, array()),
-            ('y', 0, 'test', 'y by spark', 1, NULL)"""
+            ('w', 'test', 'w by spark', 1, NULL),
+            ('x', 'test', 'x by spark', 1, array()),
+            ('y', 'test', 'y by spark', 1, NULL)"""
     ).collect()
     spark.sql("DELETE FROM folder.news.spark WHERE document_id = 'x'").collect()
     folder = warehouse / "hadoop" / "news" / "spark" / "metadata"

@@ -90,6 +90,8 @@ def run_verify(values: dict[str, Any], _: list[str]) -> int:
     result = verify(**values)
     for line in result.findings:
         print(line)
+    for line in result.notes:
+        print(f"note: {line}")
     for line in result.not_checked:
         print(f"not checked: {line}")
     checked = f"{result.files:,} files, {result.rows:,} rows, {result.bytes:,} bytes"

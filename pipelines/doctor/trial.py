@@ -182,25 +182,24 @@ def _pipeline() -> Any:
 def _summaries(request: Request, sample: Sample, output: str) -> Any:
     """The pipeline of `precis summarize`."""
     from precis.pipelines.options.results import ResultOptions
-    from precis.pipelines.summarize.earlier_runs import EarlierRuns
-    from precis.pipelines.summarize.run_manifest import RunDescription
-    from precis.pipelines.summarize.run_steps import build_run
+    from precis.pipelines.summarize.run_parts import SummaryRun
+    from precis.pipelines.summarize.summarize import add_steps
     from precis.pipelines.tables.part_layout import part_layout
 
     settings = read_summary_settings(request)
     # One process, so that its memory is that of a worker.
     options = dataclasses.replace(settings.options, output=output, search_processes=1)
     job = _trial_job("summaries", output, sample)
-    result = request.options(ResultOptions)
-    layout = part_layout(result, sample.tasks).begun_at(job.created_at)
-    description = RunDescription(
-        request.options(CorpusOptions),
-        settings._replace(options=options),
-        {"command": "doctor", "flags": {}},
-        layout,
+    layout = part_layout(request.options(ResultOptions), sample.tasks)
+    run = SummaryRun(
+        job=job,
+        corpus=request.options(CorpusOptions),
+        settings=settings._replace(options=options),
+        layout=layout.begun_at(job.created_at),
+        provenance={"command": "doctor", "flags": {}},
     )
     pipeline = _pipeline()
-    build_run(pipeline, sample.trial, job, description, result, EarlierRuns(()))
+    add_steps(pipeline, sample.trial, run)
     return pipeline
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from precis.pipelines.tables.row_ranges import RowRange, has_reference
 
 # Beside document_id. Not in files of the first schema.
-DRAWN_COLUMNS = ("document_id_repeat",)
 
 
 class DrawnRow(NamedTuple):
@@ -38,7 +37,7 @@ def draw_rows(
     """The rows of a range that may be among those to show.
 
     Args:
-      rows: of the range, with document_id, reference_summary and `DRAWN_COLUMNS`.
+      rows: of the range, with document_id and reference_summary.
       task: the range.
       count: how many rows are drawn of all ranges.
       seed: another seed draws other documents.
@@ -56,7 +55,7 @@ def draw_rows(
 
 
 def _key(row: Mapping[str, Any], seed: int) -> str:
-    place = f"{seed} {row.get('document_id_repeat', 0)} {row['document_id']}"
+    place = f"{seed} 0 {row['document_id']}"
     return hashlib.sha256(place.encode(errors="replace")).hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ from precis.pipelines.engines.tasks import (
     TaskResult,
     TaskWorker,
 )
-from precis.pipelines.evaluate.drawn_rows import DRAWN_COLUMNS, draw_rows
+from precis.pipelines.evaluate.drawn_rows import draw_rows
 from precis.pipelines.evaluate.measures import QUALITY_COLUMNS, measures_of_rows
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
@@ -59,8 +59,8 @@ class ScoreWorker(TaskWorker):
         """Scores the rows that have a reference; without any there is no part."""
         del letters
         needed = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-        stored = read_table(task, (*needed, *DRAWN_COLUMNS, *QUALITY_COLUMNS))
-        names = {*needed, *DRAWN_COLUMNS} & set(stored.column_names)
+        stored = read_table(task, (*needed, *QUALITY_COLUMNS))
+        names = {*needed} & set(stored.column_names)
         rows = stored.select(sorted(names)).to_pylist()
         table, scores = score_rows(
             rows,

@@ -31,7 +31,6 @@ from precis.pipelines.run.output_place import (
     check_folder_place,
 )
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
-from precis.pipelines.warehouse.partial_runs import warn_of_partial_run
 from precis.pipelines.warehouse.row_keys import check_unique
 
 
@@ -76,7 +75,6 @@ def loaders(**flags: Any) -> LoaderFiles:
     texts = _texts(run, options)
     run.check_parts()
     check_unique(run, options.key)
-    warn_of_partial_run("loaders", run, options.key)
     warn_of_paths(options)
     replaced = 0
     if options.copy_rows:

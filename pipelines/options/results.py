@@ -10,7 +10,6 @@ from precis.model.errors import UsageError
 from precis.pipelines.options.table_address import read_address
 
 KEEP = "keep"
-SUFFIX = "suffix"
 FAIL = "fail"
 
 
@@ -44,6 +43,12 @@ class EarlierRunOptions:
         is_common=True,
         takes_list=True,
     )
+    deduplicate: bool = flag(
+        False,
+        "summarize equal texts once: later documents take over the row of the first, "
+        "which duplicate_of names; the corpus is read a second time for that. --reuse "
+        "implies it",
+    )
     retry_failures: str = flag(
         "",
         "earlier run whose dead letters are tried again, and nothing else",
@@ -63,13 +68,10 @@ class ResultOptions:
 
     on_duplicate_id: str = flag(
         KEEP,
-        "what to do where several documents have one id: keep it and count them in "
-        "document_id_repeat, add a suffix such as #2 to the id of the later ones, or "
-        "fail",
-        choices=(KEEP, SUFFIX, FAIL),
-    )
-    target_file_mb: int = flag(
-        256, "about how large a Parquet file becomes, in MB", metavar="MB"
+        "what to do where several documents have one id: keep it, so that `precis "
+        "verify` names them, or fail before anything is summarized, for which the "
+        "corpus is read a second time",
+        choices=(KEEP, FAIL),
     )
     row_group_mb: int = flag(
         64, "about how large a row group becomes in memory, in MB", metavar="MB"
@@ -110,8 +112,7 @@ class ResultOptions:
             )
         if self.table:
             read_address(self.table)
-        for name in ("target_file_mb", "row_group_mb"):
-            if getattr(self, name) < 1:
-                raise UsageError(
-                    f"--{name} must be at least 1, not {getattr(self, name)}"
-                )
+        if self.row_group_mb < 1:
+            raise UsageError(
+                f"--row_group_mb must be at least 1, not {self.row_group_mb}"
+            )

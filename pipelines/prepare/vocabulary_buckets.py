@@ -23,11 +23,11 @@ from precis.pipelines.engines.tasks import (
     TaskResult,
     TaskWorker,
 )
+from precis.pipelines.prepare.keyed_arrays import read_group, write_groups
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import describe_file
-from precis.pipelines.summarize.keyed_arrays import read_group, write_groups
 
 WORD_BUCKETS = 32  # pieces that word counts are summed in, apart from each other
 HASH_BYTES = 16

@@ -61,8 +61,10 @@ from precis.pipelines.prepare.vocabulary_buckets import (
 from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.summarize.document_keys import count_buckets
 
+# Some million keys of the shortest documents, a hundred thousand of the usual ones.
+_MOST_BUCKET_BYTES = 128 << 20
+_MAX_BUCKETS = 1024
 SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
 _MAX_WORDS_HELD = 1 << 18
@@ -79,7 +81,8 @@ def build_scan(
     processes: int = 1,
 ) -> None:
     """Adds the first pass: the tokenizer and the list of duplicates."""
-    buckets = count_buckets(tasks)
+    size = sum(task.size_bytes for task in tasks)
+    buckets = min(max(1, -(-size // _MOST_BUCKET_BYTES)), _MAX_BUCKETS)
     scan = ScanWorker(corpus, options, job, buckets=buckets)
     merge = MergeWorker(job, buckets=buckets)
     scan_step = Step(job, "scan", ScanFigures.from_json)

@@ -142,7 +142,7 @@ def scores_of_rows(
     """
     ids = [row["document_id"] for row in rows]
     scores: dict[str, dict[str, float]] = {name: {} for name in ids}
-    repeated = {row["document_id"] for row in rows if row["document_id_repeat"]}
+    repeated = set()
     for table in tables:
         columns = table.select(["document_id", "system", "rouge1"]).to_pydict()
         for name, system, value in zip(*columns.values(), strict=True):

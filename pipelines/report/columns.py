@@ -12,7 +12,7 @@ from precis.model.quality.fallback import SHORT_SOURCE
 # What the page reads of all rows, and not of the documents on it alone.
 NUMBER_COLUMNS = (
     "document_id",
-    "document_id_repeat",
+    "content_sha256",
     "article_words",
     "summary_method",
     "quality_flags",
@@ -85,7 +85,7 @@ def keys(texts: Iterable[str | None]) -> np.ndarray:
 
 
 def row_keys(table: pa.Table) -> np.ndarray:
-    """A key of document_id and document_id_repeat for each row, uint64 [N]."""
+    """A key of document_id and content_sha256 for each row, uint64 [N]."""
     ids = table.column("document_id").to_pylist()
-    repeats = table.column("document_id_repeat").to_pylist()
-    return keys(f"{repeat} {name}" for name, repeat in zip(ids, repeats, strict=True))
+    contents = table.column("content_sha256").to_pylist()
+    return keys(f"{text} {name}" for name, text in zip(ids, contents, strict=True))

@@ -1,6 +1,6 @@
 """Two runs side by side: paired differences over the documents that both have.
 
-A document is the same in both runs by its document_id and document_id_repeat. Scores
+A document is the same in both runs by its document_id and content_sha256. Scores
 of an evaluation have the id alone, so documents with a repeated id are left out there.
 All rows are compared; only numbers are kept of them.
 """
@@ -166,9 +166,9 @@ def _settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows_by_key(
-    tables: Iterable[pa.Table], wanted: set[tuple[str, int]]
-) -> dict[tuple[str, int], dict[str, Any]]:
-    """The rows of another run that a page also has, by document_id and repeat.
+    tables: Iterable[pa.Table], wanted: set[tuple[str, str]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of another run that a page also has, by document_id and content.
 
     Args:
       tables: of that run, with the columns that the page shows.
@@ -177,12 +177,12 @@ def rows_by_key(
     found = {}
     for table in tables:
         ids = table.column("document_id").to_pylist()
-        repeats = table.column("document_id_repeat").to_pylist()
+        contents = table.column("content_sha256").to_pylist()
         places = [
             place
-            for place, key in enumerate(zip(ids, repeats, strict=True))
+            for place, key in enumerate(zip(ids, contents, strict=True))
             if key in wanted
         ]
         for row in table.take(places).to_pylist() if places else ():
-            found[row["document_id"], row["document_id_repeat"]] = row
+            found[row["document_id"], row["content_sha256"]] = row
     return found

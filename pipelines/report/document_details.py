@@ -155,8 +155,6 @@ def _facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "same content as", row["duplicate_of"]
     if row["reused_from"]:
         yield "taken over from run", row["reused_from"]
-    if row["document_id_repeat"]:
-        yield "documents of this id before it", str(row["document_id_repeat"])
 
 
 def _summary(text: str, quality: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def _read_documents(
     rows = [taken[row.number] for row in chosen]
     others: list[dict[str, Any] | None] = [None] * len(rows)
     if other:
-        keys = [(row["document_id"], row["document_id_repeat"]) for row in rows]
+        keys = [(row["document_id"], row["content_sha256"]) for row in rows]
         of_other = rows_by_key(other.tables(), set(keys))
         others = [of_other.get(key) for key in keys]
     articles = articles_of_rows(rows, run.manifest)

@@ -2,7 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from precis.model import files
 from precis.model.errors import DataError, JobError
@@ -20,113 +20,87 @@ from precis.pipelines.run.accounts import (
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.result_files import (
+    DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
+    listed_names,
+    other_files,
     read_run_manifest,
 )
 from precis.pipelines.run.source_files import describe_sources
-from precis.pipelines.summarize.join_keys import JoinFigures
-from precis.pipelines.summarize.publish_parts import PartFigures
-from precis.pipelines.summarize.summarize_task import SummaryFigures
-from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.part_layout import PartLayout
+from precis.pipelines.summarize.run_parts import RowFigures, SummaryRun, data_files
+from precis.pipelines.tables.partitions import check_partitions
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
 
 
-class RunDescription(NamedTuple):
-    """What a run is made with.
-
-    Attributes:
-      corpus: what it reads.
-      settings: how documents are summarized.
-      provenance: of the job.
-      layout: how its rows lie in parts.
-    """
-
-    corpus: CorpusOptions
-    settings: SummarySettings
-    provenance: Mapping[str, Any]
-    layout: PartLayout
-
-
-def run_footer(job: Job, description: RunDescription) -> dict[str, str]:
-    """Facts about a run for the metadata of its Parquet files."""
-    models = {
-        name: model or "" for name, model in description.settings.model_ids.items()
-    }
-    facts = {
-        "run_id": job.run_id,
-        "settings_id": description.settings.settings_id,
-        "precis_version": importlib.metadata.version("precis"),
-        **models,
-    }
-    return {f"precis.{name}": value for name, value in facts.items()}
-
-
 def write_manifest(
-    published: Iterable[TaskReport[PartFigures]],
-    joined: Iterable[TaskReport[JoinFigures]],
-    inferred: Iterable[TaskReport[SummaryFigures]],
-    job: Job,
-    description: RunDescription,
+    summarized: Iterable[TaskReport[RowFigures]],
+    copied: Iterable[TaskReport[RowFigures]],
+    run: SummaryRun,
 ) -> None:
     """Writes the manifest from the reports of all tasks, where it is checked first.
 
+    Args:
+      summarized: the reports of the tasks that summarized.
+      copied: of those that copied rows for duplicates.
+      run: the run.
+
     Raises:
       JobError: a record of the corpus is not accounted for.
+      DataError: there are too many partitions.
     """
-    parts = sorted(published, key=lambda report: report.task)
-    tasks = sorted(inferred, key=lambda report: report.task)
-    all_reports: list[TaskReport[Any]] = [*tasks, *parts]
-    sources = sum_sources(report.sources for report in all_reports)
+    reports = [
+        *sorted(summarized, key=lambda report: report.task),
+        *sorted(copied, key=lambda report: report.task),
+    ]
+    figures = [report.figures for report in reports]
+    sources = sum_sources(report.sources for report in reports)
     check_sources(sources, what="the run")
-    check_rows(sources, [part.figures.rows_by_source for part in parts])
-    corpus, settings = description.corpus, description.settings
-    options = settings.options
-    search = sum_counts(
-        [SearchCost().sums, *(report.figures.search for report in tasks)]
-    )
+    check_rows(sources, [each.rows for each in figures])
+    published = data_files(file for report in reports for file in report.files)
+    partitioning = run.layout.partitioning
+    folders = {files.sha256_json(file.get("partition")) for file in published}
+    check_partitions(len(folders), partitioning.names)
+    options = run.settings.options
+    search = sum_counts([SearchCost().sums, *(each.search for each in figures)])
     manifest = {
         "kind": "summaries",
         "schema_version": SCHEMA_VERSION,
         "precis_version": importlib.metadata.version("precis"),
-        "run_id": job.run_id,
-        "fingerprint": job.fingerprint,
-        "created_at": job.created_at.isoformat(),
-        "corpus": corpus.corpus,
-        "split": corpus.split,
+        "run_id": run.job.run_id,
+        "fingerprint": run.job.fingerprint,
+        "created_at": run.job.created_at.isoformat(),
+        "corpus": run.corpus.corpus,
+        "split": run.corpus.split,
         "bundle": options.bundle or None,
         "task_prefix": options.task_prefix,
         "extractive_bundle": options.extractive_bundle or None,
         "keyphrase_bundle": options.keyphrase_bundle or None,
-        **settings.model_ids,
-        "settings_id": settings.settings_id,
-        "settings": settings.described,
+        **run.settings.model_ids,
+        "settings_id": run.settings.settings_id,
+        "settings": run.settings.described,
         "extractive": list(options.methods),
         "counts": {
             **total_counts(sources),
             "truncated": 0,
-            **sum_counts(report.counts for report in all_reports),
-            "repeated_ids": sum(report.figures.repeated_ids for report in joined),
+            **sum_counts(report.counts for report in reports),
         },
-        **describe_sources(job, sources),
-        "failures": sum_counts(report.failures for report in all_reports),
-        "provenance": description.provenance,
-        "summary_methods": sum_counts(part.figures.summary_methods for part in parts),
-        "quality_flags": sum_counts(part.figures.quality_flags for part in parts),
-        "fallbacks": sum_counts(part.figures.fallbacks for part in parts),
+        **describe_sources(run.job, sources),
+        "failures": sum_counts(report.failures for report in reports),
+        "provenance": run.provenance,
+        "summary_methods": sum_counts(each.summary_methods for each in figures),
+        "quality_flags": sum_counts(each.quality_flags for each in figures),
+        "fallbacks": sum_counts(each.fallbacks for each in figures),
         "search": describe(search) if options.bundle else None,
-        "partition_by": description.layout.partitioning.types,
-        "files": [file for part in parts for file in part.files],
-        "dead_letters": [
-            file for report in all_reports for file in report.dead_letters
-        ],
+        "partition_by": partitioning.types,
+        "files": published,
+        "dead_letters": [file for report in reports for file in report.dead_letters],
     }
-    files.write_json(_pending_path(job), manifest)
+    files.write_json(_pending_path(run.job), manifest)
 
 
 def _pending_path(job: Job) -> str:
@@ -140,8 +114,21 @@ def publish_manifest(job: Job) -> None:
     not finished from here until `finish_job` has ended.
     """
     content = files.read_bytes(_pending_path(job))
+    _remove_unlisted(job, read_run_manifest(_pending_path(job)))
     files.remove(files.join(job.output, SUCCESS_FILE))
     files.write_bytes(files.join(job.output, MANIFEST_FILE), content)
+
+
+def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
+    """Removes files of this job that are not in the manifest: a task that was killed
+    before its receipt may have failed when it was tried again.
+    """
+    listed = set(listed_names(_pending_path(job), manifest))
+    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+        for name in other_files(files.join(job.output, folder), ()):
+            path = files.join(folder, name)
+            if path not in listed and f"-{job.run_id[:8]}-" in name:
+                files.remove(files.join(job.output, path))
 
 
 def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> None:

@@ -1,16 +1,20 @@
 """`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
 abstractive summary of every document, and the text to show.
 
-    scan      tasks of the corpus, parts of earlier runs -> keys
-    join      keys of a bucket -> which document repeats which, or has a row already
-    infer     tasks of the corpus -> pieces: the rows of new documents, and the others
-    publish   pieces -> data/part-*.parquet -> manifest.json, _SUCCESS
+    summarize   a task of the corpus -> its part, its dead letters, its receipt
+                all receipts -> manifest.json, _SUCCESS
 
-A step begins when all tasks of the one before it are done. Documents are never
-shuffled: between the steps, keys and rows lie in files of their task.
+A run with --reuse or --deduplicate does not compute the rows of all documents:
+
+    keys, join  tasks, parts of earlier runs -> which document has a row already
+    summarize   as above, for new documents
+    copy        the rows of documents that repeat others
+
+Documents are never shuffled; keys are.
 """
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +40,7 @@ from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.engines.local_processes import count_workers
 from precis.pipelines.engines.remote_checks import saves_template, stage_remote
 from precis.pipelines.engines.runner_names import check_tensorflow
+from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.flags.flags import (
     check_values,
     option_names,
@@ -43,14 +48,11 @@ from precis.pipelines.flags.flags import (
     recorded_flags,
 )
 from precis.pipelines.options.results import (
-    EarlierRunOptions,
-    ResultOptions,
+    FAIL,
     normal_path,
 )
 from precis.pipelines.options.summarize import SUMMARIZE
-from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.run.job import (
-    Job,
     abandon_job,
     finish_job,
     is_unused,
@@ -62,26 +64,32 @@ from precis.pipelines.run.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import read_run_manifest
-from precis.pipelines.summarize.document_keys import (
-    forget_failed_scans,
-    scan_size,
-)
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
+from precis.pipelines.summarize.equal_texts import (
+    JoinTask,
+    JoinWorker,
+    KeyFigures,
+    KeyWorker,
+    key_size,
+    key_tasks,
+)
+from precis.pipelines.summarize.known_documents import COPY, CopyWorker, forget_copies
 from precis.pipelines.summarize.retried_records import retried_files, retried_tasks
 from precis.pipelines.summarize.run_manifest import (
     MANIFEST_FILE,
-    RunDescription,
     check_run,
     publish_manifest,
+    write_manifest,
 )
 from precis.pipelines.summarize.run_on_workers import finish_on_workers
-from precis.pipelines.summarize.run_steps import build_run
+from precis.pipelines.summarize.run_parts import RowFigures, SummaryRun
 from precis.pipelines.summarize.search_processes import (
     check_precision,
     import_for_search,
     is_much_to_search,
     limit_search_processes,
 )
+from precis.pipelines.summarize.summarize_task import SummarizeWorker
 from precis.pipelines.summarize.summary_settings import (
     WITHOUT_EFFECT,
     SummarySettings,
@@ -90,6 +98,7 @@ from precis.pipelines.summarize.summary_settings import (
 from precis.pipelines.tables.part_layout import part_layout
 from precis.pipelines.warehouse.load_run import check_table, load_run
 
+SUMMARIZE_STEP = "summarize"
 # Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
 _BEYOND_THE_RUN = ("max_failed_share", "max_empty_share", "table", "workers")
 
@@ -135,7 +144,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         check_table(result.table)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
-    description = RunDescription(corpus, settings, provenance, layout)
     with own_output(output) as ownership:
         is_new = is_unused(output)
         job = open_job(
@@ -145,30 +153,32 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
             tasks=len(tasks),
             may_replace=normal_path(output) in earlier.reused_folders,
         )
-        if job is not None and saves_template(beam_options):
-            try:
-                _run(
-                    job,
-                    tasks,
-                    description,
-                    result,
-                    earlier,
-                    workers,
-                    beam_options,
-                    failures,
-                )
-            finally:
-                if is_new:
-                    abandon_job(job)
-            return {}
-        if job is not None:
-            _run(job, tasks, description, result, earlier, workers, beam_options)
+        if job is None:
+            say_finished("summarize", output)
+        else:
+            warn_of_damage("summarize", job)
+            run = SummaryRun(
+                job=job,
+                corpus=corpus,
+                settings=settings,
+                layout=layout.begun_at(job.created_at),
+                provenance=provenance,
+                earlier=find_earlier_runs(job, earlier.reused_folders, settings),
+                deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
+                unique_ids=result.on_duplicate_id == FAIL,
+            )
+            if saves_template(beam_options):
+                try:
+                    _run(run, tasks, workers.workers, beam_options, failures)
+                finally:
+                    if is_new:
+                        abandon_job(job)
+                return {}
+            _run(run, tasks, workers.workers, beam_options)
             check_run(job, corpus, failures)
             ownership.check()
             publish_manifest(job)
             finish_job(job)
-        else:
-            say_finished("summarize", output)
         if result.table:
             load_run(output, result.table)
     return read_run_manifest(files.join(output, MANIFEST_FILE))
@@ -185,12 +195,9 @@ def list_run_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list
 
 
 def _run(
-    job: Job,
+    run: SummaryRun,
     tasks: Sequence[Task],
-    description: RunDescription,
-    result: ResultOptions,
-    earlier: EarlierRunOptions,
-    workers: WorkerOptions,
+    workers: int,
     beam_options: PipelineOptions,
     failures: FailureOptions | None = None,
 ) -> None:
@@ -198,42 +205,130 @@ def _run(
 
     With `failures` the workers finish the run; else the caller does.
     """
-    warn_of_damage("summarize", job)
-    forget_failed_scans(job, tasks)
-    settings = description.settings
-    runs = find_earlier_runs(job, earlier.reused_folders, settings)
+    options = run.settings.options
     size = sum(task.size_bytes for task in tasks)
-    processes = count_workers(
-        workers.workers, beam_options, tasks=len(tasks), size=size
-    )
-    if settings.options.bundle:
-        if workers.workers == 1 and not has_accelerator():
+    processes = count_workers(workers, beam_options, tasks=len(tasks), size=size)
+    if options.bundle:
+        if workers == 1 and not has_accelerator():
             load_tensorflow()
             # A worker has one core. A Python process may have begun with more.
             with contextlib.suppress(UsageError):
                 compute_on_one_thread()
-        options = limit_search_processes(
-            settings.options, beam_options, workers=workers.workers
-        )
-        settings = settings._replace(options=options)
+        options = limit_search_processes(options, beam_options, workers=workers)
+        settings = run.settings._replace(options=options)
+        run = dataclasses.replace(run, settings=settings)
         if is_much_to_search(tasks):
             import_for_search(options, beam_options, workers=processes)
+    # Where a network writes, the search processes have the cores, and one process reads
+    # for them. An accelerator serves one process.
+    uses_accelerator = options.extractive_bundle and has_accelerator()
     pipeline = beam.Pipeline(options=beam_options)
-    layout = description.layout.begun_at(job.created_at)
-    description = description._replace(settings=settings, layout=layout)
-    written = build_run(
-        pipeline, tasks, job, description, result, runs, processes=processes
+    written = add_steps(
+        pipeline,
+        tasks,
+        run,
+        processes=processes,
+        readers=1 if options.bundle or uses_accelerator else processes,
+        starts_early=not run.has_keys and is_much_to_search(tasks),
     )
     if failures is not None:
-        finish_on_workers(written, job, description.corpus, failures)
-    scanned = sum(scan_size(task) for task in tasks)
-    run_pipeline(
-        pipeline,
-        [
-            Stage(name="scan", step="scan", size=scanned),
-            Stage(name="summarize", step="infer", size=size - scanned),
-        ],
+        finish_on_workers(written, run.job, run.corpus, failures)
+    keys = sum(key_size(task) for task in tasks) if run.has_keys else 0
+    stages = [Stage(name="summarize", step=SUMMARIZE_STEP, size=size - keys)]
+    if keys:
+        stages.insert(0, Stage(name="keys", step="keys", size=keys))
+    run_pipeline(pipeline, stages)
+
+
+def add_steps(
+    pipeline: beam.Pipeline,
+    tasks: Sequence[Task],
+    run: SummaryRun,
+    *,
+    processes: int = 1,
+    readers: int = 1,
+    starts_early: bool = False,
+) -> beam.PCollection:
+    """Adds the steps of a run, and its manifest, to a pipeline.
+
+    Args:
+      pipeline: where they are added.
+      tasks: of the corpus.
+      run: what is made, and how.
+      processes: of this machine that do the tasks.
+      readers: those of them that read and summarize.
+      starts_early: as for `WindowSummarizer`.
+
+    Returns:
+      An element when the manifest is written.
+    """
+    worker = SummarizeWorker(run, starts_early=starts_early)
+    summarized = (
+        _new_documents(pipeline, tasks, run, processes)
+        | "Summarize" >> RunTasks(worker, _step(run), processes=readers)
+        | "GatherReports" >> beam.combiners.ToList()
     )
+    copied: Any = []
+    if run.deduplicates:
+        copies = (
+            summarized
+            | "ListDuplicates" >> beam.FlatMap(_with_duplicates, tasks)
+            | "SpreadDuplicates" >> beam.Reshuffle()
+            | "CopyRows"
+            >> RunTasks(
+                CopyWorker(run, _step(run)),
+                Step(run.job, COPY, RowFigures.from_json),
+                processes=processes,
+            )
+            | "GatherCopies" >> beam.combiners.ToList()
+        )
+        copied = beam.pvalue.AsSingleton(copies)
+    return summarized | "WriteManifest" >> beam.Map(write_manifest, copied, run)
+
+
+def _new_documents(
+    pipeline: beam.Pipeline, tasks: Sequence[Task], run: SummaryRun, processes: int
+) -> beam.PCollection:
+    """The tasks of the corpus; where the run needs it, when its documents are compared
+    with each other and with those of earlier runs.
+    """
+    if not run.has_keys:
+        listed = pipeline | "ListTasks" >> beam.Create(tasks)
+    else:
+        forget_copies(run.job, tasks, _step(run))
+        references = run.settings.uses_references
+        keys = KeyWorker(run.corpus, run.job, uses_references=references)
+        join = JoinWorker(
+            run.job,
+            tasks=len(tasks),
+            parts=len(run.earlier),
+            unique_ids=run.unique_ids,
+        )
+        listed = (
+            pipeline
+            | "ListKeyTasks" >> beam.Create(key_tasks(tasks, run.earlier))
+            | "WriteKeys"
+            >> RunTasks(
+                keys, Step(run.job, "keys", KeyFigures.from_json), processes=processes
+            )
+            | "GatherKeys" >> beam.combiners.ToList()
+            | "AllKeys" >> beam.Map(lambda _: JoinTask())
+            | "JoinKeys" >> RunTasks(join, Step(run.job, "join", KeyFigures.from_json))
+            | "ListTasks" >> beam.FlatMap(lambda _: tasks)
+        )
+    # Without it one worker of an engine would do all tasks, one after another.
+    return listed | "SpreadTasks" >> beam.Reshuffle()
+
+
+def _step(run: SummaryRun) -> Step[RowFigures]:
+    return Step(run.job, SUMMARIZE_STEP, RowFigures.from_json)
+
+
+def _with_duplicates(
+    reports: Sequence[TaskReport[RowFigures]], tasks: Sequence[Task]
+) -> list[Task]:
+    """The tasks with documents that wait for the rows of others."""
+    return [tasks[report.task] for report in reports if report.figures.has_duplicates]
 
 
 def run_inputs(

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # They import TensorFlow.
 # Nearly always, so many characters hold a word.
 _WORD_CHARACTERS = 10
 # The columns of a row that no other row of a run or of an earlier one is linked with.
-UNLINKED = {"document_id_repeat": 0, "duplicate_of": None, "reused_from": None}
+UNLINKED = {"duplicate_of": None, "reused_from": None}
 
 
 @dataclasses.dataclass(frozen=True)

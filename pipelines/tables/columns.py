@@ -79,12 +79,6 @@ _DOCUMENT = (
         "or the sha256 of the normalised article",
     ),
     column(
-        "document_id_repeat",
-        pa.int32(),
-        "how many documents before it in the corpus have the same id; "
-        "with document_id it is a key",
-    ),
-    column(
         "split",
         pa.string(),
         "train, validation, test, or another name that the source uses",
@@ -105,8 +99,8 @@ _DOCUMENT = (
     column(
         "duplicate_of",
         pa.string(),
-        "document_id of the first document of the corpus with the same content; "
-        "null for that document itself",
+        "with --deduplicate, document_id of the first document of the corpus with the "
+        "same content; null for that document itself",
         nullable=True,
     ),
     column(

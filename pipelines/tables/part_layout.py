@@ -26,7 +26,6 @@ class PartLayout(NamedTuple):
       kept: the names of the columns that travel along from the source.
       partitioning: which rows share a folder.
       is_flat: whether nested columns become plain ones.
-      target_bytes: about the size of a part.
       row_group_bytes: about the size of a row group in memory.
     """
 
@@ -34,7 +33,6 @@ class PartLayout(NamedTuple):
     kept: tuple[str, ...] = ()
     partitioning: Partitioning = Partitioning()
     is_flat: bool = False
-    target_bytes: int = 256 << 20
     row_group_bytes: int = 64 << 20
 
     @property
@@ -69,6 +67,5 @@ def part_layout(options: ResultOptions, tasks: Sequence[Task]) -> PartLayout:
         kept,
         partitioning(options.partitions, schema, kept),
         options.flat,
-        options.target_file_mb << 20,
         options.row_group_mb << 20,
     )

@@ -1,4 +1,4 @@
-"""Writes a Parquet part: row groups of about one size, each sorted.
+"""Writes the Parquet parts of a task: row groups of about one size, each sorted.
 
 A file has statistics of column chunks and pages, an index of the pages, checksums of
 the pages, and facts about the run in its footer. Not in it are the descriptions of the
@@ -6,15 +6,21 @@ columns, which would be a third of the footer, and statistics of summaries and l
 which would repeat whole texts.
 """
 
+import contextlib
+import dataclasses
 import io
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Mapping
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
+from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile, describe_file
 from precis.pipelines.tables.flat_columns import flatten, json_names
 from precis.pipelines.tables.part_layout import PartLayout
+from precis.pipelines.tables.partitions import check_partitions
 
 # Texts that are not looked up; lists are none either.
 _TEXTS = (
@@ -24,36 +30,119 @@ _TEXTS = (
     "reference_summary",
 )
 # Rows of a row group are sorted by them, which makes page statistics narrow.
-SORT_KEY = ("document_id", "document_id_repeat")
+SORT_KEY = ("document_id", "source_file", "source_position")
 
 
-def write_sorted(
-    path: str, tables: Iterable[pa.Table], layout: PartLayout, facts: Mapping[str, str]
-) -> int:
-    """Writes a Parquet file, and publishes it when it is complete.
+@dataclasses.dataclass
+class _Part:
+    """A part that is being written.
 
-    Equal rows give equal bytes. Without rows there is no file.
-
-    Args:
-      path: the file.
-      tables: the rows, with all columns.
-      layout: how they lie in the file.
-      facts: about the run, for the footer.
-
-    Returns:
-      The number of rows.
+    Attributes:
+      name: in the folder of the run.
+      block: publishes the file at its end.
+      writer: None before the first row group.
+      waiting: the rows of the next row group.
+      waiting_bytes: their size in memory.
+      rows: how many are written.
     """
-    schema = layout.file_schema
-    empty = _empty_file(schema)
-    order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
-    rows = 0
-    groups = _row_groups(tables, layout.row_group_bytes)
-    table = next(groups, None)
-    if table is None:
-        return 0
-    with (
-        files.write_aside(path) as file,
-        pq.ParquetWriter(
+
+    name: str
+    block: contextlib.ExitStack
+    writer: pq.ParquetWriter | None = None
+    waiting: list[pa.Table] = dataclasses.field(default_factory=list)
+    waiting_bytes: int = 0
+    rows: int = 0
+
+
+class PartWriter(contextlib.ExitStack):
+    """Writes the rows of a task: one part, or one in the folder of each partition.
+
+        with PartWriter(output, "part-1f2e3d4c-00003.parquet", layout, facts) as parts:
+            parts.write(table)
+            parts.finish()
+
+    A part is published when it is finished, and none where the block raises before.
+    Equal rows give equal bytes. Without rows there is no part. However many partitions
+    there are, about one row group is held in memory.
+    """
+
+    def __init__(
+        self, output: str, name: str, layout: PartLayout, facts: Mapping[str, str]
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          output: the folder of the run.
+          name: of the files.
+          layout: how rows lie in them.
+          facts: about the run, for the footer.
+        """
+        super().__init__()
+        self._output = output
+        self._name = name
+        self._layout = layout
+        self._facts = facts
+        self._parts: dict[str, _Part] = {}
+
+    def write(self, rows: pa.Table) -> None:
+        """Takes rows with all columns.
+
+        Raises:
+          DataError: there are too many partitions, or one that makes no folder.
+        """
+        if not rows.num_rows:
+            return
+        for key, of_partition in self._layout.partitioning.split(rows):
+            part = self._parts.get(key) or self._begin(key)
+            part.waiting.append(of_partition)
+            part.waiting_bytes += of_partition.nbytes
+        by_size = operator.attrgetter("waiting_bytes")
+        while sum(map(by_size, self._parts.values())) >= self._layout.row_group_bytes:
+            self._write_group(max(self._parts.values(), key=by_size))
+
+    def finish(self) -> list[PublishedFile]:
+        """Writes the rows that still wait, and publishes the parts."""
+        published = []
+        for key, part in self._parts.items():
+            if part.waiting:
+                self._write_group(part)
+            part.block.close()
+            file = describe_file(self._output, part.name, rows=part.rows)
+            values = self._layout.partitioning.values(key)
+            if values:
+                file["partition"] = values
+            published.append(file)
+        return published
+
+    def _begin(self, key: str) -> _Part:
+        partitioning = self._layout.partitioning
+        folder = partitioning.folder(key)
+        name = files.join(DATA_FOLDER, *filter(None, [folder]), self._name)
+        part = _Part(name, self.enter_context(contextlib.ExitStack()))
+        self._parts[key] = part
+        check_partitions(len(self._parts), partitioning.names)
+        return part
+
+    def _write_group(self, part: _Part) -> None:
+        """Writes the rows of a part that wait as one row group, sorted."""
+        table = pa.concat_tables(part.waiting).combine_chunks()
+        part.waiting.clear()
+        part.waiting_bytes = 0
+        table = table.sort_by([(name, "ascending") for name in SORT_KEY])
+        schema = self._layout.file_schema
+        if part.writer is None:
+            path = files.join(self._output, part.name)
+            file = part.block.enter_context(files.write_aside(path))
+            part.writer = part.block.enter_context(self._open(file, schema))
+        part.writer.write_table(
+            _file_rows(table, self._layout, schema), row_group_size=table.num_rows
+        )
+        part.rows += table.num_rows
+
+    def _open(self, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
+        empty = _empty_file(schema)
+        order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
+        writer = pq.ParquetWriter(
             file,
             schema,
             compression="zstd",
@@ -64,18 +153,10 @@ def write_sorted(
             # Arrow reads most types without its own schema, which takes 7 KB of a
             # footer. Kept fields may have others.
             store_schema=not empty.schema_arrow.equals(schema),
-            write_statistics=_columns_with_statistics(empty.schema, layout),
-        ) as writer,
-    ):
-        writer.add_key_value_metadata({**_as_text(schema.metadata), **facts})
-        while table is not None:
-            writer.write_table(
-                _file_rows(table, layout, schema), row_group_size=table.num_rows
-            )
-            rows += table.num_rows
-            del table  # The next row group is not made beside this one.
-            table = next(groups, None)
-    return rows
+            write_statistics=_columns_with_statistics(empty.schema, self._layout),
+        )
+        writer.add_key_value_metadata({**_as_text(schema.metadata), **self._facts})
+        return writer
 
 
 def _file_rows(table: pa.Table, layout: PartLayout, schema: pa.Schema) -> pa.Table:
@@ -111,33 +192,3 @@ def _columns_with_statistics(
 
 def _as_text(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in metadata.items()}
-
-
-def _row_groups(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Joins and cuts tables until each is about a row group, and sorts it."""
-    waiting: list[pa.Table] = []
-    waiting_bytes = 0
-    for table in tables:
-        for part in _slices(table, max(1, size // 4)):
-            waiting.append(part)
-            waiting_bytes += part.nbytes
-            if waiting_bytes >= size:
-                yield _sort(waiting)
-                waiting_bytes = 0
-    if waiting:
-        yield _sort(waiting)
-
-
-def _sort(waiting: list[pa.Table]) -> pa.Table:
-    """One sorted table of several, which the list that held them then frees."""
-    table = pa.concat_tables(waiting).combine_chunks()
-    waiting.clear()
-    return table.sort_by([(name, "ascending") for name in SORT_KEY])
-
-
-def _slices(table: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Equal slices of a table, of about the size at most."""
-    count = -(-table.nbytes // size)
-    rows = -(-table.num_rows // max(1, count))
-    for first in range(0, table.num_rows, max(1, rows)):
-        yield table.slice(first, rows)

@@ -8,13 +8,11 @@ is the date in UTC at which the run began, the same for all of them.
 
 import datetime
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -83,27 +81,16 @@ class Partitioning(NamedTuple):
         fields = [field for field in schema if field.name not in self.row_columns]
         return pa.schema(fields, schema.metadata)
 
-    def count_rows(self, rows: pa.Table) -> Counter[str]:
-        """The rows of each partition, by its key."""
+    def split(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of each partition, with its key."""
         if not self.row_columns:
-            return Counter({"[]": rows.num_rows})
-        groups = rows.select(self.row_columns).group_by(list(self.row_columns))
-        return Counter(
-            {
-                _key([group[name] for name in self.row_columns]): group["count_all"]
-                for group in groups.aggregate([([], "count_all")]).to_pylist()
-            }
-        )
-
-    def select_rows(self, rows: pa.Table, key: str) -> pa.Table:
-        """The rows of a partition."""
-        for name, value in zip(self.row_columns, orjson.loads(key), strict=True):
-            column = rows.column(name)
-            if value is None:
-                rows = rows.filter(column.is_null())
-            else:
-                rows = rows.filter(pc.equal(column, as_scalar(value, column.type)))
-        return rows
+            yield "[]", rows
+            return
+        names = list(self.row_columns)
+        places = rows.select(names).append_column("_row", pa.array(range(len(rows))))
+        groups = places.group_by(names, use_threads=False).aggregate([("_row", "list")])
+        for group in groups.to_pylist():
+            yield _key([group[name] for name in names]), rows.take(group["_row_list"])
 
 
 def partitioning(

@@ -20,7 +20,7 @@ from precis.pipelines.tables.columns import SUMMARY_COLUMNS
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.result_columns import DEAD_LETTER_COLUMNS, SCORES_COLUMNS
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,
@@ -40,7 +40,8 @@ DEAD_LETTER_SCHEMA = pa.schema(DEAD_LETTER_COLUMNS)
 
 # For docs/SCHEMA.md.
 _LAYOUT = (
-    "Each row group of `data/` is sorted by `document_id` and `document_id_repeat`. "
+    "Each row group of `data/` is sorted by `document_id`, `source_file` and "
+    "`source_position`. "
     "Pages have checksums, an index, and statistics of all columns but summaries and "
     "lists. The footer has `precis.run_id`, "
     "`precis.schema_version`, `precis.settings_id`, `precis.precis_version` and the "

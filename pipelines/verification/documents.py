@@ -25,7 +25,7 @@ from precis.pipelines.verification.letters import LetterPlaces
 
 _OPEN_GROUPS = 4  # row groups that are held in memory
 _COLUMNS = (
-    *("document_id", "document_id_repeat", "source_file", "source_position"),
+    *("document_id", "source_file", "source_position"),
     *("content_sha256", "extractive"),
 )
 _Place = tuple[str, str]
@@ -268,8 +268,7 @@ def _ranges(
 def _differences(row: Mapping[str, Any], article: Article) -> Iterator[str]:
     """What is in a row and not in its document."""
     document = article.document
-    suffixed = f"{document.document_id}#{row['document_id_repeat'] + 1}"
-    if row["document_id"] not in (document.document_id, suffixed):
+    if row["document_id"] != document.document_id:
         yield "document_id is not that of the document"
     if row["content_sha256"] != article.content_sha256:
         yield "content_sha256 is not that of the article; the document was changed"

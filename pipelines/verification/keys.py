@@ -1,4 +1,4 @@
-"""Keys of millions of rows: each is unique, and each row that is named exists.
+"""Keys of millions of rows: no document has two, and each row that is named exists.
 
 A key is 16 bytes of a sha256. Keys go to files by their first bits, and the files are
 checked one after another, so memory does not grow with the rows.
@@ -16,13 +16,14 @@ from precis.pipelines.verification.findings import Finding
 
 _BUCKETS = 64
 _HELD = 1 << 16  # keys in memory before they are written
-_REFERENCE = -1
+_REFERENCE = 0
+_NAMED = 3  # repeated ids that are named
 _KEY = np.dtype(
     [
         ("high", "<u8"),  # the document_id
         ("low", "<u8"),
         ("content", "<u8"),  # the first digits of content_sha256
-        ("repeat", "<i4"),  # document_id_repeat; -1 where a row names the id
+        ("place", "<u8"),  # of the document in the corpus; 0 where a row names the id
         ("part", "<i4"),
         ("row", "<i8"),
     ]
@@ -35,14 +36,15 @@ class RowKeys(NamedTuple):
     Attributes:
       first: the place of the first of them.
       ids: document_id.
-      repeats: document_id_repeat.
+      source_files, source_positions: of the documents.
       contents: content_sha256.
       named: duplicate_of.
     """
 
     first: int
     ids: Sequence[str]
-    repeats: Sequence[int]
+    source_files: Sequence[str]
+    source_positions: Sequence[str]
     contents: Sequence[str]
     named: Sequence[str | None]
 
@@ -79,7 +81,8 @@ class KeyCheck:
         keys["high"], keys["low"] = np.frombuffer(digests, "<u8").reshape(-1, 2).T
         contents = np.array([_content(text) for text in rows.contents], "<u8")
         keys["content"] = contents[places]
-        keys["repeat"] = [*rows.repeats, *[_REFERENCE] * len(named)]
+        places_of_rows = map(_place, rows.source_files, rows.source_positions)
+        keys["place"] = [*places_of_rows, *[_REFERENCE] * len(named)]
         keys["part"] = len(self._parts) - 1
         keys["row"] = np.array(places, "<i8") + rows.first
         self._waiting.append(keys)
@@ -101,27 +104,53 @@ class KeyCheck:
     def _path(self, bucket: int) -> str:
         return os.path.join(self._folder.name, str(bucket))
 
-    def findings(self) -> Iterator[Finding]:
-        """Keys that stand twice, and rows that name a row that is not there."""
+    def findings(self, *, has_lost: bool = False) -> Iterator[Finding]:
+        """Documents with two rows, and rows that name a document that is not there; as
+        a note, how many rows repeat an id.
+
+        Args:
+          has_lost: whether documents without a row may be named, too.
+        """
         if self._waiting:
             self._write()
+        repeated: list[str] = []
+        count = 0
         for bucket in range(_BUCKETS):
             if os.path.exists(self._path(bucket)):
-                yield from self._bucket_findings(np.fromfile(self._path(bucket), _KEY))
-
-    def _bucket_findings(self, keys: np.ndarray) -> Iterator[Finding]:
-        is_reference = keys["repeat"] == _REFERENCE
-        rows = keys[~is_reference]
-        rows = rows[np.lexsort((rows["row"], rows["part"], *_columns(rows, "repeat")))]
-        repeated = _equals_next(rows, "repeat")
-        for row in rows[1:][repeated]:
-            yield self._finding(
-                row, "document_id and document_id_repeat are those of another row"
+                keys = np.fromfile(self._path(bucket), _KEY)
+                yield from self._bucket_findings(keys, has_lost)
+                rows = keys[keys["place"] != _REFERENCE]
+                rows = rows[np.lexsort((rows["row"], rows["part"], *_columns(rows)))]
+                of_ids = rows[1:][_equals_next(rows)]
+                count += len(of_ids)
+                repeated += [
+                    f"row {row['row']} of {self._parts[row['part']]}" for row in of_ids
+                ][:_NAMED]
+        if count:
+            yield Finding(
+                "document_id",
+                f"{count} rows have that of a row before them, such as "
+                f"{', '.join(repeated[:_NAMED])}; a table whose key it is takes one "
+                "row of each",
+                is_note=True,
             )
+
+    def _bucket_findings(self, keys: np.ndarray, has_lost: bool) -> Iterator[Finding]:
+        is_reference = keys["place"] == _REFERENCE
+        rows = keys[~is_reference]
+        rows = rows[np.lexsort((rows["row"], rows["part"], *_columns(rows, "place")))]
+        for row in rows[1:][_equals_next(rows, "place")]:
+            yield self._finding(row, "its document has another row")
         references = keys[is_reference]
         has_id = _is_among(references, rows, ())
-        for row in references[~has_id]:
+        for row in references[~has_id] if not has_lost else ():
             yield self._finding(row, "duplicate_of names no document of the run")
+        is_shared = _equals_next(rows)
+        is_alone = ~np.append(is_shared, False) & ~np.insert(is_shared, 0, False)
+        alone = rows[is_alone[: len(rows)]]
+        is_own = _is_among(references, alone, ("part", "row"))
+        for row in references[is_own]:
+            yield self._finding(row, "duplicate_of is its own document_id")
         named = references[has_id]
         for row in named[~_is_among(named, rows, ("content",))]:
             yield self._finding(
@@ -134,6 +163,12 @@ class KeyCheck:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:16]
+
+
+def _place(source_file: str, source_position: str) -> int:
+    """A number of a place in the corpus; never that of a reference."""
+    digest = _digest(f"{source_file}\0{source_position}")
+    return int.from_bytes(digest[:8], "little") | 1
 
 
 def _content(text: str) -> int:

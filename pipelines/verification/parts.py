@@ -19,7 +19,7 @@ from precis.pipelines.verification.keys import KeyCheck, RowKeys
 
 # What the checks of rows read.
 _COLUMNS = (
-    *("document_id", "document_id_repeat", "source_file", "content_sha256"),
+    *("document_id", "source_file", "source_position", "content_sha256"),
     *("duplicate_of", "truncated", "summary_method", "quality_flags", "extractive"),
     *("abstractive_quality", "model_id", "extractive_model_id", "keyphrase_model_id"),
     *("decode_id", "settings_id", "reused_from", "run_id", "schema_version"),
@@ -40,7 +40,6 @@ class PartCounts:
       duplicates: those of them with duplicate_of.
       methods, flags, held_back: as in `summary_methods`, `quality_flags`, `fallbacks`.
       truncated: rows whose document was not read to its end.
-      repeats: rows whose document_id stands in another row too.
     """
 
     def __init__(self) -> None:
@@ -50,7 +49,6 @@ class PartCounts:
         self.flags: Counter[str] = Counter()
         self.held_back: Counter[str] = Counter()
         self.truncated = 0
-        self.repeats = 0
 
     def add(self, rows: pa.Table) -> None:
         """Counts some rows."""
@@ -66,8 +64,6 @@ class PartCounts:
         quality = rows.filter(pc.invert(is_shown)).column("abstractive_quality")
         _count(self.held_back, pc.list_flatten(pc.struct_field(quality, "flags")))
         self.truncated += pc.sum(rows.column("truncated")).as_py() or 0
-        repeats = pc.greater(rows.column("document_id_repeat"), 0)
-        self.repeats += pc.sum(repeats).as_py() or 0
 
 
 def _count(counts: Counter[str], column: pa.ChunkedArray) -> None:
@@ -159,7 +155,8 @@ class PartCheck(NamedTuple):
                 rows.column(column).to_pylist()
                 for column in (
                     "document_id",
-                    "document_id_repeat",
+                    "source_file",
+                    "source_position",
                     "content_sha256",
                     "duplicate_of",
                 )
@@ -171,9 +168,6 @@ class PartCheck(NamedTuple):
         """What is wrong with some rows, and with which."""
         checks = {
             "document_id is empty": pc.equal(rows.column("document_id"), ""),
-            "document_id_repeat is negative": pc.less(
-                rows.column("document_id_repeat"), 0
-            ),
             "content_sha256 is no sha256": pc.invert(
                 pc.match_substring_regex(
                     rows.column("content_sha256"), r"\A[0-9a-f]{64}\z"
@@ -186,10 +180,6 @@ class PartCheck(NamedTuple):
                         rows.column("reused_from"), r"\A[0-9a-f]{16}\z"
                     )
                 ),
-            ),
-            "duplicate_of is its own document_id": pc.and_(
-                pc.equal(rows.column("duplicate_of"), rows.column("document_id")),
-                pc.equal(rows.column("document_id_repeat"), 0),
             ),
         }
         for name in _CONSTANTS:

@@ -6,6 +6,7 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress.stages import stage
+from precis.pipelines.corpus.dead_letters import UNCOUNTED
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.accounts import check_sources, total_counts
 from precis.pipelines.run.result_files import (
@@ -138,7 +139,7 @@ def _check_parts(
             are_all_read = are_all_read and findings == []
             yield from findings or ()
         if are_all_read:
-            yield from keys.findings()
+            yield from keys.findings(has_lost=_has_lost(manifest))
             yield from _check_counts(manifest, counts)
 
 
@@ -174,13 +175,14 @@ def _check_counts(manifest: Mapping[str, Any], parts: PartCounts) -> Iterator[Fi
             f"counts.truncated is {counts.get('truncated')}, and {parts.truncated} "
             "rows are",
         )
-    repeated = counts.get("repeated_ids", 0)
-    if not parts.repeats <= repeated <= parts.repeats + counts.get("failed", 0):
-        yield Finding(
-            MANIFEST,
-            f"counts.repeated_ids is {repeated}, and {parts.repeats} rows have a "
-            "document_id_repeat",
-        )
+
+
+def _has_lost(manifest: Mapping[str, Any]) -> bool:
+    """Whether documents that could be read have no row; another may repeat them."""
+    return any(
+        not reason.startswith("read/") or reason in UNCOUNTED
+        for reason in manifest["failures"]
+    )
 
 
 def _check_letters(

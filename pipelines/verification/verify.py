@@ -42,6 +42,7 @@ class Verification(NamedTuple):
       compared_with: the corpus that the rows were compared with; "" without one.
       not_checked: files and folders of a bundle that nothing was compared with, and
           why, a line each.
+      notes: what is no damage, but good to know, a line each.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Verification(NamedTuple):
     bytes: int
     compared_with: str
     not_checked: list[str]
+    notes: list[str]
 
 
 def verify(**flags: Any) -> Verification:
@@ -82,10 +84,11 @@ def verify(**flags: Any) -> Verification:
         raise UsageError(f"--corpus goes with a run, and {folder} is a {kind}")
     return Verification(
         kind,
-        as_lines(findings),
+        as_lines(finding for finding in findings if not finding.is_note),
         *_measure(folder, content),
         flags.get("corpus", ""),
         not_checked(folder) if kind == BUNDLE else [],
+        as_lines(finding for finding in findings if finding.is_note),
     )
 
 

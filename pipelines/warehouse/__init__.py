@@ -1,7 +1,6 @@
 """Finished runs become snapshots of warehouse tables.
 
 finished_run   a run folder: its manifest, its checked parts, their rows
-partial_runs   warns of runs whose keys may be those of other documents
 row_keys       the keys of the rows as digests, and which other rows have them
 load           `precis load`; load_run puts a run into the table of an address, once
 table_result   what a load has done

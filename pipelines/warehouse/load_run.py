@@ -6,10 +6,9 @@ from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.pipelines.options.table_address import DELTA, TableAddress, read_address
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
-from precis.pipelines.warehouse.partial_runs import warn_of_partial_run
 from precis.pipelines.warehouse.table_result import TableResult
 
-DEFAULT_KEY = ("document_id", "document_id_repeat")
+DEFAULT_KEY = ("document_id",)
 
 
 def load_run(
@@ -37,7 +36,6 @@ def load_run(
     run = open_run(run_folder)
     if not run.rows:
         return TableResult(run_id=run.run_id, version="", rows=0, was_noop=True)
-    warn_of_partial_run("load", run, key)
     with stage("load", total=run.rows, unit="rows"):
         return loader(run, address, key)
 

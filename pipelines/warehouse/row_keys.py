@@ -74,8 +74,9 @@ def _unique_digests(
         named = ", ".join(f"{name} {value!r}" for name, value in key.items())
         raise DataError(
             f"{run.folder}: {named} is the key of more than one row, and "
-            f"{len(repeated)} rows repeat a key; summarize with --on_duplicate_id "
-            "suffix or fail, or name the columns of a unique key with --table_key"
+            f"{len(repeated)} rows repeat a key; make the ids of the corpus unique, "
+            "which --on_duplicate_id fail checks, or name the columns of a unique key "
+            "with --table_key"
         )
     return keys
 

@@ -51,7 +51,7 @@ def workers(engine) -> list[int]:
 def start_until_middle(command, output, engine, *flags, receipts=2):
     """A job of which some tasks of the step `infer` are done and others are not."""
     process = start_precis(command, output, [*engine.flags, *flags])
-    folder = output / "_tasks" / "infer"
+    folder = output / "_tasks" / "summarize"
 
     def is_there():
         assert process.poll() is None, process.communicate()[0]

@@ -9,13 +9,17 @@ import duckdb
 import pytest
 
 from precis.pipelines.run.accounts import OUTCOMES
-from precis.pipelines.summarize.part_plans import PartTask
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from support.command_line import write_jsonl
 from support.summarize_runs import rows_of
 
-FLAGS = {"task_bytes": 2_000, "min_source_words": 0, "max_failed_share": 0.5}
+FLAGS = {
+    "task_bytes": 2_000,
+    "min_source_words": 0,
+    "max_failed_share": 0.5,
+    "deduplicate": True,
+}
 # Columns that differ between a computed row and a reused one.
 OF_RUN = ("run_id", "reused_from")
 
@@ -70,22 +74,6 @@ class CountedRuns:
         """The manifest of a run."""
         self.inferred = []
         return summarize(output=output, corpus=corpus, **{**FLAGS, **flags})
-
-
-def small_parts(patch: pytest.MonkeyPatch, *, tasks: int) -> None:
-    """Makes parts of some tasks each, however small these are."""
-
-    def grouped(reports: Any, **_: Any) -> list[PartTask]:
-        numbers = [report.task for report in reports if report.files]
-        groups = [
-            numbers[start : start + tasks] for start in range(0, len(numbers), tasks)
-        ]
-        return [
-            PartTask(number, len(groups), tuple(group))
-            for number, group in enumerate(groups)
-        ]
-
-    patch.setattr("precis.pipelines.summarize.part_plans.group_pieces", grouped)
 
 
 def content_rows(folder: Path) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ def report_table(rows: Sequence[tuple]) -> pa.Table:
         [
             {
                 "document_id": name,
-                "document_id_repeat": 0,
+                "content_sha256": name,
                 "article_words": 100,
                 "summary_method": "abstractive",
                 "quality_flags": flags,
@@ -42,7 +42,7 @@ _QUALITY_TYPE = pa.struct([(name, pa.float64()) for name in _quality(0)])
 _SCHEMA = pa.schema(
     [
         ("document_id", pa.string()),
-        ("document_id_repeat", pa.int32()),
+        ("content_sha256", pa.string()),
         ("article_words", pa.int32()),
         ("summary_method", pa.string()),
         ("quality_flags", pa.list_(pa.string())),

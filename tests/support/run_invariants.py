@@ -58,7 +58,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def check_run(
-    output: Path, records: Sequence[Record], *, split: str, suffix_ids: bool
+    output: Path, records: Sequence[Record], *, split: str, deduplicates: bool
 ) -> None:
     """Asserts everything that holds for a finished run.
 
@@ -66,7 +66,7 @@ def check_run(
       output: the run.
       records: of its corpus, in order.
       split: the flag --split.
-      suffix_ids: whether repeated ids get a suffix.
+      deduplicates: whether equal texts are summarized once.
     """
     manifest = json.loads((output / "manifest.json").read_bytes())
     expected = outcomes(records, split)
@@ -79,8 +79,12 @@ def check_run(
         assert row["split"] == record.split_or_hash()
         for item in row["extractive"]:
             assert record.article[item["start"] : item["end"]] == item["text"]
-    _check_ids(rows, expected[ROW], suffix_ids)
-    _check_duplicates(rows, expected[ROW])
+    ids = [record.id_or_hash() for record in expected[ROW]]
+    assert [row["document_id"] for row in rows] == ids
+    if deduplicates:
+        _check_duplicates(rows, expected[ROW])
+    else:
+        assert {row["duplicate_of"] for row in rows} <= {None}
 
 
 def contents(
@@ -161,22 +165,6 @@ def _check_counts(
         total.update(source)
     for name in ("read", *total):
         assert manifest["counts"][name] == total[name]
-
-
-def _check_ids(
-    rows: Sequence[Mapping[str, Any]], records: Sequence[Record], suffix_ids: bool
-) -> None:
-    """Asserts that ids are those of the corpus, and repeated ones are numbered."""
-    seen: Counter[str] = Counter()
-    for row, record in zip(rows, records, strict=True):
-        document_id = record.id_or_hash()
-        repeat = seen[document_id]
-        seen[document_id] += 1
-        assert row["document_id_repeat"] == repeat
-        suffix = f"#{repeat + 1}" if repeat and suffix_ids else ""
-        assert row["document_id"] == document_id + suffix
-    keys = {(row["document_id"], row["document_id_repeat"]) for row in rows}
-    assert len(keys) == len(rows)
 
 
 def _check_duplicates(

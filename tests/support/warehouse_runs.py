@@ -22,7 +22,6 @@ _SENTENCE = pa.struct(
 SCHEMA = pa.schema(
     [
         pa.field("document_id", pa.string(), nullable=False),
-        pa.field("document_id_repeat", pa.int32(), nullable=False),
         pa.field("split", pa.string(), nullable=False),
         pa.field(
             "summary", pa.string(), False, metadata={"description": "the text to show"}
@@ -42,7 +41,6 @@ def rows_of(ids: Sequence[str], run_id: str = "a", **columns: Any) -> list[dict]
     return [
         {
             "document_id": document_id,
-            "document_id_repeat": 0,
             "split": "test",
             "summary": f"{document_id} by {run_id}",
             "words": 3,

@@ -1,0 +1,309 @@
+"""Documents that are not new: their rows are taken over.
+
+    reused       an earlier run has the row
+    duplicates   an equal text stands before it in the corpus, and has the row
+
+A duplicate waits in `_tasks/duplicates` until all tasks are done, and then gets the row
+of the first document with the same text. If that one has failed, it fails too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.model import files
+from precis.model.errors import JobError
+from precis.model.text.article import Article
+from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.engines.tasks import Step, TaskResult, TaskWorker, receipt_path
+from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.run.result_files import PublishedFile, describe_file
+from precis.pipelines.summarize.compared_quality import quality_of_own_reference
+from precis.pipelines.summarize.earlier_runs import EarlierRows, holds_for
+from precis.pipelines.summarize.equal_texts import Link, read_links
+from precis.pipelines.summarize.run_parts import (
+    RowFigures,
+    RunPart,
+    SummaryRun,
+    data_files,
+)
+from precis.pipelines.summarize.summary_rows import document_columns, run_columns
+from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.schema import summary_table
+
+COPY = "copy"
+_TABLE_ROWS = 512  # rows that are taken over and written together
+# The columns of a row that belong to the document and not to its content.
+_DOCUMENT_COLUMNS = (
+    "document_id",
+    "split",
+    "source_file",
+    "source_position",
+    "content_sha256",
+    "duplicate_of",
+    "reference_summary",
+    "reference_quality",
+)
+# Where the row stands that a duplicate waits for.
+_COPY_COLUMNS = [
+    pa.field("_task", pa.int32()),
+    pa.field("_source_file", pa.string()),
+    pa.field("_source_position", pa.string()),
+]
+Record = Article | EmptyArticle | Unreadable
+
+
+class KnownDocuments:
+    """Takes the documents of a task that are not new out of what is summarized."""
+
+    def __init__(
+        self, run: SummaryRun, task: int, part: RunPart, progress: TaskProgress
+    ) -> None:
+        """Reads what is known of the documents of a task.
+
+        Args:
+          run: the run.
+          task: the number of the task.
+          part: takes rows of earlier runs.
+          progress: of the task.
+        """
+        self._run = run
+        self._task = task
+        self._part = part
+        self._progress = progress
+        self._links = read_links(run.job.output, task) if run.has_keys else {}
+        self._earlier = EarlierRows(run.earlier)
+        self._constants = run_columns(run.settings, run_id=run.job.run_id)
+        self._reused: list[dict[str, Any]] = []
+        self._duplicates: list[dict[str, Any]] = []
+        # The first document with the same content, by the place of a new document.
+        self._firsts: dict[tuple[str, str], str | None] = {}
+
+    def new_records(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records that are left to be summarized or are dead letters."""
+        for number, record in enumerate(records):
+            link = self._links.get(number)
+            if link and isinstance(record, Article) and self._take(record, link):
+                continue
+            yield record
+
+    def _take(self, article: Article, link: Link) -> bool:
+        """Takes over the row of a document; False where it must be summarized."""
+        first = link.duplicate_of if self._run.deduplicates else None
+        if self._run.deduplicates and link.copy is not None:
+            names = [field.name for field in _COPY_COLUMNS]
+            place = dict(zip(names, link.copy, strict=True))
+            self._duplicates.append({**self._columns(article, {}, first), **place})
+            return True
+        rows = (self._earlier.read(*place) for place in link.earlier)
+        row = next((row for row in rows if holds_for(row, article)), None)
+        if row is None:
+            self._firsts[_place(article)] = first
+            return False
+        computed_by = row["reused_from"] or row["run_id"]
+        is_own = computed_by == self._run.job.run_id
+        self._reused.append(
+            {
+                **row,
+                **self._columns(article, row, first),
+                "reused_from": None if is_own else computed_by,
+            }
+        )
+        if len(self._reused) == _TABLE_ROWS:
+            self._flush()
+        return True
+
+    def _columns(
+        self, article: Article, row: Mapping[str, Any], first: str | None
+    ) -> dict[str, Any]:
+        """The columns of a document that takes over a row, and those of its run."""
+        return {
+            **document_columns(article.document, self._run.layout.kept),
+            **self._constants,
+            "content_sha256": article.content_sha256,
+            "reference_quality": quality_of_own_reference(
+                article, row, self._run.settings.quality
+            ),
+            "duplicate_of": first,
+        }
+
+    def complete(self, article: Article, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The row of a new document with all columns."""
+        return {
+            **row,
+            **document_columns(article.document, self._run.layout.kept),
+            **self._constants,
+            "duplicate_of": self._firsts.pop(_place(article), None),
+            "reused_from": None,
+        }
+
+    def _flush(self) -> None:
+        schema = self._run.layout.schema
+        rows = [{name: row[name] for name in schema.names} for row in self._reused]
+        self._progress.add_flagged(self._part.add(summary_table(rows, schema)))
+        self._reused = []
+
+    def finish(self) -> list[PublishedFile]:
+        """Writes what still waits; returns the file of duplicates if there are any."""
+        if self._reused:
+            self._flush()
+        path = _duplicates_path(self._run.job, self._task)
+        files.remove(path)
+        if not self._duplicates:
+            return []
+        schema = _duplicate_schema(self._run)
+        rows = [{name: row[name] for name in schema.names} for row in self._duplicates]
+        table = summary_table(rows, schema)
+        with files.write_aside(path) as file:
+            pq.write_table(table, file, compression="zstd")
+        sources = table.column("source_file").to_pylist()
+        self._part.outcomes["duplicates"].update(sources)
+        name = path.removeprefix(files.join(self._run.job.output, ""))
+        return [describe_file(self._run.job.output, name, rows=table.num_rows)]
+
+
+def _place(article: Article) -> tuple[str, str]:
+    return article.document.source_file, article.document.source_position
+
+
+def _duplicates_path(job: Job, task: int) -> str:
+    return files.join(job.output, TASKS_FOLDER, "duplicates", f"{task:05d}.parquet")
+
+
+def _duplicate_schema(run: SummaryRun) -> pa.Schema:
+    names = (*_DOCUMENT_COLUMNS, *run.layout.kept)
+    return pa.schema([*map(run.layout.schema.field, names), *_COPY_COLUMNS])
+
+
+class CopyWorker(TaskWorker):
+    """Gives the duplicates of a task the rows of the first documents."""
+
+    def __init__(self, run: SummaryRun, summarized: Step[RowFigures]) -> None:
+        """Stores its arguments.
+
+        Args:
+          run: the run.
+          summarized: the step whose parts hold the rows.
+        """
+        self._run = run
+        self._summarized = summarized
+
+    def progress_size(self, task: Task) -> int:
+        """The step is not shown: it takes a small part of the time."""
+        del task
+        return 0
+
+    def run(
+        self, task: Task, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[RowFigures]:
+        """Writes the part with the rows of the duplicates of a task."""
+        with files.open_read(_duplicates_path(self._run.job, task.number)) as file:
+            waiting = pq.read_table(file, use_threads=False, pre_buffer=False)
+        copied = set()
+        places = _Places(waiting)
+        with RunPart(self._run, f"{task.number:05d}-copies") as part:
+            for number in sorted(places.tasks):
+                for rows in self._rows(number):
+                    of_rows, of_waiting = places.find(rows)
+                    if of_rows:
+                        copies = waiting.take(of_waiting)
+                        table = _with_columns(
+                            rows.take(of_rows), copies, self._run.layout.schema
+                        )
+                        progress.add_flagged(part.add(table))
+                        copied.update(of_waiting)
+            published = part.finish()
+        lost = [row for row in range(waiting.num_rows) if row not in copied]
+        failed = waiting.take(pa.array(lost, pa.int64())).to_pylist()
+        for row in failed:
+            letters.write(_lost_letter(row))
+        moved: dict[str, int] = {}
+        for row in failed:
+            moved[row["source_file"]] = moved.get(row["source_file"], 0) - 1
+        return TaskResult(
+            sources=source_counts(duplicates=moved),
+            counts={"truncated": part.truncated},
+            files=published,
+            figures=part.figures(),
+        )
+
+    def _rows(self, task: int) -> Iterator[pa.Table]:
+        """The rows of a task; none where it has failed."""
+        path = receipt_path(self._summarized, task)
+        if files.exists(path):
+            for file in data_files(files.read_json(path)["files"]):
+                yield from read_part(
+                    files.join(self._run.job.output, file["file"]),
+                    partition=file.get("partition", {}),
+                    types=self._run.layout.partitioning.types,
+                )
+
+
+class _Places:
+    """The rows that duplicates wait for."""
+
+    def __init__(self, waiting: pa.Table) -> None:
+        task, *place = (
+            waiting.column(field.name).to_pylist() for field in _COPY_COLUMNS
+        )
+        self.tasks = set(task)
+        self._waiting: dict[tuple[str, str], list[int]] = {}
+        for row, at in enumerate(zip(*place, strict=True)):
+            self._waiting.setdefault(at, []).append(row)
+
+    def find(self, rows: pa.Table) -> tuple[list[int], list[int]]:
+        """Which of some rows are waited for, and by which duplicates."""
+        of_rows, of_waiting = [], []
+        columns = (rows.column(name) for name in ("source_file", "source_position"))
+        places = zip(*(column.to_pylist() for column in columns), strict=True)
+        for number, place in enumerate(places):
+            for row in self._waiting.get(place, ()):
+                of_rows.append(number)
+                of_waiting.append(row)
+        return of_rows, of_waiting
+
+
+def _with_columns(rows: pa.Table, copies: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with the columns of the documents that take them over.
+
+    Raises:
+      JobError: a row is of another content.
+    """
+    if not rows.column("content_sha256").equals(copies.column("content_sha256")):
+        raise JobError(
+            "a document and the one that it repeats have other contents; this is a "
+            "defect of precis, please report it"
+        )
+    columns = [
+        (copies if field.name in copies.column_names else rows).column(field.name)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def forget_copies(
+    job: Job, tasks: Sequence[Task], summarized: Step[RowFigures]
+) -> None:
+    """Lets an interrupted job copy rows again where a task that has failed is tried
+    again: others may wait for its rows.
+    """
+    if not all(files.exists(receipt_path(summarized, task.number)) for task in tasks):
+        files.remove(files.join(job.output, TASKS_FOLDER, COPY))
+
+
+def _lost_letter(row: dict[str, Any]) -> DeadLetter:
+    return DeadLetter(
+        COPY,
+        "duplicate_of_failed",
+        "the first document with the same text has failed; its dead letter says why",
+        row["document_id"],
+        row["source_file"],
+        row["source_position"],
+        retryable=True,
+        content_sha256=row["content_sha256"],
+    )
