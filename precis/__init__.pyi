@@ -129,7 +129,7 @@ def load(
     *,
     run: str | os.PathLike[str],
     table: str,
-    table_key: str | Sequence[Any] = "document_id",
+    table_key: str | Sequence[Any] = "document_id,source_file,source_position",
 ) -> TableResult:
     """Loads a finished run into a table, once; docs/WAREHOUSE.md says how."""
 
@@ -141,7 +141,7 @@ def loaders(
     output: str | os.PathLike[str] = "",
     location: str | os.PathLike[str] = "",
     copy_rows: str | os.PathLike[str] = "",
-    table_key: str | Sequence[Any] = "document_id,model_id,decode_id,schema_version",
+    table_key: str | Sequence[Any] = ...,
 ) -> LoaderFiles:
     """Writes the SQL that loads a finished run; docs/LOADERS.md says how to use it."""
 

@@ -53,7 +53,7 @@ def test_errors_are_one_line(tmp_path, capsys):
     table = f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
     assert exit_code("load", run, "--table", table) == 1
     *_, line = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"precis load: {run}: document_id 'x' is the")
+    assert line.startswith(f"precis load: {run}: document_id 'x', source_file ")
     assert exit_code("load", run, "--table", "news.daily") == 2
     assert "names no table" in capsys.readouterr().err
 

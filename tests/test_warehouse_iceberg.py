@@ -18,7 +18,7 @@ from support.warehouse_runs import (
 )
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.warehouse.load_run import load_run
+from precis.pipelines.warehouse.load_run import DEFAULT_KEY, load_run
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_the_table_describes_its_columns_and_its_key(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     schema = iceberg_table(address).schema()
     assert schema.find_field("summary").doc == "the text to show"
-    assert schema.identifier_field_names() == {"document_id"}
+    assert schema.identifier_field_names() == {
+        *("document_id", "source_file", "source_position")
+    }
     assert schema.find_field("sentences.element.rank").required
 
 
@@ -161,7 +163,7 @@ def test_columns_follow_the_runs(tmp_path, address):
     longer = pa.struct([*sentence, pa.field("score", pa.float64(), nullable=False)])
     schema = pa.schema(
         [
-            SCHEMA.field("document_id"),
+            *(SCHEMA.field(name) for name in DEFAULT_KEY),
             SCHEMA.field("split"),
             pa.field("words", pa.int64(), nullable=False),
             pa.field("sentences", pa.list_(pa.field("element", longer))),
@@ -173,6 +175,8 @@ def test_columns_follow_the_runs(tmp_path, address):
     )
     row = {
         "document_id": "y",
+        "source_file": "news.jsonl",
+        "source_position": "0",
         "split": "test",
         "words": 2**40,
         "sentences": [{"text": "y", "rank": 1, "score": 0.5}],
@@ -224,7 +228,7 @@ def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, messag
 def test_the_key_of_a_table_stays(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("x")), address)
     run = write_run(tmp_path / "b", rows_of("x", "b"))
-    with pytest.raises(UsageError, match="is document_id, not document_id,split; give"):
+    with pytest.raises(UsageError, match="source_position, not document_id,split; g"):
         load_run(run, address, key=["document_id", "split"])
     load_run(run, address)
     assert summaries(iceberg_table(address)) == {"x": "x by b"}

@@ -109,8 +109,9 @@ def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):
     spark.sql("CREATE NAMESPACE IF NOT EXISTS folder.news")
     spark.sql(
         """CREATE TABLE folder.news.spark (
-            document_id string NOT NULL,
-            split string NOT NULL, summary string NOT NULL, words int NOT NULL,
+            document_id string NOT NULL, source_file string NOT NULL,
+            source_position string NOT NULL, split string NOT NULL,
+            summary string NOT NULL, words int NOT NULL,
             sentences array<struct<text: string, rank: int>>
         ) TBLPROPERTIES (
             'format-version' = '2', 'write.delete.mode' = 'merge-on-read'
@@ -118,9 +119,9 @@ def test_rows_that_spark_deleted_stay_deleted(spark, warehouse):
     )
     spark.sql(
         """INSERT INTO folder.news.spark VALUES
-            ('w', 'test', 'w by spark', 1, NULL),
-            ('x', 'test', 'x by spark', 1, array()),
-            ('y', 'test', 'y by spark', 1, NULL)"""
+            ('w', 'news.jsonl', '0', 'test', 'w by spark', 1, NULL),
+            ('x', 'news.jsonl', '0', 'test', 'x by spark', 1, array()),
+            ('y', 'news.jsonl', '0', 'test', 'y by spark', 1, NULL)"""
     ).collect()
     spark.sql("DELETE FROM folder.news.spark WHERE document_id = 'x'").collect()
     folder = warehouse / "hadoop" / "news" / "spark" / "metadata"

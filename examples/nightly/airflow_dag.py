@@ -28,7 +28,10 @@ precis summarize --corpus "$CORPUS" ${BUNDLE:+--bundle "$BUNDLE"} \
 """
 VERIFY = 'precis verify "$RUN" --corpus "$CORPUS"'
 # 99 skips the task.
-LOAD = '[ -n "$TABLE" ] || exit 99; precis load "$RUN" --table "$TABLE"'
+LOAD = (
+    '[ -n "$TABLE" ] || exit 99; '
+    'precis load "$RUN" --table "$TABLE" --table_key document_id'
+)
 PUBLISH = """
 ln -sfn "$(realpath "$RUN")" "$RUNS.published.next"
 mv -T "$RUNS.published.next" "$RUNS.published"

@@ -56,7 +56,8 @@ trap report EXIT
         --output "$run" --reuse "$RUNS,$run"
     "$precis" verify "$run" --corpus "$CORPUS"
     if [ -n "${TABLE:-}" ]; then
-        "$precis" load "$run" --table "$TABLE"
+        # Where ids are unique, the row of a document is replaced wherever it stands.
+        "$precis" load "$run" --table "$TABLE" --table_key document_id
     fi
     # A reader of the link sees the run before or this one.
     ln --symbolic --force --no-dereference "$(realpath "$run")" "$published.next"

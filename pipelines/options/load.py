@@ -20,7 +20,7 @@ class LoadOptions:
         is_common=True,
     )
     table_key: str = flag(
-        "document_id",
+        "document_id,source_file,source_position",
         "columns that tell the rows of the table apart; rows of the table with the key "
         "of a row of the run are replaced",
         metavar="COLUMN,...",
@@ -34,7 +34,7 @@ class LoadOptions:
         if not self.key:
             raise UsageError(
                 "--table_key is empty; name the columns that tell rows apart, as in "
-                "document_id,source_file"
+                "document_id,source_file,source_position"
             )
 
     @property

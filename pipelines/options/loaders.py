@@ -59,7 +59,7 @@ class LoadersOptions:
         is_written=True,
     )
     table_key: str = flag(
-        "document_id,model_id,decode_id,schema_version",
+        "document_id,source_file,source_position,model_id,decode_id,schema_version",
         "columns that tell the rows of the table apart; rows of the table with the key "
         "of a row of the run are replaced",
         metavar="COLUMN,...",
@@ -74,7 +74,7 @@ class LoadersOptions:
         if not self.key:
             raise UsageError(
                 "--table_key is empty; name the columns that tell rows apart, as in "
-                "document_id,source_file"
+                "document_id,source_file,source_position"
             )
         if self.for_ == POSTGRESQL and not self.copy_rows:
             raise UsageError(

@@ -8,7 +8,7 @@ from precis.pipelines.options.table_address import DELTA, TableAddress, read_add
 from precis.pipelines.warehouse.finished_run import FinishedRun, open_run
 from precis.pipelines.warehouse.table_result import TableResult
 
-DEFAULT_KEY = ("document_id",)
+DEFAULT_KEY = ("document_id", "source_file", "source_position")
 
 
 def load_run(

@@ -75,8 +75,8 @@ def _unique_digests(
         raise DataError(
             f"{run.folder}: {named} is the key of more than one row, and "
             f"{len(repeated)} rows repeat a key; make the ids of the corpus unique, "
-            "which --on_duplicate_id fail checks, or name the columns of a unique key "
-            "with --table_key"
+            "which --on_duplicate_id fail checks, or name a key with the place of a "
+            "document, --table_key document_id,source_file,source_position"
         )
     return keys
 

@@ -13,9 +13,13 @@ import pyarrow.parquet as pq
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from support.warehouse_runs import write_run
 
-KEY = ("document_id", "model_id", "decode_id", "schema_version")
+KEY = (
+    *("document_id", "source_file", "source_position"),
+    *("model_id", "decode_id", "schema_version"),
+)
 _SUMMARY_COLUMNS = (
-    *("document_id", "split", "summary", "quality_flags"),
+    *("document_id", "source_file", "source_position", "split"),
+    *("summary", "quality_flags"),
     *("extractive", "abstractive", "abstractive_quality", "reference_quality"),
     *("model_id", "decode_id", "run_id", "schema_version"),
 )
@@ -75,6 +79,8 @@ def make_row(number: int, run_id: str = "a", **columns: Any) -> dict[str, Any]:
     ]
     row = {
         "document_id": f"d{number:02} {text.strip()}",
+        "source_file": "news.jsonl",
+        "source_position": f"{number}",
         "split": "test",
         "summary": text,
         "quality_flags": ["too_short", text][: number % 3],

@@ -22,6 +22,8 @@ _SENTENCE = pa.struct(
 SCHEMA = pa.schema(
     [
         pa.field("document_id", pa.string(), nullable=False),
+        pa.field("source_file", pa.string(), nullable=False),
+        pa.field("source_position", pa.string(), nullable=False),
         pa.field("split", pa.string(), nullable=False),
         pa.field(
             "summary", pa.string(), False, metadata={"description": "the text to show"}
@@ -41,6 +43,8 @@ def rows_of(ids: Sequence[str], run_id: str = "a", **columns: Any) -> list[dict]
     return [
         {
             "document_id": document_id,
+            "source_file": "news.jsonl",
+            "source_position": "0",
             "split": "test",
             "summary": f"{document_id} by {run_id}",
             "words": 3,
