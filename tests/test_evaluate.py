@@ -9,12 +9,8 @@ from support.summarize_runs import rows_of as rows_of_folder
 from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model.errors import UsageError
-from precis.pipelines.evaluate.evaluate import (
-    baseline_system,
-    evaluate,
-    output_folder,
-)
-from precis.pipelines.evaluate.evaluation_table import as_text
+from precis.pipelines.evaluate.evaluate import evaluate, output_folder
+from precis.pipelines.evaluate.evaluation_table import as_text, baseline_system
 from precis.pipelines.options.evaluate import EvaluateOptions
 
 

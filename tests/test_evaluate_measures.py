@@ -1,6 +1,7 @@
 """Tests of the measures in an evaluation: read from the rows, summed, and shown."""
 
 import json
+from collections import Counter
 
 import duckdb
 import numpy as np
@@ -11,22 +12,28 @@ from support.summarize_runs import rows_of as rows_of_run
 from support.summary_rows import rows_of, write_run
 
 from precis.pipelines.evaluate.evaluate import evaluate
-from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
-from precis.pipelines.evaluate.measures import (
-    QUALITY_COLUMNS,
-    Measures,
-    MeasureSums,
+from precis.pipelines.evaluate.evaluation_table import (
+    as_markdown,
+    as_text,
+    combine,
     mean_measures,
-    measures_of_rows,
+)
+from precis.pipelines.evaluate.scoring import (
+    LATER_COLUMNS,
+    MEASURED,
+    RangeScores,
+    measures_of_row,
     sum_measures,
 )
-from precis.pipelines.evaluate.scoring import RangeScores
+from precis.pipelines.options.evaluate import EvaluateOptions
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
-GOOD = Measures(10, 0.0, 0.0, [])
-BAD = Measures(4, 50.0, 0.25, ["repeated", "unsupported_name"])
-EMPTY = Measures(0, None, 0.0, ["empty"])
+GOOD = dict(zip(MEASURED, (10, 0.0, 0.0, []), strict=True))
+BAD = dict(
+    zip(MEASURED, (4, 50.0, 0.25, ["repeated", "unsupported_name"]), strict=True)
+)
+EMPTY = dict(zip(MEASURED, (0, None, 0.0, ["empty"]), strict=True))
 
 
 def quality(measures):
@@ -34,15 +41,14 @@ def quality(measures):
     others = dict.fromkeys(
         ("unsupported_numbers", "unsupported_dates", "unsupported_names"), ["x"]
     )
-    return {**others, **measures._asdict()}
+    return {**others, **measures}
 
 
-def table_of(*rows):
-    """Rows with the columns of the measures."""
-    schema = pa.schema(
-        [SUMMARY_SCHEMA.field(name).with_nullable(True) for name in QUALITY_COLUMNS]
-    )
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+def read(*rows):
+    """Rows with the columns of the measures, as they are read of a file."""
+    columns = [SUMMARY_SCHEMA.field(name) for name in LATER_COLUMNS if name in rows[0]]
+    schema = pa.schema([column.with_nullable(True) for column in columns])
+    return pa.Table.from_pylist([*rows], schema=schema).to_pylist()
 
 
 ROWS = (
@@ -50,8 +56,8 @@ ROWS = (
         "extractive_method": "lead",
         "extractive_quality": quality(GOOD),
         "abstractive_quality": quality(BAD),
-        "other_quality": [{"system": "frequency", **EMPTY._asdict()}],
-        "reference_quality": GOOD._asdict(),
+        "other_quality": [{"system": "frequency", **EMPTY}],
+        "reference_quality": GOOD,
         "summary_method": "abstractive",
         "quality_flags": ["repeated"],
     },
@@ -60,8 +66,8 @@ ROWS = (
         "extractive_quality": quality(BAD),
         "abstractive_quality": None,
         "other_quality": [
-            {"system": "frequency", **GOOD._asdict()},
-            {"system": "source", **BAD._asdict()},
+            {"system": "frequency", **GOOD},
+            {"system": "source", **BAD},
         ],
         "reference_quality": None,
         "summary_method": "source",
@@ -72,7 +78,7 @@ ROWS = (
         "extractive_quality": quality(GOOD),
         "abstractive_quality": None,
         "other_quality": [],
-        "reference_quality": BAD._asdict(),
+        "reference_quality": BAD,
         "summary_method": "lead",
         "quality_flags": [],
     },
@@ -83,56 +89,43 @@ EXPECTED = [
         "abstractive": BAD,
         "reference": GOOD,
         "frequency": EMPTY,
-        "summary": BAD._replace(flags=["repeated"]),
+        "summary": {**BAD, "flags": ["repeated"]},
     },
     {
         "lead": BAD,
         "frequency": GOOD,
-        "summary": BAD._replace(flags=["short_source"]),
+        "summary": {**BAD, "flags": ["short_source"]},
     },
     {"lead": GOOD, "reference": BAD, "summary": GOOD},
 ]
 
 
 def test_each_system_has_the_measures_of_its_column():
-    assert measures_of_rows(table_of(*ROWS)) == EXPECTED
-
-
-def test_a_range_has_the_measures_of_its_own_rows():
-    table = pa.concat_tables([table_of(*ROWS), table_of(*ROWS)])
-    assert measures_of_rows(table.slice(1, 4)) == [*EXPECTED[1:], *EXPECTED[:2]]
+    assert [measures_of_row(row) for row in read(*ROWS)] == EXPECTED
 
 
 def test_columns_from_elsewhere_are_not_taken_for_measures():
-    table = table_of(*ROWS).drop_columns(["other_quality", "reference_quality"])
-    lacking = measures_of_rows(table)
-    assert lacking[0] == {
-        name: EXPECTED[0][name] for name in ("lead", "abstractive", "summary")
+    first, second, _ = read(*ROWS)
+    for row in (first, second):
+        del row["other_quality"], row["reference_quality"]
+    names = ("lead", "abstractive", "summary")
+    assert measures_of_row(first) == {name: EXPECTED[0][name] for name in names}
+    # The article as its summary stood there.
+    assert measures_of_row(second) == {"lead": BAD}
+    other = {
+        "extractive_method": "lead",
+        "extractive_quality": 0.5,
+        "other_quality": ["good"],
+        "reference_quality": {"words": 3},
     }
-    assert lacking[1] == {"lead": BAD}  # the article as its summary stood there
-    other = pa.table(
-        {
-            "extractive_method": ["lead"],
-            "extractive_quality": [0.5],
-            "other_quality": [["good"]],
-            "reference_quality": [{"words": 3}],
-        }
-    )
-    assert measures_of_rows(other) == [{}]
-    assert measures_of_rows(pa.table({"document_id": ["a", "b"]})) == [{}, {}]
+    assert measures_of_row(other) == measures_of_row({"document_id": "a"}) == {}
 
 
 def test_sums_and_means_by_hand():
     sums = sum_measures([{"lead": GOOD}, {"lead": BAD, "luhn": GOOD}, {"lead": EMPTY}])
-    assert sums["lead"] == MeasureSums(
-        rows=3,
-        rows_with_bigrams=2,
-        words=14,
-        novel_2grams_percent=50.0,
-        repetition_rate=0.25,
-        flagged=2,
-        flags={"repeated": 1, "unsupported_name": 1, "empty": 1},
-    )
+    # Words, novel bigrams, repetition; rows, those with bigrams, those with a flag.
+    assert sums["lead"][:6] == [14, 50.0, 0.25, 3, 2, 2]
+    assert sorted(sums["lead"][6:]) == [0] * 7 + [1] * 3
     (more,) = sum_measures([{"lead": BAD}]).values()
     means = mean_measures([sums["lead"], more])
     flags = means.pop("flags_percent")
@@ -158,13 +151,8 @@ def part(number, *rows):
     zeros = np.zeros((len(rows), 4))
     return RangeScores(
         number=number,
-        rows=len(rows),
-        scored=len(rows),
-        judged=0,
-        truncated=0,
-        most_sentences={"lead": 3},
-        unsplit={"reference": 0, "abstractive": 0, "summary": 0},
-        unsplit_rows=0,
+        counts=Counter(rows=len(rows), scored=len(rows)),
+        most_sentences=Counter(lead=3),
         scores={"lead": zeros, "summary": zeros},
         keyphrases={},
         measures=sum_measures(rows),
@@ -173,7 +161,7 @@ def part(number, *rows):
 
 
 def result_of(*parts):
-    return combine(parts, resamples=5, confidence=0.95)
+    return combine(parts, EvaluateOptions(input="run", resamples=5))
 
 
 def test_the_table_has_a_column_for_each_system():

@@ -15,17 +15,20 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.packing import pack_tasks
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Place
-from precis.pipelines.evaluate import source_articles
-from precis.pipelines.evaluate.drawn_rows import draw_rows, first_drawn
+from precis.pipelines.evaluate import shown_documents as shown_documents_module
 from precis.pipelines.evaluate.evaluate import evaluate
-from precis.pipelines.evaluate.shown_documents import shown_documents
-from precis.pipelines.evaluate.source_articles import corpus_of_run, find_articles
+from precis.pipelines.evaluate.scoring import draw_rows
+from precis.pipelines.evaluate.shown_documents import (
+    corpus_of_run,
+    find_articles,
+    shown_documents,
+)
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.row_ranges import RowRange
 
 
 def ids_of(drawn):
-    return [row.document_id for row in drawn]
+    return [document_id for _, _, _, document_id in sorted(drawn)]
 
 
 def test_the_draw_is_repeatable_and_depends_on_the_seed_alone():
@@ -37,8 +40,7 @@ def test_the_draw_is_repeatable_and_depends_on_the_seed_alone():
         draw_rows(rows[:50], RowRange(0, "a", 0, 50), count=10, seed=17),
         draw_rows(rows[50:], RowRange(1, "b", 0, 150), count=10, seed=17),
     ]
-    assert ids_of(first_drawn(cut[::-1], 10)) == ids_of(whole)
-    assert ids_of(first_drawn(cut, 3)) == ids_of(whole)[:3]
+    assert ids_of([*cut[1], *cut[0]])[:10] == ids_of(whole)
     other = draw_rows(rows, RowRange(0, "a", 0, 200), count=10, seed=18)
     assert set(ids_of(other)) != set(ids_of(whole))
     assert draw_rows(rows, RowRange(0, "a", 0, 200), count=0, seed=17) == []
@@ -48,9 +50,11 @@ def test_all_documents_are_equally_likely_and_those_without_a_reference_are_not(
     rows = [*rows_of(range(4)), *rows_of([20], reference=False)]
     counts = dict.fromkeys((f"d{number}" for number in range(4)), 0)
     for seed in range(400):
-        (row,) = draw_rows(rows, RowRange(0, "a", 7, 5), count=1, seed=seed)
-        counts[row.document_id] += 1
-        assert row.row == 7 + int(row.document_id[1:])
+        ((_, path, place, document_id),) = draw_rows(
+            rows, RowRange(0, "a", 7, 5), count=1, seed=seed
+        )
+        counts[document_id] += 1
+        assert (path, place) == ("a", 7 + int(document_id[1:]))
     # 100 are expected of each, with a standard deviation of 8.7.
     assert all(60 < count < 140 for count in counts.values())
 
@@ -281,8 +285,8 @@ def test_only_the_tasks_of_the_places_are_read(tmp_path, monkeypatch):
         read.append(task.start)
         return real(task, corpus)
 
-    real = source_articles.read_task
-    monkeypatch.setattr(source_articles, "read_task", note)
+    real = shown_documents_module.read_task
+    monkeypatch.setattr(shown_documents_module, "read_task", note)
     lines = stories(40)
     corpus = CorpusOptions(
         corpus=write_jsonl(tmp_path / "a.jsonl", lines), task_bytes=1000

@@ -2,11 +2,14 @@
 baseline, notes.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
 from precis.pipelines.evaluate.scoring import RangeScores
+from precis.pipelines.options.evaluate import EvaluateOptions
 
 
 def part(number=0, *, scores, **settings):
@@ -16,23 +19,15 @@ def part(number=0, *, scores, **settings):
         for system, values in scores.items()
     }
     scored = len(next(iter(scores.values())))
-    defaults = {
-        "rows": scored,
-        "judged": 0,
-        "truncated": 0,
-        "most_sentences": {},
-        "unsplit": {"reference": 0, "abstractive": 0, "summary": 0},
-        "unsplit_rows": 0,
-        "keyphrases": {},
-        "measures": {},
-        "drawn": [],
-    }
-    settings = defaults | settings
-    return RangeScores(number=number, scored=scored, scores=scores, **settings)
+    counts = Counter(rows=scored, scored=scored)
+    defaults = {"most_sentences": Counter(), "keyphrases": {}}
+    settings = {**defaults, "measures": {}, "drawn": [], **settings}
+    return RangeScores(number=number, counts=counts, scores=scores, **settings)
 
 
 def result_of(*parts, resamples=200, **settings):
-    return combine(parts, resamples=resamples, confidence=0.95, **settings)
+    options = EvaluateOptions(input="run", resamples=resamples, **settings)
+    return combine(parts, options)
 
 
 NAN = float("nan")
@@ -48,7 +43,7 @@ def test_systems_are_in_order_and_baselines_named_with_their_sentences():
         "centroid",
         "random",
     ]
-    most = {"lead": 3, "random": 2, "textrank": 4, "oracle": 3}
+    most = Counter(lead=3, random=2, textrank=4, oracle=3)
     result = result_of(
         part(scores={name: [0.1, 0.2] for name in names}, most_sentences=most)
     )

@@ -6,7 +6,6 @@ table and in every row.
 An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,22 +15,27 @@ from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
+from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.task import Position
 from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.engines.local_processes import count_workers
 from precis.pipelines.engines.remote_checks import stage_remote
-from precis.pipelines.engines.tasks import RunTasks, TaskReport
-from precis.pipelines.evaluate.evaluation_figures import ORACLE
+from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskResult, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
+    ORACLE,
     as_markdown,
     as_text,
+    baseline_system,
     combine,
 )
-from precis.pipelines.evaluate.measures import REFERENCE
-from precis.pipelines.evaluate.score_task import ScoreWorker
 from precis.pipelines.evaluate.scoring import (
+    LATER_COLUMNS,
     NEEDED_COLUMNS,
+    REFERENCE,
     SCORES_FOLDER,
     RangeScores,
+    draw_rows,
+    score_rows,
     system_texts,
 )
 from precis.pipelines.evaluate.shown_documents import shown_documents
@@ -43,6 +47,7 @@ from precis.pipelines.options.evaluate import (
 )
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.output_place import check_apart, check_folder_place
+from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.tables.row_ranges import (
     RowRange,
     has_reference,
@@ -51,6 +56,7 @@ from precis.pipelines.tables.row_ranges import (
     parquet_files,
     read_rows,
 )
+from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
 
 RESULT_FILES = ("rouge.json", "rouge.md")
 # Starting worker processes takes about as long as scoring this many rows of ten
@@ -99,16 +105,11 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     with shown("evaluate"):
         run_pipeline(pipeline, [Stage(name="evaluate", total=row_count, unit="rows")])
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
-    _print(result, options)
-    return result
-
-
-def _print(result: Mapping[str, Any], options: EvaluateOptions) -> None:
     for document in shown_documents(result["shown"], options.input):
         print(document)
     print(as_text(result))
-    names = ", ".join((*RESULT_FILES, f"{SCORES_FOLDER}/"))
-    print(f"\nwrote {output_folder(options)}: {names}")
+    print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
+    return result
 
 
 def headline(result: Mapping[str, Any]) -> str:
@@ -118,9 +119,8 @@ def headline(result: Mapping[str, Any]) -> str:
       result: the content of rouge.json.
     """
     means = {row["system"]: row["rouge1"]["mean"] for row in result["systems"]}
-    methods = {row["system"]: row["method"] for row in result["systems"]}
     # The oracle reads the reference.
-    candidates = [name for name in means if methods[name] not in (ORACLE, REFERENCE)]
+    candidates = [row["system"] for row in result["systems"] if row["method"] != ORACLE]
     best = max(candidates or means, key=lambda name: means[name])
     line = (
         f"{result['rows_scored']:,} documents with a reference: the best system is "
@@ -142,13 +142,7 @@ def build(
     """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays ->
     rouge.json and rouge.md.
     """
-    worker = ScoreWorker(
-        output_folder(options),
-        tasks=len(ranges),
-        split_sentences=options.split_sentences,
-        show=options.show,
-        show_seed=options.show_seed,
-    )
+    worker = ScoreWorker(options, output_folder(options), tasks=len(ranges))
     _ = (
         pipeline
         | "ListRanges" >> beam.Create(ranges)
@@ -156,6 +150,48 @@ def build(
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options)
     )
+
+
+class ScoreWorker(TaskWorker):
+    """Scores one range of rows -> its part of `scores/`; its figures are `RangeScores`.
+
+    Args:
+      options: of the evaluation.
+      folder: where the evaluation goes.
+      tasks: how many tasks there are.
+    """
+
+    def __init__(self, options: EvaluateOptions, folder: str, *, tasks: int) -> None:
+        self._options = options
+        self._folder = folder
+        self._tasks = tasks
+
+    def progress_size(self, task: RowRange) -> int:
+        """Progress is counted in rows."""
+        return task.rows
+
+    def run(
+        self, task: RowRange, progress: TaskProgress, letters: LetterFile
+    ) -> TaskResult[RangeScores]:
+        """Scores the rows that have a reference; without any there is no part."""
+        del letters
+        options = self._options
+        rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
+        drawn = draw_rows(rows, task, count=options.show, seed=options.show_seed)
+        table, scores = score_rows(
+            rows,
+            number=task.number,
+            split_sentences=options.split_sentences,
+            drawn=drawn,
+        )
+        scored = scores.counts["scored"]
+        if scored:
+            part = f"part-{task.number:05d}-of-{self._tasks:05d}.parquet"
+            path = files.join(self._folder, SCORES_FOLDER, part)
+            write_parquet(path, [table], SCORES_SCHEMA)
+        progress.advance_to(Position(records=len(rows), share=1.0))
+        outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
+        return TaskResult({task.path: outcomes}, [], scores)
 
 
 def output_folder(options: EvaluateOptions) -> str:
@@ -183,13 +219,8 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
     raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
 
 
-def baseline_system(baseline: str) -> str:
-    """The system behind a name of the table: `lead` for `lead-3`."""
-    return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
-
-
 def publish(
-    reports: Sequence[TaskReport[RangeScores]], options: EvaluateOptions
+    reports: Iterable[TaskReport[RangeScores]], options: EvaluateOptions
 ) -> None:
     """Writes rouge.json and rouge.md.
 
@@ -197,20 +228,13 @@ def publish(
       UsageError: no row has a reference.
     """
     scores = [report.figures for report in reports]
-    if not any(part.scored for part in scores):
+    if not any(part.counts["scored"] for part in scores):
         raise UsageError(
             f"no row of {options.input} has a reference summary; run "
             "`precis summarize` on a corpus with highlights (name their field with "
             "--highlights_field)"
         )
-    result = combine(
-        scores,
-        resamples=options.resamples,
-        confidence=options.confidence,
-        baseline=baseline_system(options.baseline),
-        split_sentences=options.split_sentences,
-        show=options.show,
-    )
+    result = combine(scores, options)
     folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
     provenance = {"command": "evaluate", "flags": recorded_flags([options])}

@@ -1,157 +1,236 @@
-"""The table of an evaluation: means with bootstrap intervals, differences from a
-baseline, and notes on how to read them.
+"""The result of an evaluation: means with bootstrap intervals, differences from a
+baseline, what the summaries of each system are like, and notes on how to read them.
+
+system  rows  ROUGE-1            ROUGE-2         unsplit ROUGE-L    ROUGE-Lsum
+lead-3  15    26.1 [25.7, 26.4]  9.5 [9.3, 9.8]  18.9 [18.6, 19.2]  23.0 [22.7, 23.3]
+
+measure               lead-3  summary  reference
+rows                  15      15       15
+words                  49.3    49.3     23.1
+novel bigrams %         0.0     0.0     41.0
+unsupported_number %    0.0     0.0      6.7
 """
 
+import heapq
+import itertools
+import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from precis.model import rouge
-from precis.pipelines.evaluate.drawn_rows import first_drawn
-from precis.pipelines.evaluate.evaluation_figures import (
-    LEAD,
-    ORACLE,
-    RANDOM,
-    count_rows,
-    join_scores,
-    keyphrase_figures,
-    mean_figures,
-)
-from precis.pipelines.evaluate.measure_table import (
-    measure_cells,
-    measure_figures,
-    measure_notes,
-)
+from precis.model.bootstrap import bootstrap_intervals
+from precis.model.quality.fallback import ABSTRACTIVE
+from precis.model.quality.flags import FLAGS
 from precis.pipelines.evaluate.scoring import (
     KEYPHRASE_COUNTS,
+    REFERENCE,
+    SUMMARY,
     TEXT_COLUMNS,
     RangeScores,
 )
+from precis.pipelines.options.evaluate import EvaluateOptions
 
-COMPARED = ("rouge1", "rouge2", "rougeLsum")
+LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
+# The order of the table: the baselines, the other methods by name, the network, the
+# shown summary, and last the upper bound.
+_ORDER = (LEAD, RANDOM, "", ABSTRACTIVE, SUMMARY, ORACLE)
 _NAMED_BY_SENTENCES = (LEAD, RANDOM)  # as in `lead-3`
+COMPARED = ("rouge1", "rouge2", "rougeLsum")
+_MEASURE_ROWS = {
+    "words": "words",
+    "novel_2grams_percent": "novel bigrams %",
+    "repetition_percent": "repeated trigrams %",
+    "flagged_percent": "any flag %",
+}
+
+Figure = Mapping[str, Any]
 
 
-def combine(
-    parts: Sequence[RangeScores],
-    *,
-    resamples: int,
-    confidence: float,
-    baseline: str = "",
-    split_sentences: bool = False,
-    show: int = 0,
-) -> dict[str, Any]:
-    """The result of all tasks, which does not depend on their order.
-
-    Args:
-      parts: the results of the tasks.
-      resamples, confidence: as `bootstrap_intervals` takes them.
-      baseline: the system that the others are compared with; if empty, `lead` if there
-          is one.
-      split_sentences: whether unsplit texts were cut into sentences before scoring.
-      show: how many documents are drawn.
-    """
+def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str, Any]:
+    """The content of rouge.json, which does not depend on the order of the parts."""
     parts = sorted(parts, key=lambda part: part.number)
+    counts: Counter[str] = sum((part.counts for part in parts), Counter())
+    most: Counter[str] = Counter()
+    for part in parts:
+        most |= part.most_sentences
     scores = join_scores(parts)
-    baseline = baseline or (LEAD if LEAD in scores else "")
-    names = {system: _name(system, parts) for system in scores}
-    settings: dict[str, Any] = {"resamples": resamples, "confidence": confidence}
-    rows = sum(part.rows for part in parts)
-    scored = sum(part.scored for part in parts)
-    judged = sum(part.judged for part in parts)
-    truncated = sum(part.truncated for part in parts)
-    splitting = ", unsplit texts cut into sentences" if split_sentences else ""
+    names = {
+        system: f"{system}-{most[system]}" if system in _NAMED_BY_SENTENCES else system
+        for system in scores
+    }
+    baseline = baseline_system(options.baseline) or (LEAD if LEAD in scores else "")
+    systems = mean_figures(scores, tuple(rouge.MEASURES), options)
+    differences = _differences(scores, baseline, options)
+    is_split = options.split_sentences
+    splitting = ", unsplit texts cut into sentences" if is_split else ""
+    judged = counts["judged"]
+    drawn = itertools.chain.from_iterable(part.drawn for part in parts)
     return {
         "variant": rouge.VARIANT + splitting,
-        "confidence": confidence,
-        "resamples": resamples,
-        "rows": rows,
-        "rows_scored": scored,
-        "rows_without_reference": rows - scored,
-        "truncated_share": truncated / judged if judged else None,
-        "systems": _system_rows(scores, names, settings),
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+        "rows": counts["rows"],
+        "rows_scored": counts["scored"],
+        "rows_without_reference": counts["rows"] - counts["scored"],
+        "truncated_share": counts["truncated"] / judged if judged else None,
+        "systems": [
+            {"system": names[system], "method": system, **figures}
+            for system, figures in systems.items()
+        ],
         "baseline": names.get(baseline),
-        "differences": _difference_rows(scores, names, baseline, settings),
-        "unsplit": {
-            name: sum(part.unsplit[name] for part in parts) for name in TEXT_COLUMNS
-        },
-        "unsplit_rows": sum(part.unsplit_rows for part in parts),
-        "split_sentences": split_sentences,
-        "keyphrases": keyphrase_figures(parts, **settings),
-        **measure_figures([part.measures for part in parts], names),
+        "differences": [
+            {"system": names[system], **figures}
+            for system, figures in differences.items()
+        ],
+        "unsplit": {name: counts[name] for name in TEXT_COLUMNS},
+        "unsplit_rows": counts["unsplit"],
+        "split_sentences": is_split,
+        "keyphrases": _keyphrase_rows(parts, options),
+        **_measure_columns(parts, {**names, REFERENCE: REFERENCE}),
         "shown": [
-            {"document_id": row.document_id, "file": row.path, "row": row.row}
-            for row in first_drawn((part.drawn for part in parts), show)
+            {"document_id": document_id, "file": path, "row": row}
+            for _, path, row, document_id in heapq.nsmallest(options.show, drawn)
         ],
     }
 
 
-def _name(system: str, parts: Iterable[RangeScores]) -> str:
-    if system not in _NAMED_BY_SENTENCES:
-        return system
-    return f"{system}-{max(part.most_sentences.get(system, 0) for part in parts)}"
+def baseline_system(baseline: str) -> str:
+    """The system behind a name of the table: `lead` for `lead-3`."""
+    return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
 
 
-def _system_rows(
-    scores: Mapping[str, np.ndarray],
-    names: Mapping[str, str],
-    settings: Mapping[str, Any],
-) -> list[dict[str, Any]]:
-    """The mean of every measure for each system."""
-    columns = {
-        (system, measure): values[:, column]
-        for system, values in scores.items()
-        for column, measure in enumerate(rouge.MEASURES)
+def join_scores(parts: Sequence[RangeScores]) -> dict[str, np.ndarray]:
+    """The scores of each system, float64 [N, 4] over all scored rows; NaN for the rows
+    in which it has no summary.
+    """
+    empty = {
+        part.number: np.full((part.counts["scored"], len(rouge.MEASURES)), np.nan)
+        for part in parts
     }
-    means = mean_figures(columns, **settings)
-    return [
-        {
-            "system": names[system],
-            "method": system,
-            "rows": count_rows(values[:, 0]),
-            **{measure: means[system, measure] for measure in rouge.MEASURES},
-        }
-        for system, values in scores.items()
-    ]
+    systems = sorted(
+        {system for part in parts for system in part.scores},
+        key=lambda name: (_ORDER.index(name if name in _ORDER else ""), name),
+    )
+    return {
+        system: np.concatenate(
+            [part.scores.get(system, empty[part.number]) for part in parts]
+        )
+        for system in systems
+    }
 
 
-def _difference_rows(
-    scores: Mapping[str, np.ndarray],
-    names: Mapping[str, str],
-    baseline: str,
-    settings: Mapping[str, Any],
-) -> list[dict[str, Any]]:
+def mean_figures(
+    scores: Mapping[str, np.ndarray], measures: Sequence[str], options: EvaluateOptions
+) -> dict[str, dict[str, Any]]:
+    """The number of rows, and the mean and the bootstrap interval of each measure.
+
+    Systems with scores in the same rows are resampled together; those without any are
+    left out.
+
+    Args:
+      scores: float64 [N, M] by system; NaN in rows without scores.
+      measures: the names of the M columns.
+      options: the resamples and the confidence.
+    """
+    systems_by_rows: dict[bytes, list[str]] = {}
+    for system, values in scores.items():
+        systems_by_rows.setdefault(np.isnan(values[:, 0]).tobytes(), []).append(system)
+    figures: dict[str, dict[str, Any]] = {}
+    for systems in systems_by_rows.values():
+        has_scores = ~np.isnan(scores[systems[0]][:, 0])
+        if not has_scores.any():
+            continue
+        columns = np.concatenate([scores[name][has_scores] for name in systems], axis=1)
+        low, high = bootstrap_intervals(
+            columns, resamples=options.resamples, confidence=options.confidence
+        )
+        intervals = np.stack([columns.mean(axis=0), low, high], axis=-1)
+        shape = (len(systems), len(measures), 3)
+        for system, rows in zip(
+            systems, intervals.reshape(shape).tolist(), strict=True
+        ):
+            figures[system] = {"rows": len(columns)}
+            for measure, row in zip(measures, rows, strict=True):
+                named = zip(("mean", "low", "high"), row, strict=True)
+                figures[system][measure] = dict(named)
+    return {system: figures[system] for system in scores if system in figures}
+
+
+def _differences(
+    scores: Mapping[str, np.ndarray], baseline: str, options: EvaluateOptions
+) -> dict[str, dict[str, Any]]:
     """The mean differences between each system and the baseline, over the rows in which
     both have a summary.
     """
-    if not baseline:
-        return []
-    measures = list(rouge.MEASURES)
-    differences = {
-        (system, measure): values[:, measures.index(measure)]
-        - scores[baseline][:, measures.index(measure)]
+    columns = [list(rouge.MEASURES).index(measure) for measure in COMPARED]
+    gains = {
+        system: (values - scores[baseline])[:, columns]
         for system, values in scores.items()
-        for measure in COMPARED
-        if system != baseline
+        if baseline and system != baseline
     }
-    means = mean_figures(differences, **settings)
-    return [
-        {
-            "system": names[system],
-            "rows": count_rows(differences[system, COMPARED[0]]),
-            **{
-                measure: _with_significance(means[system, measure])
-                for measure in COMPARED
-            },
-        }
-        for system in scores
-        if (system, COMPARED[0]) in means
-    ]
+    differences = mean_figures(gains, COMPARED, options)
+    for figures in differences.values():
+        for measure in COMPARED:
+            low, high = figures[measure]["low"], figures[measure]["high"]
+            figures[measure]["touches_zero"] = low <= 0 <= high
+    return differences
 
 
-def _with_significance(figure: Mapping[str, float]) -> dict[str, Any]:
-    return {**figure, "touches_zero": figure["low"] <= 0 <= figure["high"]}
+def _keyphrase_rows(
+    parts: Sequence[RangeScores], options: EvaluateOptions
+) -> list[dict[str, Any]]:
+    """The mean F1 of each keyphrase method over the rows with reference phrases."""
+    names = [f"f1_at_{count}" for count in KEYPHRASE_COUNTS]
+    rows = []
+    for method in sorted({method for part in parts for method in part.keyphrases}):
+        scores = np.concatenate(
+            [part.keyphrases[method] for part in parts if method in part.keyphrases]
+        )
+        figures = mean_figures({method: scores}, names, options)
+        rows.append({"system": method, **figures[method]})
+    return rows
+
+
+def _measure_columns(
+    parts: Sequence[RangeScores], names: Mapping[str, str]
+) -> dict[str, Any]:
+    """The mean measures of every system and of the references, and which have none."""
+    sums = {
+        system: [part.measures[system] for part in parts if system in part.measures]
+        for system in names
+    }
+    return {
+        "measures": [
+            {"system": names[system], "method": system, **mean_measures(each)}
+            for system, each in sums.items()
+            if each
+        ],
+        "unmeasured": [names[system] for system, each in sums.items() if not each],
+    }
+
+
+def mean_measures(sums: Iterable[Sequence[float]]) -> dict[str, Any]:
+    """The means of one system; shares are in per cent.
+
+    Args:
+      sums: of each range, as `sum_measures` returns them; at least one row is measured.
+    """
+    totals = (math.fsum(column) for column in zip(*sums, strict=True))
+    words, novel, repetition, rows, with_bigrams, flagged, *flags = totals
+    return {
+        "rows": int(rows),
+        "words": words / rows,
+        "novel_2grams_percent": novel / with_bigrams if with_bigrams else None,
+        "repetition_percent": 100 * repetition / rows,
+        "flagged_percent": 100 * flagged / rows,
+        "flags_percent": {
+            flag: 100 * count / rows for flag, count in zip(FLAGS, flags, strict=True)
+        },
+    }
 
 
 def as_text(result: Mapping[str, Any]) -> str:
@@ -168,12 +247,7 @@ def as_markdown(result: Mapping[str, Any]) -> str:
 
 def _aligned(cells: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    )
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
 
 
 def _markdown(cells: Sequence[Sequence[str]]) -> str:
@@ -183,45 +257,28 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
 
 def _tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
     """The tables as cells, each with its header; tables without rows are left out."""
-    names = [f"f1_at_{count}" for count in KEYPHRASE_COUNTS]
+    compared = {measure: rouge.MEASURES[measure] for measure in COMPARED}
+    counts = {f"f1_at_{count}": f"F1@{count}" for count in KEYPHRASE_COUNTS}
     tables = [
-        _table(
-            "system", rouge.MEASURES.values(), result["systems"], tuple(rouge.MEASURES)
-        ),
-        _table(
-            f"minus {result['baseline']}",
-            [rouge.MEASURES[measure] for measure in COMPARED],
-            result["differences"],
-            COMPARED,
-            sign="+",
-        ),
+        _table("system", result["systems"], rouge.MEASURES),
+        _table(f"minus {result['baseline']}", result["differences"], compared, "+"),
         measure_cells(result),
-        _table(
-            "keyphrases",
-            [f"F1@{count}" for count in KEYPHRASE_COUNTS],
-            result["keyphrases"],
-            names,
-        ),
+        _table("keyphrases", result["keyphrases"], counts),
     ]
     return [cells for cells in tables if len(cells) > 1]
 
 
 def _table(
-    title: str,
-    head: Iterable[str],
-    rows: Iterable[Mapping[str, Any]],
-    columns: Sequence[str],
-    *,
-    sign: str = "",
+    title: str, rows: Iterable[Figure], columns: Mapping[str, str], sign: str = ""
 ) -> list[list[str]]:
-    cells = [[title, "rows", *head]]
+    cells = [[title, "rows", *columns.values()]]
     for row in rows:
-        figures = [_cell(row[name], sign) for name in columns]
+        figures = [_interval(row[name], sign) for name in columns]
         cells.append([row["system"], str(row["rows"]), *figures])
     return cells
 
 
-def _cell(figure: Mapping[str, Any], sign: str) -> str:
+def _interval(figure: Figure, sign: str) -> str:
     mean, low, high = (
         f"{100 * figure[name]:{sign}.1f}" for name in ("mean", "low", "high")
     )
@@ -229,9 +286,34 @@ def _cell(figure: Mapping[str, Any], sign: str) -> str:
     return f"{mean} [{low}, {high}]{mark}"
 
 
+def measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
+    """The table of the measures as cells, a column for each system; only a header
+    without any.
+
+    Args:
+      result: the content of rouge.json.
+    """
+    systems = result["measures"]
+    head = ["measure", *(system["system"] for system in systems)]
+    if not systems:
+        return [head]
+    cells = [head, ["rows", *(f"{system['rows']:3d}" for system in systems)]]
+    for measure, title in _MEASURE_ROWS.items():
+        cells.append([title, *(_mean(system[measure]) for system in systems)])
+    for flag in FLAGS:
+        shares = [system["flags_percent"][flag] for system in systems]
+        if any(shares):
+            cells.append([f"{flag} %", *map(_mean, shares)])
+    return cells
+
+
+def _mean(value: float | None) -> str:
+    # Of one width up to 999.9, so that the points stand below each other.
+    return "    -" if value is None else f"{value:5.1f}"
+
+
 def notes(result: Mapping[str, Any]) -> list[str]:
     """The notes on how to read the tables."""
-    share = result["truncated_share"]
     lines = [
         f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals "
         f"from {result['resamples']} bootstrap samples",
@@ -248,40 +330,47 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             "oracle: an upper bound, whose sentences were chosen with the reference at "
             "hand"
         )
-    lines += measure_notes(result)
-    lines += unsplit_notes(result)
-    lines.append(
-        f"rows scored: {result['rows_scored']}; "
-        f"without a reference: {result['rows_without_reference']}"
-    )
-    if share is None:
-        lines.append("truncated: no network ran")
-    else:
+    if result["measures"]:
+        lines += [
+            "novel bigrams: pairs of words that the article does not have; repeated "
+            "trigrams: written before in the same text; both are means over the rows",
+            "flags: share of the rows that have one; "
+            "a flag that no row has is left out",
+        ]
+    if result["unmeasured"]:
         lines.append(
-            f"truncated: {100 * share:.1f} % of the documents were cut for the network"
+            f"not measured: {', '.join(result['unmeasured'])}; the files do not hold "
+            "the measures, which `precis summarize` of this version writes"
         )
-    return lines
+    if result["unsplit_rows"]:
+        lines.append(_unsplit_note(result))
+    share = result["truncated_share"]
+    return [
+        *lines,
+        f"rows scored: {result['rows_scored']}; "
+        f"without a reference: {result['rows_without_reference']}",
+        "truncated: no network ran"
+        if share is None
+        else f"truncated: {100 * share:.1f} % of the documents were cut for the "
+        "network",
+    ]
 
 
-def unsplit_notes(result: Mapping[str, Any]) -> list[str]:
-    """A warning if texts have several sentences on one line, else nothing.
-
-    ROUGE-Lsum takes every line as a sentence.
+def _unsplit_note(result: Mapping[str, Any]) -> str:
+    """What is said where texts have several sentences on one line, as ROUGE-Lsum takes
+    every line as a sentence.
     """
-    if not result["unsplit_rows"]:
-        return []
+    unsplit = result["unsplit"]
     counts = ", ".join(
-        f"{name} {result['unsplit'][name]}"
-        for name in TEXT_COLUMNS
-        if result["unsplit"][name]
+        f"{name} {unsplit[name]}" for name in TEXT_COLUMNS if unsplit[name]
     )
     rows = f"{result['unsplit_rows']} of {result['rows_scored']} rows"
     if result["split_sentences"]:
-        return [
+        return (
             f"{rows} had texts with several sentences on one line, "
             f"which were cut into sentences ({counts})"
-        ]
-    return [
+        )
+    return (
         f"warning: ROUGE-Lsum of {rows} is ROUGE-L of unsplit text and reads low: "
         f"several sentences on one line ({counts}); --split_sentences cuts them"
-    ]
+    )

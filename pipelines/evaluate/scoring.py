@@ -1,5 +1,12 @@
-"""Scoring: rows of a run -> ROUGE and measures of every system in every row."""
+"""Scoring: rows of a run -> ROUGE and measures of every system in every row.
 
+A system is an extractive method, `abstractive`, or `summary`, the text that is shown.
+"""
+
+import hashlib
+import heapq
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,19 +15,14 @@ import pyarrow as pa
 
 from precis.model import rouge
 from precis.model.keyphrases.references import f1
-from precis.model.quality.fallback import ABSTRACTIVE
+from precis.model.quality.fallback import ABSTRACTIVE, SOURCE
+from precis.model.quality.flags import FLAGS
 from precis.model.text.sentences import split_sentences
-from precis.pipelines.evaluate.drawn_rows import DrawnRow
-from precis.pipelines.evaluate.measures import (
-    REFERENCE,
-    SUMMARY,
-    Measures,
-    MeasureSums,
-    sum_measures,
-)
-from precis.pipelines.tables.row_ranges import has_reference
+from precis.pipelines.tables.row_ranges import RowRange, has_reference
 from precis.pipelines.tables.schema import SCORES_SCHEMA
 
+REFERENCE = "reference"
+SUMMARY = "summary"
 # Texts beside the extractive summaries, which are made of sentences, one a line: these
 # may hold several sentences on a line.
 TEXT_COLUMNS = {
@@ -29,6 +31,8 @@ TEXT_COLUMNS = {
     SUMMARY: "summary",
 }
 KEYPHRASE_COUNTS = (5, 10)
+# What `precis summarize` has measured of a text, because it has the article.
+MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
 
 NEEDED_COLUMNS = (
     "document_id",
@@ -39,9 +43,18 @@ NEEDED_COLUMNS = (
     "truncated",
 )
 # Not in runs of the first schema.
-LATER_COLUMNS = ("summary", "keyphrases", "reference_keyphrases")
+LATER_COLUMNS = (
+    *("summary", "keyphrases", "reference_keyphrases"),
+    *("extractive_method", "extractive_quality", "abstractive_quality"),
+    *("other_quality", "reference_quality", "summary_method", "quality_flags"),
+)
 # In the folder of an evaluation: the scores of every row.
 SCORES_FOLDER = "scores"
+
+Row = Mapping[str, Any]
+# The number of a document as hexadecimal text, the file and the row that hold it, and
+# its id. The smallest are drawn.
+DrawnRow = tuple[str, str, int, str]
 
 
 class RangeScores(NamedTuple):
@@ -49,119 +62,132 @@ class RangeScores(NamedTuple):
 
     Attributes:
       number: the position of the range, by which results are ordered.
-      rows: rows read.
-      scored: N.
-      judged, truncated: scored rows that a network read, and those of them that it did
-          not read to the end.
+      counts: `rows` that were read and N that were `scored`; the `judged` of these that
+          a network read, and those that it `truncated`; for each of `TEXT_COLUMNS` the
+          scored rows in which it holds several sentences and no line break, and the
+          rows that are counted there at least once as `unsplit`.
       most_sentences: for each extractive method, how many sentences it chose at most.
-      unsplit: for each of `TEXT_COLUMNS`, in how many scored rows it holds several
-          sentences and no line break.
-      unsplit_rows: the scored rows that are counted there at least once.
       scores: for each system a float64 array [N, 4]: `rouge.MEASURES` in the order of
           the rows; NaN where the system has no summary.
       keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of
           the M rows with reference phrases.
-      measures: for each system and the reference the sums of their measures over the
-          scored rows.
+      measures: for each system and the reference what `sum_measures` returns.
       drawn: the rows of the range that may be among those to show.
     """
 
     number: int
-    rows: int
-    scored: int
-    judged: int
-    truncated: int
-    most_sentences: dict[str, int]
-    unsplit: dict[str, int]
-    unsplit_rows: int
+    counts: Counter[str]
+    most_sentences: Counter[str]
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
-    measures: dict[str, MeasureSums]
+    measures: dict[str, list[float]]
     drawn: list[DrawnRow]
 
 
-class ScoredRows(NamedTuple):
-    """The scores of a range of rows.
+def draw_rows(
+    rows: Sequence[Row], task: RowRange, *, count: int, seed: int
+) -> list[DrawnRow]:
+    """The rows of a range that may be among those that `--show` draws at random.
 
-    Attributes:
-      table: one row for each scored document and system, as in `SCORES_SCHEMA`, and
-          one for each reference that is measured.
-      scores: what the table of the evaluation is made from.
+    Each document has a number by its id and the seed. So the draw depends neither on
+    the workers nor on how a run is cut into parts, and the documents of `--show 3` are
+    the first of `--show 20`.
+
+    Args:
+      rows: of the range, with document_id and reference_summary.
+      task: the range.
+      count: how many rows are drawn of all ranges.
+      seed: another seed draws other documents.
     """
+    if not count:
+        return []
+    return heapq.nsmallest(
+        count,
+        (
+            (_draw_number(row, seed), task.path, position, row["document_id"])
+            for position, row in enumerate(rows, start=task.first)
+            if has_reference(row)
+        ),
+    )
 
-    table: pa.Table
-    scores: RangeScores
+
+def _draw_number(row: Row, seed: int) -> str:
+    place = f"{seed} 0 {row['document_id']}"
+    return hashlib.sha256(place.encode(errors="replace")).hexdigest()[:16]
 
 
 def score_rows(
-    rows: Sequence[Mapping[str, Any]],
-    measures: Sequence[Mapping[str, Measures]],
-    drawn: Sequence[DrawnRow] = (),
+    rows: Sequence[Row],
     *,
     number: int,
     split_sentences: bool,
-) -> ScoredRows:
+    drawn: Sequence[DrawnRow] = (),
+) -> tuple[pa.Table, RangeScores]:
     """Scores the summaries of each system in the rows that have a reference.
 
     Args:
       rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have.
-      measures: of the systems of each row, as far as the run has them.
-      drawn: as in `RangeScores`.
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
+      drawn: as in `RangeScores`.
+
+    Returns:
+      A row of `SCORES_SCHEMA` for each scored document and system, and for each
+      reference that is measured; and what the evaluation is made from.
     """
-    rows_to_score = [row for row in rows if has_reference(row)]
-    measured = [
-        of_row for row, of_row in zip(rows, measures, strict=True) if has_reference(row)
+    scored_rows = [row for row in rows if has_reference(row)]
+    chosen = [item for row in scored_rows for item in row["extractive"] or ()]
+    most_sentences: Counter[str] = Counter()
+    for item in chosen:
+        method = item["method"]
+        most_sentences[method] = max(most_sentences[method], item["rank"])
+    texts = [system_texts(row, sorted(most_sentences)) for row in scored_rows]
+    split = [
+        {
+            system: one_sentence_a_line(text) if system in TEXT_COLUMNS else text
+            for system, text in row.items()
+        }
+        for row in texts
     ]
-    texts = _texts_of_rows(rows_to_score)
-    split_texts = [_split_texts(row) for row in texts]
     unsplit = [
-        [system for system in TEXT_COLUMNS if row.get(system) != split.get(system)]
-        for row, split in zip(texts, split_texts, strict=True)
+        [system for system in TEXT_COLUMNS if row.get(system) != cut.get(system)]
+        for row, cut in zip(texts, split, strict=True)
     ]
-    scored = [_score(row) for row in (split_texts if split_sentences else texts)]
-    truncated = [row["truncated"] for row in rows_to_score]
-    truncated_by_network = [value for value in truncated if value is not None]
-    scores = RangeScores(
-        number=number,
+    scores = [_score(row) for row in (split if split_sentences else texts)]
+    measured = [measures_of_row(row) for row in scored_rows]
+    judged = [row["truncated"] for row in scored_rows if row["truncated"] is not None]
+    counts = Counter(
         rows=len(rows),
-        scored=len(rows_to_score),
-        judged=len(truncated_by_network),
-        truncated=sum(truncated_by_network),
-        most_sentences=_most_sentences(rows_to_score),
-        unsplit={
-            system: sum(system in row for row in unsplit) for system in TEXT_COLUMNS
-        },
-        unsplit_rows=sum(map(bool, unsplit)),
-        scores=_arrays(scored),
-        keyphrases=keyphrase_f1(rows),
-        measures=sum_measures(measured),
-        drawn=list(drawn),
+        scored=len(scored_rows),
+        judged=len(judged),
+        truncated=sum(judged),
+        unsplit=sum(map(bool, unsplit)),
     )
-    return ScoredRows(_table(rows_to_score, scored, measured), scores)
-
-
-def _texts_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The texts of each row by system; each has all the extractive methods."""
-    methods = sorted(
-        {sentence["method"] for row in rows for sentence in row["extractive"] or ()}
+    counts.update(system for row in unsplit for system in row)
+    lines = [
+        {
+            "document_id": row["document_id"],
+            "run_id": row["run_id"],
+            "system": system,
+            **of_row.get(system, {}),
+            **measures.get(system, {}),
+        }
+        for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
+        for system in (*of_row, *({REFERENCE} & measures.keys()))
+    ]
+    return pa.Table.from_pylist(lines, schema=SCORES_SCHEMA), RangeScores(
+        number,
+        counts,
+        most_sentences,
+        _arrays(scores),
+        keyphrase_f1(rows),
+        sum_measures(measured),
+        list(drawn),
     )
-    return [system_texts(row, methods) for row in rows]
 
 
-def _split_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts of a row, those of `TEXT_COLUMNS` with one sentence a line."""
-    split = {
-        system: one_sentence_a_line(texts[system])
-        for system in TEXT_COLUMNS
-        if system in texts
-    }
-    return {**texts, **split}
-
-
-def system_texts(row: Mapping[str, Any], methods: Iterable[str] = ()) -> dict[str, str]:
+def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
     """The reference and every system's summary of a row, under their names.
 
     One of the given extractive methods that chose nothing has an empty summary: left
@@ -172,14 +198,11 @@ def system_texts(row: Mapping[str, Any], methods: Iterable[str] = ()) -> dict[st
         for system, column in TEXT_COLUMNS.items()
         if row.get(column) is not None
     }
-    return {
-        **dict.fromkeys(methods, ""),
-        **extractive_summaries(row["extractive"] or ()),
-        **written,
-    }
+    extracts = extractive_summaries(row["extractive"] or ())
+    return {**dict.fromkeys(methods, ""), **extracts, **written}
 
 
-def extractive_summaries(chosen: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
     """Each method's summary: its sentences in document order, one a line."""
     lines: dict[str, list[str]] = {}
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
@@ -195,103 +218,104 @@ def one_sentence_a_line(text: str) -> str:
 
     Any other text is returned as it is.
     """
-    if "\n" in text.strip():
-        return text
-    sentences = split_sentences(text)
+    sentences = [] if "\n" in text.strip() else split_sentences(text)
     if len(sentences) < 2:
         return text
     return "\n".join(sentence.text for sentence in sentences)
 
 
-def _score(texts: Mapping[str, str]) -> dict[str, list[float]]:
+def _score(texts: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """The F1 of `rouge.MEASURES` for every system of a row."""
     reference = rouge.Reference(texts[REFERENCE])
-    scored = {
-        system: reference.score(text)
+    return {
+        system: {
+            measure: score.fmeasure for measure, score in reference.score(text).items()
+        }
         for system, text in texts.items()
         if system != REFERENCE
     }
-    return {
-        system: [scores[measure].fmeasure for measure in rouge.MEASURES]
-        for system, scores in scored.items()
-    }
 
 
-def _table(
-    rows: Sequence[Mapping[str, Any]],
-    scored: Sequence[Mapping[str, list[float]]],
-    measured: Sequence[Mapping[str, Measures]],
-) -> pa.Table:
-    """One row for each document and system, in the order of the documents.
-
-    The reference has measures and no scores.
-    """
-    no_scores = [None] * len(rouge.MEASURES)
-    not_measured = [None] * len(Measures._fields)
-    lines = [
-        (
-            row["document_id"],
-            row["run_id"],
-            system,
-            *scores_of_row.get(system, no_scores),
-            *measures_of_row.get(system, not_measured),
-        )
-        for row, scores_of_row, measures_of_row in zip(
-            rows, scored, measured, strict=True
-        )
-        for system in (
-            *scores_of_row,
-            *([REFERENCE] if REFERENCE in measures_of_row else []),
-        )
-    ]
-    columns = zip(*lines, strict=True) if lines else [()] * len(SCORES_SCHEMA)
-    arrays = [
-        pa.array(values, field.type)
-        for values, field in zip(columns, SCORES_SCHEMA, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=SCORES_SCHEMA)
-
-
-def _arrays(scored: Sequence[Mapping[str, list[float]]]) -> dict[str, np.ndarray]:
+def _arrays(scores: Sequence[Mapping[str, Row]]) -> dict[str, np.ndarray]:
     """For each system float64 [N, 4], NaN where it has no summary."""
-    missing = [np.nan] * len(rouge.MEASURES)
+    missing = dict.fromkeys(rouge.MEASURES, np.nan)
+    of_systems = {
+        system: [row.get(system, missing) for row in scores]
+        for system in sorted({name for row in scores for name in row})
+    }
     return {
-        system: np.array([row.get(system, missing) for row in scored])
-        for system in sorted({name for row in scored for name in row})
+        system: np.array([[row[name] for name in rouge.MEASURES] for row in rows])
+        for system, rows in of_systems.items()
     }
 
 
-def _most_sentences(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """For each extractive method the most sentences that it chose in a row."""
-    most: dict[str, int] = {}
+def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
+    """The measures of every system and of the reference, as far as a row has them.
+
+    A file may be from elsewhere, so that a column holds something else.
+    """
+    others = row.get("other_quality") or ()
+    stored = {
+        row.get("extractive_method"): row.get("extractive_quality"),
+        ABSTRACTIVE: row.get("abstractive_quality"),
+        REFERENCE: row.get("reference_quality"),
+        **{each["system"]: each for each in others if isinstance(each, dict)},
+    }
+    measured = {
+        system: {name: measures[name] for name in MEASURED}
+        for system, measures in stored.items()
+        if system and isinstance(measures, dict) and measures.keys() >= set(MEASURED)
+    }
+    shown, flags = (
+        measured.get(row.get("summary_method") or ""),
+        row.get("quality_flags"),
+    )
+    if shown and flags is not None:
+        measured[SUMMARY] = {**shown, "flags": flags}
+    measured.pop(SOURCE, None)  # It is no system of its own.
+    return measured
+
+
+def sum_measures(rows: Iterable[Mapping[str, Row]]) -> dict[str, list[float]]:
+    """The sums over the rows in which a system is measured.
+
+    Returns:
+      For each system the sums of the words, the percentage of novel bigrams and the
+      repetition rate; how many rows are measured, have a bigram, have any flag, and
+      have each flag of `FLAGS`.
+    """
+    by_system: dict[str, list[list[float]]] = {}
     for row in rows:
-        for sentence in row["extractive"] or ():
-            method = sentence["method"]
-            most[method] = max(most.get(method, 0), sentence["rank"])
-    return most
+        for system, each in row.items():
+            words, novel, repetition, flags = (each[name] for name in MEASURED)
+            measures = [words, novel or 0.0, repetition, 1, novel is not None]
+            has_flags = [bool(flags), *(flag in flags for flag in FLAGS)]
+            by_system.setdefault(system, []).append([*measures, *has_flags])
+    return {
+        system: [math.fsum(column) for column in zip(*lines, strict=True)]
+        for system, lines in by_system.items()
+    }
 
 
-def keyphrase_f1(rows: Iterable[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def keyphrase_f1(rows: Iterable[Row]) -> dict[str, np.ndarray]:
     """The F1 of the best 5 and 10 phrases of each keyphrase method.
 
     Returns:
       For each method float64 [M, 2], of the M rows that have reference phrases.
     """
-    rows_to_score = [
+    scored_rows = [
         row
         for row in rows
         if row.get("keyphrases") is not None and row.get("reference_keyphrases")
     ]
-    methods = sorted(
-        {phrase["method"] for row in rows_to_score for phrase in row["keyphrases"]}
-    )
+    methods = {phrase["method"] for row in scored_rows for phrase in row["keyphrases"]}
     return {
-        method: np.array([_f1_of_phrases(row, method) for row in rows_to_score])
-        for method in methods
+        method: np.array([_f1_of_phrases(row, method) for row in scored_rows])
+        for method in sorted(methods)
     }
 
 
-def _f1_of_phrases(row: Mapping[str, Any], method: str) -> list[float]:
+def _f1_of_phrases(row: Row, method: str) -> list[float]:
     """The F1 of a method's best phrases in a row, for each of `KEYPHRASE_COUNTS`."""
     best_first = sorted(row["keyphrases"], key=lambda phrase: -phrase["score"])
     phrases = [phrase["phrase"] for phrase in best_first if phrase["method"] == method]

@@ -12,48 +12,51 @@ for a person who judges grammar and truth.
 
     EXTRACT by lead: 5 words, novel bigrams 0.0 %
       Rain fell on the coast.
+
+A run does not hold its articles. They are read again from its corpus: each row names
+the file of its article and the place in it, and the manifest says how the corpus was
+read.
 """
 
+import dataclasses
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from precis.model import files
+from precis.model.errors import PrecisError, UsageError
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
-from precis.pipelines.evaluate.source_articles import articles_of_rows
+from precis.pipelines.corpus.listing import UNREADABLE_SCHEME
+from precis.pipelines.corpus.options import CorpusOptions, parse_address
+from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.task import (
+    FileFailure,
+    Place,
+    RetriedFile,
+    Task,
+    position_numbers,
+)
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.tables.row_ranges import RowRange, is_pattern, read_rows
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
-_COLUMNS = (
-    "document_id",
-    "source_file",
-    "source_position",
-    "content_sha256",
-    "reference_summary",
-    "reference_quality",
-    "summary_method",
-    "quality_flags",
-    "extractive_method",
-    "extractive_summary",
-    "extractive",
-    "extractive_quality",
-    "abstractive_summary",
-    "abstractive_quality",
-)
 # The lines of a text that is read closely are not as long as a wide terminal.
 _LEAST_WIDTH = 60
 _MOST_WIDTH = 100
-_FACTS = {
-    "unsupported_numbers": "numbers",
-    "unsupported_dates": "dates",
-    "unsupported_names": "names",
-}
+# Of these a single file can be named, so that no other file of the corpus is listed.
+_SCHEMES_OF_FILES = ("jsonl", "csv", "parquet", "text")
+
+_CHANGED = "the article is no longer the one that was summarized"
+_NO_CORPUS = "the input does not say which corpus it is made of"
+_GONE = "the corpus does not have it any more"
+
+Row = Mapping[str, Any]
 
 
-def shown_documents(shown: Sequence[Mapping[str, Any]], source: str) -> Iterator[str]:
+def shown_documents(shown: Sequence[Row], source: str) -> Iterator[str]:
     """The documents that were drawn, as text to print.
 
     Args:
@@ -63,25 +66,26 @@ def shown_documents(shown: Sequence[Mapping[str, Any]], source: str) -> Iterator
     if not shown:
         return
     rows = [
-        read_rows(RowRange(0, place["file"], place["row"], 1), _COLUMNS)[0]
+        row
         for place in shown
+        for row in read_rows(
+            RowRange(0, place["file"], place["row"], 1), SUMMARY_SCHEMA.names
+        )
     ]
-    manifest = None
+    manifest = {}
     if not is_pattern(source):
         path = files.join(source, DESCRIPTION_FILES["summaries"])
         manifest = files.read_json(path)
-    articles = articles_of_rows(rows, manifest)
     columns = shutil.get_terminal_size().columns
     width = min(max(columns, _LEAST_WIDTH), _MOST_WIDTH)
+    articles = articles_of_rows(rows, manifest)
     for number, (row, article) in enumerate(zip(rows, articles, strict=True), start=1):
         title = f"{number} of {len(rows)}: document {row['document_id']}"
         yield "\n".join(["=" * width, title, *_document(row, article, width)])
     yield "=" * width
 
 
-def _document(
-    row: Mapping[str, Any], article: Article | str, width: int
-) -> Iterator[str]:
+def _document(row: Row, article: Article | str, width: int) -> Iterator[str]:
     """The lines about a document behind its title."""
     if row.get("source_file"):
         yield f"{row['source_file']}, {row['source_position']}"
@@ -92,91 +96,74 @@ def _document(
     yield from _source(row, article, width)
     reference = row.get("reference_quality")
     if isinstance(article, Article):
-        measured = measure(
-            row["reference_summary"], read_source(article), QualityConfig()
-        )
+        source = read_source(article)
+        measured = measure(row["reference_summary"], source, QualityConfig())
         # The flags are those of the run, the unsupported facts stand in no column.
         reference = {**measured._asdict(), **(reference or {})}
-    yield from _text(
-        f"EXTRACT by {row['extractive_method']}",
-        row["extractive_summary"],
-        row.get("extractive_quality"),
-        width,
-    )
-    yield from _text(
-        "WRITTEN", row["abstractive_summary"], row.get("abstractive_quality"), width
-    )
-    yield from _text("REFERENCE", row["reference_summary"], reference, width)
+    for title, text, quality in (
+        (
+            f"EXTRACT by {row['extractive_method']}",
+            row["extractive_summary"],
+            row.get("extractive_quality"),
+        ),
+        ("WRITTEN", row["abstractive_summary"], row.get("abstractive_quality")),
+        ("REFERENCE", row["reference_summary"], reference),
+    ):
+        yield from _text(title, text, quality, width)
+        yield ""
 
 
-def _source(
-    row: Mapping[str, Any], article: Article | str, width: int
-) -> Iterator[str]:
+def _source(row: Row, article: Article | str, width: int) -> Iterator[str]:
     """The sentences of the article, or those that a method chose."""
     method = row["extractive_method"]
-    chosen = {
-        item["start"]: item["text"]
-        for item in row["extractive"] or ()
-        if item["method"] == method
-    }
+    extractive = row["extractive"] or ()
+    chosen = {item["start"] for item in extractive if item["method"] == method}
     if isinstance(article, Article):
-        sentences = {each.start: each.text for each in article.sentences}
+        sentences = [(each.start, each.text) for each in article.sentences]
+        places = [str(number) for number in range(1, len(sentences) + 1)]
         yield f"SOURCE: {len(sentences)} sentences; * chosen by {method}"
     else:
-        sentences = {item["start"]: item["text"] for item in row["extractive"] or ()}
-        sentences = dict(sorted(sentences.items()))
+        sentences = sorted({(item["start"], item["text"]) for item in extractive})
+        # Without the article, the number of a sentence is not known.
+        places = [f"@{start}" for start, _ in sentences]
         yield from textwrap.wrap(f"SOURCE: not at hand: {article}", width)
         yield f"  the sentences that any method chose; * by {method}"
-    # Without the article, the number of a sentence is not known.
-    places = [
-        str(number) if isinstance(article, Article) else f"@{start}"
-        for number, start in enumerate(sentences, start=1)
-    ]
     indent = max(map(len, places), default=0) + 2
-    for place, (start, text) in zip(places, sentences.items(), strict=True):
+    for place, (start, text) in zip(places, sentences, strict=True):
         mark = "*" if start in chosen else " "
         yield from _wrapped(text, width, first=f"{place:>{indent}} {mark} ")
     yield ""
 
 
-def _text(
-    title: str, text: str | None, quality: Mapping[str, Any] | None, width: int
-) -> Iterator[str]:
+def _text(title: str, text: str | None, quality: Row | None, width: int) -> list[str]:
     """A summary with what is to be said against it."""
     if text is None:
-        yield f"{title}: none; no network read the document"
-    else:
-        facts = _describe(quality) if quality else "not measured"
-        yield from textwrap.wrap(f"{title}: {facts}", width, subsequent_indent="  ")
-        for line in text.splitlines():
-            yield from _wrapped(line, width, first="  ")
-        unsupported = _unsupported(quality or {})
-        if unsupported:
-            yield from _wrapped(
-                f"not in the source: {unsupported}", width, first="  ! "
-            )
-    yield ""
-
-
-def _describe(quality: Mapping[str, Any]) -> str:
-    novel = quality["novel_2grams_percent"]
-    facts = [f"{quality['words']} words"]
-    if novel is not None:
-        facts.append(f"novel bigrams {novel:.1f} %")
-    if quality["repetition_rate"]:
-        facts.append(f"repeated trigrams {100 * quality['repetition_rate']:.1f} %")
-    if quality["flags"]:
-        facts.append(f"flags {', '.join(quality['flags'])}")
-    return "; ".join(facts)
-
-
-def _unsupported(quality: Mapping[str, Any]) -> str:
-    """The numbers, dates and names that the article does not hold."""
-    return "; ".join(
-        f"{title} {', '.join(quality[name])}"
-        for name, title in _FACTS.items()
-        if quality.get(name)
-    )
+        return [f"{title}: none; no network read the document"]
+    facts = ["not measured"]
+    if quality:
+        novel, repeated = quality["novel_2grams_percent"], quality["repetition_rate"]
+        flags = ", ".join(quality["flags"])
+        facts = [
+            f"{quality['words']} words",
+            "" if novel is None else f"novel bigrams {novel:.1f} %",
+            repeated and f"repeated trigrams {100 * repeated:.1f} %",
+            flags and f"flags {flags}",
+        ]
+    head = f"{title}: {'; '.join(filter(None, facts))}"
+    lines = textwrap.wrap(head, width, subsequent_indent="  ")
+    for line in text.splitlines():
+        lines += _wrapped(line, width, first="  ")
+    # The numbers, dates and names that the article does not hold.
+    unsupported = [
+        f"{kind} {', '.join(names)}"
+        for kind in ("numbers", "dates", "names")
+        if (names := (quality or {}).get(f"unsupported_{kind}"))
+    ]
+    if unsupported:
+        lines += _wrapped(
+            f"not in the source: {'; '.join(unsupported)}", width, first="  ! "
+        )
+    return lines
 
 
 def _wrapped(text: str, width: int, *, first: str) -> list[str]:
@@ -193,3 +180,93 @@ def _wrapped(text: str, width: int, *, first: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
+    """The article of each row of a run, or why it is not there.
+
+    Args:
+      rows: with `source_file`, `source_position` and `content_sha256`.
+      manifest: the content of manifest.json; empty where no run is known.
+    """
+    try:
+        corpus = corpus_of_run(manifest)
+    except UsageError as error:  # of flags that this version does not have
+        return [str(error)] * len(rows)
+    if corpus is None or any("source_position" not in row for row in rows):
+        return [_NO_CORPUS] * len(rows)
+    places = [Place(row["source_file"], row["source_position"]) for row in rows]
+    found = find_articles(places, corpus)
+    articles = [found[place] for place in places]
+    return [
+        _CHANGED
+        if isinstance(article, Article)
+        and article.content_sha256 != row["content_sha256"]
+        else article
+        for article, row in zip(articles, rows, strict=True)
+    ]
+
+
+def corpus_of_run(manifest: Row) -> CorpusOptions | None:
+    """How a run has read its corpus; None where its manifest does not say."""
+    flags = manifest.get("provenance", {}).get("flags", {})
+    if not flags.get("corpus"):
+        return None
+    names = (field.name for field in dataclasses.fields(CorpusOptions))
+    return CorpusOptions(**{name: flags[name] for name in names if name in flags})
+
+
+def find_articles(
+    places: Iterable[Place], corpus: CorpusOptions
+) -> dict[Place, Article | str]:
+    """The articles at places of a corpus, or why there is none.
+
+    Only the tasks that hold such a place are read, and each only up to the last one.
+    """
+    articles: dict[Place, Article | str] = dict.fromkeys(places, _GONE)
+    scheme, _ = parse_address(corpus.corpus)
+    groups: dict[str, list[Place]] = {}
+    for place in articles:
+        is_named = scheme in _SCHEMES_OF_FILES
+        address = f"{scheme}:{place.source_file}" if is_named else corpus.corpus
+        groups.setdefault(address, []).append(place)
+    for address, group in groups.items():
+        try:
+            # The places are known, so nothing is to be selected once more.
+            options = dataclasses.replace(corpus, corpus=address, limit=0, sample=0)
+            for article in _read(group, options):
+                document = article.document
+                place = Place(document.source_file, document.source_position)
+                articles[place] = article
+        except (PrecisError, FileFailure, OSError) as error:
+            reason = " ".join(str(error).split())
+            missing = [place for place in group if articles[place] == _GONE]
+            articles.update(dict.fromkeys(missing, reason))
+    return articles
+
+
+def _read(places: Sequence[Place], corpus: CorpusOptions) -> Iterator[Article]:
+    for listed in list_tasks(corpus):
+        for task in listed.pieces or (listed,):
+            held = [place for place in places if _holds(task, place)]
+            only = {
+                path: RetriedFile(
+                    frozenset(at for name, at in held if name == path), None
+                )
+                for path, _ in held
+            }
+            if only:
+                records = read_task(task._replace(only=only), corpus)
+                yield from (each for each in records if isinstance(each, Article))
+
+
+def _holds(task: Task, place: Place) -> bool:
+    """Whether a task may read the record at a place.
+
+    The range of a task and the first number of a position have the same unit.
+    """
+    is_other = task.files and place.source_file not in task.paths
+    if is_other or task.scheme == UNREADABLE_SCHEME:
+        return False
+    first = (*position_numbers(place.source_position), task.start)[0]
+    return task.start <= first and (task.stop == -1 or first < task.stop)

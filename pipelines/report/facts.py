@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from precis.model import rouge
-from precis.pipelines.evaluate.evaluation_table import COMPARED, notes
-from precis.pipelines.evaluate.measure_table import measure_cells
+from precis.pipelines.evaluate.evaluation_table import COMPARED, measure_cells, notes
 from precis.pipelines.report.reported_run import ReportedRun
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.source_files import read_sources

@@ -5,7 +5,7 @@ from typing import Any
 
 from precis.model import rouge
 from precis.model.errors import PrecisError
-from precis.pipelines.evaluate.evaluation_figures import LEAD
+from precis.pipelines.evaluate.evaluation_table import LEAD
 from precis.pipelines.report.charts import (
     SYSTEM_SERIES,
     draw_histogram,

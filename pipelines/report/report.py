@@ -12,7 +12,7 @@ from precis.model import files, rouge
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
-from precis.pipelines.evaluate.source_articles import articles_of_rows
+from precis.pipelines.evaluate.shown_documents import articles_of_rows
 from precis.pipelines.flags.flags import read_flags
 from precis.pipelines.options.report import REPORT, ReportOptions
 from precis.pipelines.report import document_details, facts
