@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import tensorflow as tf
 
 from precis.model import files
@@ -36,9 +38,8 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
-from precis.pipelines.prepare.vocabulary_pass import scan_path
+from precis.pipelines.prepare.vocabulary_pass import duplicates_path
 from precis.pipelines.run.accounts import total_counts
-from precis.pipelines.run.checksummed_json import write_checksummed
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 
@@ -248,7 +249,9 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     )
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
-    write_checksummed(scan_path(job), {"buckets": 0})
+    no_duplicates = pa.table({"place": pa.array([], pa.int64())})
+    os.makedirs(os.path.dirname(duplicates_path(job)))
+    pq.write_table(no_duplicates, duplicates_path(job))
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 

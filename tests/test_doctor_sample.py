@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from support.command_line import write_jsonl
-from support.doctor_runs import request_of, the_problem
+from support.doctor_runs import request_of, run_check, the_problem
 
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
@@ -15,7 +15,6 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.doctor.models import check_bundle, check_records
 from precis.pipelines.doctor.sample import Sample, check_corpus
-from precis.pipelines.prepare.generator_result import GeneratorResult
 
 TEXT = "Rain fell on Oslo on Monday. The mayor closed forty streets of the city. " * 3
 
@@ -26,8 +25,7 @@ def story(number, **changes):
 
 def look(command="summarize", **flags):
     """The findings of a corpus, and the sample."""
-    check = GeneratorResult(check_corpus(request_of(command, output="out", **flags)))
-    return list(check), check.result
+    return run_check(check_corpus(request_of(command, output="out", **flags)))
 
 
 def read(sample, corpus):

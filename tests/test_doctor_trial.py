@@ -10,7 +10,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from support.command_line import contents, write_jsonl
-from support.doctor_runs import diagnose, request_of, the_problem
+from support.doctor_runs import diagnose, request_of, run_check, the_problem
 from support.summarize_runs import story
 
 import precis
@@ -19,7 +19,6 @@ from precis.pipelines.doctor.fresh_process import Ended, run_module
 from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.doctor.trial import try_documents
 from precis.pipelines.doctor.trial_process import peak_bytes
-from precis.pipelines.prepare.generator_result import GeneratorResult
 from precis.pipelines.summarize import summarize
 
 
@@ -30,14 +29,11 @@ def news(tmp_path_factory):
 
 
 def sample_of(request):
-    check = GeneratorResult(check_corpus(request))
-    list(check)
-    return check.result
+    return run_check(check_corpus(request))[1]
 
 
 def try_all(request, sample):
-    check = GeneratorResult(try_documents(request, sample))
-    return list(check), check.result
+    return run_check(try_documents(request, sample))
 
 
 def write_module(folder, monkeypatch, code):

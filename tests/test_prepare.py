@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from support.prepared import (
@@ -16,6 +18,7 @@ from support.prepared import (
     examples,
     info,
     labels,
+    records_job,
     split_by_hash,
 )
 
@@ -26,8 +29,9 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.prepare import prepare
-from precis.pipelines.prepare.vocabulary_buckets import PLACE, find_duplicates
+from precis.pipelines.prepare.vocabulary_pass import publish_scan, read_duplicates
 from precis.pipelines.run.accounts import OUTCOMES
 
 WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
@@ -219,16 +223,19 @@ def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_reco
     assert picked > len(WRITTEN)
 
 
-def test_duplicates_are_found_by_task_and_record():
+def test_duplicates_are_found_by_task_and_record(prepared_records, tmp_path):
     a, b, zero = b"a" * 16, b"b" * 16, b"a" * 15 + b"\0"
-    places = [
-        *[(a, 10, 0), (b, 10, 7)],
-        *[(a, 9, 300), (a, 9, 5), (b, 2, 1)],
-        (zero, 1, 1),
-    ]
-    for order in (places, places[::-1]):
-        found = find_duplicates(np.array(order, PLACE))
-        assert {task: records.tolist() for task, records in found.items()} == {
-            9: [300],
-            10: [0, 7],
+    hashes = [[(b, 1), (a, 300), (zero, 5)], [(a, 7)], [(a, 5), (b, 0), (a, 6)]]
+    job = records_job(str(tmp_path), len(hashes))
+    for number, places in enumerate(hashes):
+        rows = {
+            "hashes": [{"hash": h, "place": number << 32 | n} for h, n in places],
+            "words": [{"word": "rain", "count": 2}],
         }
+        for kind, of_kind in rows.items():
+            path = tmp_path / "_tasks" / kind / f"{number:05d}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.Table.from_pylist(of_kind), path)
+    tokenizer = str(prepared_records / "tokenizer")
+    publish_scan(PrepareOptions(output=str(tmp_path), tokenizer=tokenizer), job)
+    assert [read_duplicates(job, task) for task in range(3)] == [set(), {7}, {0, 5, 6}]

@@ -24,8 +24,7 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.prepare.named_tokenizers import find_tokenizers
-from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.prepare.prepare import find_tokenizers, prepare
 
 
 @pytest.fixture(scope="module")

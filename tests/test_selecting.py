@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.doctor_runs import request_of
+from support.doctor_runs import request_of, run_check
 from support.incremental_runs import CountedRuns, line, write_corpus
 from support.stage_totals import noted_stages
 from support.summarize_runs import rows_of
@@ -21,7 +21,6 @@ from precis.pipelines.corpus.selecting import SmallestDigests
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import Place, Task
 from precis.pipelines.doctor.sample import check_corpus
-from precis.pipelines.prepare.generator_result import GeneratorResult
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job_inputs import hash_tasks
 from precis.pipelines.summarize import summary_rows
@@ -244,10 +243,9 @@ def test_impossible_selections_are_refused(flags, message):
 
 def test_doctor_looks_at_what_is_taken(corpus):
     flags = {"corpus": corpus, "sample": 4, "output": "out"}
-    check = GeneratorResult(check_corpus(request_of("summarize", **flags)))
-    findings = [finding.level for finding in check]
-    assert findings == ["ok", "ok"]
-    assert len(check.result.articles) == 4
+    findings, sample = run_check(check_corpus(request_of("summarize", **flags)))
+    assert [finding.level for finding in findings] == ["ok", "ok"]
+    assert len(sample.articles) == 4
 
 
 @pytest.fixture

@@ -105,8 +105,7 @@ def _examine(request: Request, tasks: Sequence[Task]) -> OutputState:
     recorded = recorded_flags(request.concerns)
     if request.command == "prepare":
         from precis.pipelines.prepare.chosen_sources import check_method
-        from precis.pipelines.prepare.named_tokenizers import find_tokenizers
-        from precis.pipelines.prepare.prepare import records_inputs
+        from precis.pipelines.prepare.prepare import find_tokenizers, records_inputs
 
         options = request.options(PrepareOptions)
         _, fingerprints = find_tokenizers(options)

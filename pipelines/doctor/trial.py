@@ -234,8 +234,7 @@ def _may_learn(request: Request, sample: Sample) -> bool:
 def _preparation(request: Request, sample: Sample, output: str) -> Sequence[Any]:
     """The two pipelines of `precis prepare`."""
     from precis.pipelines.options.prepare import PrepareOptions
-    from precis.pipelines.prepare.named_tokenizers import find_tokenizers
-    from precis.pipelines.prepare.prepare import build_encode
+    from precis.pipelines.prepare.prepare import build_encode, find_tokenizers
     from precis.pipelines.prepare.vocabulary_pass import build_scan
 
     options, _ = find_tokenizers(request.options(PrepareOptions))

@@ -5,7 +5,7 @@ Documents are encoded some hundred at a time and written in the order of the cor
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apache_beam.utils.shared import Shared
@@ -29,22 +29,16 @@ from precis.pipelines.corpus.dead_letters import (
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
-from precis.pipelines.corpus.task_reader import TaskReader
-from precis.pipelines.engines.tasks import (
-    TaskResult,
-    TaskWorker,
-)
+from precis.pipelines.engines.tasks import TaskResult, TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.targets import SENTENCE_PAIRS
 from precis.pipelines.prepare.chosen_sources import SourceChooser
 from precis.pipelines.prepare.training_pairs import (
-    Skipped,
     TrainingPair,
     read_pairs,
     sources_are_normalised,
 )
-from precis.pipelines.prepare.vocabulary_buckets import read_duplicates
-from precis.pipelines.prepare.vocabulary_pass import read_scan
+from precis.pipelines.prepare.vocabulary_pass import read_duplicates
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
@@ -56,43 +50,13 @@ _WINDOW_DOCUMENTS = 256  # encoded in one call
 
 
 class TrainingDocument(NamedTuple):
-    """An article and texts that a network learns from.
-
-    Attributes:
-      article: the document.
-      pair: the texts.
-      number: of the pair among those of the article; None where there is one for each.
+    """An article, texts of it that a network learns from, and the id of their record:
+    the document's, and where there are several, the number of the pair.
     """
 
     article: Article
     pair: TrainingPair
-    number: int | None = None
-
-    @property
-    def record_id(self) -> str:
-        """The id of the record: the document's, and the number of the pair."""
-        document_id = self.article.document.document_id
-        return document_id if self.number is None else f"{document_id}#{self.number}"
-
-
-class Duplicate(NamedTuple):
-    """A document whose article stands earlier in the corpus."""
-
-    document_id: str
-
-
-class EncodedDocument(NamedTuple):
-    """A record of a split.
-
-    Attributes:
-      split: the document's split.
-      example: the record.
-      target_tokens: the length of the target before the cut.
-    """
-
-    split: str
-    example: Example
-    target_tokens: int
+    record_id: str
 
 
 class LengthCounts(NamedTuple):
@@ -138,79 +102,73 @@ class EncodeWorker(TaskWorker):
         self._chooser = None
         if self._options.extractive:
             self._chooser = SourceChooser(self._options, self._tokenizers.source)
-        self._buckets = read_scan(self._job, {"buckets": int})["buckets"]
 
     def run(
         self, task: Task, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[LengthCounts]:
         """Writes the shards of a task."""
-        counts: Counter[str] = Counter()
-        outcomes: dict[str, Counter[str]] = {
-            name: Counter() for name in ("written", "duplicates", "skipped")
-        }
+        duplicates = read_duplicates(self._job, task.number)
+        written: Counter[str] = Counter()
+        duplicated: Counter[str] = Counter()
+        skipped: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
+        reader = read_task(task, self._corpus)
         window: list[TrainingDocument] = []
         with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
-            reader = read_task(task, self._corpus)
-            for source_file, outcome in self._outcomes(task, reader, letters):
-                if isinstance(outcome, Skipped):
-                    counts[outcome.reason] += 1
-                    outcomes["skipped"][source_file] += 1
-                elif isinstance(outcome, Duplicate):
-                    outcomes["duplicates"][source_file] += 1
+
+            def write_window() -> None:
+                progress.add_tokens(
+                    sum(shards.write(*each) for each in self._encode(window))
+                )
+                progress.advance_to(reader.position)
+                window.clear()
+
+            for position, article in enumerate(reader):
+                if isinstance(article, Unreadable):
+                    letters.write(unreadable_letter(article))
+                    continue
+                if isinstance(article, EmptyArticle):
+                    letters.write(empty_article_letter(article))
+                    continue
+                source_file = article.document.source_file
+                pairs = read_pairs(article, self._options)
+                if isinstance(pairs, str):
+                    reasons[pairs] += 1
+                    skipped[source_file] += 1
+                elif position in duplicates:
+                    duplicated[source_file] += 1
                 else:
-                    window += outcome
-                    outcomes["written"][source_file] += 1
+                    window += self._documents(article, pairs)
+                    written[source_file] += 1
                 if len(window) >= _WINDOW_DOCUMENTS:
-                    progress.add_tokens(shards.write(self._encode(window)))
-                    progress.advance_to(reader.position)
-                    window = []
-            progress.add_tokens(shards.write(self._encode(window)))
-            progress.advance_to(reader.position)
+                    write_window()
+            write_window()
         return TaskResult(
             sources=source_counts(
                 read=reader.read,
                 other_split=reader.other_split,
                 not_selected=reader.not_selected,
-                **outcomes,
+                written=written,
+                duplicates=duplicated,
+                skipped=skipped,
             ),
-            counts=counts,
-            files=shards.published,
-            figures=shards.lengths,
+            counts=reasons,
+            files=shards.published(),
+            figures=LengthCounts(shards.source_lengths, shards.target_lengths),
         )
 
-    def _outcomes(
-        self, task: Task, reader: TaskReader, letters: LetterFile
-    ) -> Iterator[tuple[str, list[TrainingDocument] | Skipped | Duplicate]]:
-        """What becomes of each record that is no dead letter, with its source file."""
-        duplicates = read_duplicates(
-            self._job.output, task.number, buckets=self._buckets
-        )
-        for position, article in enumerate(reader):
-            if isinstance(article, Unreadable):
-                letters.write(unreadable_letter(article))
-                continue
-            if isinstance(article, EmptyArticle):
-                letters.write(empty_article_letter(article))
-                continue
-            source_file = article.document.source_file
-            pairs = read_pairs(article, self._options)
-            if isinstance(pairs, Skipped):
-                yield source_file, pairs
-            elif position in duplicates:
-                yield source_file, Duplicate(article.document.document_id)
-            elif self._options.target == SENTENCE_PAIRS:
-                yield (
-                    source_file,
-                    [
-                        TrainingDocument(article, pair, number)
-                        for number, pair in enumerate(pairs)
-                    ],
-                )
-            else:
-                yield source_file, [TrainingDocument(article, pair) for pair in pairs]
+    def _documents(
+        self, article: Article, pairs: Sequence[TrainingPair]
+    ) -> Iterator[TrainingDocument]:
+        has_numbers = self._options.target == SENTENCE_PAIRS
+        for number, pair in enumerate(pairs):
+            record_id = article.document.document_id + f"#{number}" * has_numbers
+            yield TrainingDocument(article, pair, record_id)
 
-    def _encode(self, window: list[TrainingDocument]) -> Iterator[EncodedDocument]:
-        """The records of some documents."""
+    def _encode(
+        self, window: Sequence[TrainingDocument]
+    ) -> Iterator[tuple[str, Example, int]]:
+        """The split, the record, and the length of the target before the cut."""
         sources = encode_sources(
             self._tokenizers.source,
             (document.pair.source for document in window),
@@ -221,18 +179,18 @@ class EncodeWorker(TaskWorker):
             self._tokenizers.target, (document.pair.target for document in window)
         )
         for document, source, target in zip(window, sources, targets, strict=True):
-            article, pair, _ = document
+            article, pair, record_id = document
             if self._chooser is not None:
                 source = self._chooser.choose(article, source)
             example = Example(
-                document.record_id,
+                record_id,
                 source.ids,
                 target[: self._options.max_target_tokens],
                 source.source_tokens,
                 pair.target,
                 self._label(article, pair),
             )
-            yield EncodedDocument(article.document.split, example, len(target))
+            yield article.document.split, example, len(target)
 
     def _label(self, article: Article, pair: TrainingPair) -> LabelledSentences | None:
         """The sentences as `precis summarize` cuts them, and those of the oracle."""
@@ -244,35 +202,29 @@ class EncodeWorker(TaskWorker):
 
 
 class ShardWriter(contextlib.ExitStack):
-    """The shards of one task, one a split, published together when the block ends."""
+    """The shards of one task, one a split, published together when the block ends.
+
+    Attributes:
+      source_lengths, target_lengths: the records written so far, by their length in
+          tokens before the cut.
+    """
 
     def __init__(self, output: str, task: int, tasks: int) -> None:
         super().__init__()
+        self.source_lengths: Counter[int] = Counter()
+        self.target_lengths: Counter[int] = Counter()
         self._output = output
         self._task = task
         self._tasks = tasks
         self._files: dict[str, Any] = {}
         self._records: Counter[str] = Counter()
-        self._source_lengths: Counter[int] = Counter()
-        self._target_lengths: Counter[int] = Counter()
 
-    def write(self, documents: Iterable[EncodedDocument]) -> int:
-        """Appends each record to the shard of its split.
+    def write(self, split: str, example: Example, target_tokens: int) -> int:
+        """Appends a record to the shard of its split.
 
         Returns:
-          The tokens of their sources and targets before the cut.
+          The tokens of its source and target before the cut.
         """
-        tokens = 0
-        for split, example, target_tokens in documents:
-            self._shard(split).write(frame(serialise(example)))
-            self._records[split] += 1
-            self._source_lengths[example.source_tokens] += 1
-            self._target_lengths[target_tokens] += 1
-            tokens += example.source_tokens + target_tokens
-        return tokens
-
-    def _shard(self, split: str) -> Any:
-        """The open file of a split."""
         if split not in self._files:
             if len(self._files) == MAX_SPLITS:
                 raise DataError(
@@ -281,27 +233,21 @@ class ShardWriter(contextlib.ExitStack):
                 )
             path = files.join(self._output, self._name(split))
             self._files[split] = self.enter_context(files.write_aside(path))
-        return self._files[split]
+        self._files[split].write(frame(serialise(example)))
+        self._records[split] += 1
+        self.source_lengths[example.source_tokens] += 1
+        self.target_lengths[target_tokens] += 1
+        return example.source_tokens + target_tokens
 
     def _name(self, split: str) -> str:
         return shard_name(split, self._task, self._tasks)
 
-    @property
-    def records(self) -> int:
-        """Records written so far."""
-        return self._records.total()
-
-    @property
-    def lengths(self) -> LengthCounts:
-        """The lengths of the records written so far."""
-        return LengthCounts(dict(self._source_lengths), dict(self._target_lengths))
-
-    @property
     def published(self) -> list[PublishedFile]:
         """The file of each split; they are there only after the block."""
-        published: list[PublishedFile] = []
-        for split in sorted(self._files):
-            rows = self._records[split]
-            file = describe_file(self._output, self._name(split), rows=rows)
-            published.append({"split": split, **file})
-        return published
+        return [
+            {
+                "split": split,
+                **describe_file(self._output, self._name(split), rows=rows),
+            }
+            for split, rows in sorted(self._records.items())
+        ]

@@ -5,12 +5,13 @@ for word counts and content hashes; their sums say what the vocabulary is and wh
 documents are duplicates. The second encodes each task into its own shards.
 
     scan    tasks -> word counts -> vocabulary     -> tokenizer/, source_tokenizer/
-                  -> content hashes -> duplicates  -> _tasks/scan.json
+                  -> content hashes -> duplicates  -> _tasks/
     encode  tasks -> shards and receipts           -> dataset.json, _SUCCESS
 
 There is a source_tokenizer/ only where the articles have a tokenizer of their own.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
-from precis.model.errors import DataError
+from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
     DATASET_FILE,
@@ -35,8 +36,10 @@ from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     holds_tokenizer,
+    load_tokenizer,
     tokenizer_files,
 )
+from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
@@ -56,11 +59,10 @@ from precis.pipelines.options.prepare import PREPARE, PrepareOptions
 from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.prepare.chosen_sources import check_method
 from precis.pipelines.prepare.encoding_pass import EncodeWorker, LengthCounts
-from precis.pipelines.prepare.named_tokenizers import find_tokenizers
 from precis.pipelines.prepare.vocabulary_pass import (
+    JOIN_STEP,
     build_scan,
     read_scan,
-    scan_path,
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.run.job import (
@@ -80,6 +82,12 @@ from precis.pipelines.run.result_files import (
     describe_file,
 )
 
+# The flags that name a tokenizer, and the folders of records and bundles that it may
+# lie in; the first that is there counts.
+_TOKENIZER_FOLDERS = {
+    "tokenizer": (TOKENIZER_FOLDER,),
+    "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
+}
 # Flags that change no record.
 _WITHOUT_EFFECT = ("max_failed_share", "workers")
 
@@ -150,7 +158,7 @@ def _run(
         size=size,
         least=LEAST_BYTES_OF_PREPARE,
     )
-    if not files.exists(scan_path(job)):
+    if not read_scan(job):
         pipeline = beam.Pipeline(options=beam_options)
         build_scan(
             pipeline,
@@ -164,7 +172,7 @@ def _run(
             pipeline,
             [
                 Stage(name="scan", step="scan", size=size),
-                Stage(name="vocabulary", step="merge"),
+                Stage(name="vocabulary", step=JOIN_STEP),
             ],
         )
     pipeline = beam.Pipeline(options=beam_options)
@@ -180,6 +188,39 @@ def _run(
     if processes == 1:
         load_tensorflow()
     run_pipeline(pipeline, [Stage(name="encode", size=size)])
+
+
+def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
+    """Finds the folders of the tokenizers that are named.
+
+    One tokenizer that is named for both texts becomes the tokenizer of both.
+
+    Returns:
+      The options with the folders that hold the tokenizers, and the fingerprints.
+    """
+    folders = {
+        name: _tokenizer_folder(name, path)
+        for name in _TOKENIZER_FOLDERS
+        if (path := getattr(options, name))
+    }
+    fingerprints = {
+        name: load_tokenizer(folder).fingerprint for name, folder in folders.items()
+    }
+    if len(set(fingerprints.values())) < len(fingerprints):
+        folders["source_tokenizer"] = fingerprints["source_tokenizer"] = ""
+    return dataclasses.replace(options, **folders), fingerprints
+
+
+def _tokenizer_folder(name: str, path: str) -> str:
+    below = [files.join(path, folder) for folder in _TOKENIZER_FOLDERS[name]]
+    for folder in (path, *below):
+        if holds_tokenizer(folder):
+            return folder
+    raise UsageError(
+        f"--{name} {path} is no tokenizer folder (no {SETTINGS_FILE}) and holds none; "
+        "name one, records, or a bundle, as which `precis import` takes in a "
+        "checkpoint of another project"
+    )
 
 
 def records_inputs(
@@ -229,7 +270,7 @@ def publish_dataset(
     """Writes dataset.json from the reports of all tasks, where it is checked first."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_sources(report.sources for report in reports)
-    scan = read_scan(job, {"tokenizer_fingerprint": str})
+    scan = read_scan(job)
     figures = [report.figures for report in reports]
     info = DatasetInfo(
         features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),

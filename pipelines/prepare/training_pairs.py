@@ -34,26 +34,17 @@ def sources_are_normalised(corpus: CorpusOptions, options: PrepareOptions) -> bo
     return corpus.clean != "none" and not options.task_prefix
 
 
-class Skipped(NamedTuple):
-    """Why a document is no training example, as in `without_highlights`."""
-
-    reason: str
-
-
-def read_pairs(
-    article: Article, options: PrepareOptions
-) -> list[TrainingPair] | Skipped:
-    """The texts of an article, or the reason it has none to learn from."""
+def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] | str:
+    """The texts of an article, or why it has none to learn from."""
     highlights = normalise(article.document.highlights or "")
     if not highlights:
-        return Skipped("without_highlights")
+        return "without_highlights"
     if options.target == SENTENCE_PAIRS:
-        return _sentence_pairs(article, highlights, options) or Skipped(
-            "without_supported_sentences"
-        )
+        pairs = _sentence_pairs(article, highlights, options)
+        return pairs or "without_supported_sentences"
     target = TARGETS[options.target](article, highlights)
     if not target:
-        return Skipped(f"without_{options.target}")
+        return f"without_{options.target}"
     return [TrainingPair(options.task_prefix + article.body, target)]
 
 

@@ -1,23 +1,29 @@
 """The first pass of `precis prepare`: word counts -> vocabulary, content hashes ->
 duplicates.
 
-    scan    task of the corpus -> _tasks/scanned/00003   its hashes and word counts
-    merge   bucket of hashes   -> _tasks/merged/00007    the duplicates of each task
-            bucket of words    -> _tasks/merged/00012    its most frequent words
+    scan   task of the corpus -> _tasks/words/00003.parquet    how often it has a word
+                              -> _tasks/hashes/00003.parquet   where its articles stand
+    join   all of these       -> tokenizer/, source_tokenizer/
+                              -> _tasks/duplicates.parquet     those that stand earlier
+                              -> _tasks/scan.json
 
-Hashes and words are cut into buckets and lie in files between the steps, so no process
-holds those of the whole corpus.
+The files of all tasks are joined by DuckDB, which writes to a temporary folder what
+does not fit its memory.
 """
 
+import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import apache_beam as beam
-import numpy as np
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.progress.counters import enter_step
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import (
@@ -28,47 +34,49 @@ from precis.model.tokenization.folder import (
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import TaskReader, read_task
+from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
-from precis.pipelines.engines.tasks import (
-    RunTasks,
-    Step,
-    TaskResult,
-    TaskWorker,
-)
+from precis.pipelines.engines.tasks import RunTasks, Step, TaskResult, TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.prepare.generator_result import GeneratorResult
 from precis.pipelines.prepare.training_pairs import (
-    Skipped,
     TrainingPair,
     read_pairs,
     sources_are_normalised,
 )
-from precis.pipelines.prepare.vocabulary_buckets import (
-    HASH_BYTES,
-    PLACE,
-    WORD_BUCKETS,
-    BucketTask,
-    MergeWorker,
-    ScanFigures,
-    hash_groups,
-    pack_words,
-    publish_groups,
-    read_words,
-    scanned_path,
-    word_buckets,
-)
 from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.run.result_files import PublishedFile, describe_file, is_whole
 
-# Some million keys of the shortest documents, a hundred thousand of the usual ones.
-_MOST_BUCKET_BYTES = 128 << 20
-_MAX_BUCKETS = 1024
-SCAN_FILE = "scan.json"
 TRAIN_SPLIT = "train"
+JOIN_STEP = "join"
 _MAX_WORDS_HELD = 1 << 18
 _SHOWN_DOCUMENTS = 64  # the display moves on after so many
+# A place is a number: the task, and in the lower 32 bits the record.
+_HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
+_WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
+_MEMORY = "512MB"
+_ROWS_AT_ONCE = 100_000
+_COUNTS = "SELECT word, sum(count)::BIGINT FROM words GROUP BY word"
+_DUPLICATES = """
+SELECT place
+FROM hashes JOIN (
+    SELECT hash, min(place) AS first FROM hashes GROUP BY hash HAVING count(*) > 1
+) USING (hash)
+WHERE place > first
+ORDER BY place
+"""
+
+
+class ScanFigures(NamedTuple):
+    """What the step `scan` reports: the documents that were read."""
+
+    documents: int = 0
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "ScanFigures":
+        """The figures of a receipt."""
+        return cls(content.get("documents", 0))
 
 
 def build_scan(
@@ -81,49 +89,26 @@ def build_scan(
     processes: int = 1,
 ) -> None:
     """Adds the first pass: the tokenizer and the list of duplicates."""
-    size = sum(task.size_bytes for task in tasks)
-    buckets = min(max(1, -(-size // _MOST_BUCKET_BYTES)), _MAX_BUCKETS)
-    scan = ScanWorker(corpus, options, job, buckets=buckets)
-    merge = MergeWorker(job, buckets=buckets)
-    scan_step = Step(job, "scan", ScanFigures.from_json)
-    merge_step = Step(job, "merge", ScanFigures.from_json)
+    step = Step(job, "scan", ScanFigures.from_json)
+    worker = ScanWorker(corpus, options, job)
     _ = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
-        | "ScanTasks" >> RunTasks(scan, scan_step, processes=processes)
+        | "ScanTasks" >> RunTasks(worker, step, processes=processes)
         | "AwaitScanned" >> beam.combiners.Count.Globally()
-        | "ListBuckets" >> beam.FlatMap(_bucket_tasks, buckets)
-        | "SpreadBuckets" >> beam.Reshuffle()
-        | "MergeBuckets" >> RunTasks(merge, merge_step, processes=processes)
-        | "AwaitMerged" >> beam.combiners.Count.Globally()
-        | "PublishScan" >> beam.Map(publish_scan, options, job, buckets)
+        | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
     )
-
-
-def _bucket_tasks(scanned: int, buckets: int) -> list[BucketTask]:
-    """The tasks of the step `merge`, which begins when all tasks are scanned."""
-    del scanned
-    return [BucketTask(number) for number in range(buckets + WORD_BUCKETS)]
 
 
 class ScanWorker(TaskWorker):
     """Writes the content hashes and the word counts of one task."""
 
     def __init__(
-        self, corpus: CorpusOptions, options: PrepareOptions, job: Job, *, buckets: int
+        self, corpus: CorpusOptions, options: PrepareOptions, job: Job
     ) -> None:
-        """Stores its arguments.
-
-        Args:
-          corpus: how the corpus is read.
-          options: of the records.
-          job: the job.
-          buckets: of hashes.
-        """
         self._corpus = corpus
         self._options = options
         self._job = job
-        self._buckets = buckets
         self._are_normalised = sources_are_normalised(corpus, options)
 
     def progress_size(self, task: Task) -> int:
@@ -133,7 +118,7 @@ class ScanWorker(TaskWorker):
     def run(
         self, task: Task, progress: TaskProgress, letters: LetterFile
     ) -> TaskResult[ScanFigures]:
-        """Writes the file of a task; dead letters are written by the second pass.
+        """Writes the files of a task; dead letters are written by the second pass.
 
         Raises:
           DataError: a file of the task changed or cannot be read. The vocabulary and
@@ -141,44 +126,41 @@ class ScanWorker(TaskWorker):
         """
         del letters
         reader = read_task(task, self._corpus)
-        texts = GeneratorResult(self._scan_documents(task.number, reader, progress))
+        hashes: list[dict[str, Any]] = []
+
+        def texts() -> Iterator[str]:
+            for record, article in enumerate(reader):
+                if record % _SHOWN_DOCUMENTS == 0:
+                    progress.advance_to(reader.position)
+                if isinstance(article, EmptyArticle | Unreadable):
+                    continue
+                pairs = read_pairs(article, self._options)
+                if isinstance(pairs, str):
+                    continue
+                digest = bytes.fromhex(article.content_sha256)[:16]
+                hashes.append({"hash": digest, "place": task.number << 32 | record})
+                if article.document.split == TRAIN_SPLIT:
+                    for pair in pairs:
+                        yield from self._texts_to_learn(pair)
+
         try:
             # One call for the whole task, so that a word that comes again is cut once.
-            words = vocabulary.count_words(texts, lower_case=self._options.lower_case)
+            words = vocabulary.count_words(texts(), lower_case=self._options.lower_case)
         except FileFailure as failure:
             raise DataError(
                 f"{failure}; let the file rest and run the command again, with another "
                 "--output where its content is not to be as it was"
             ) from failure
-        places = np.array(texts.result, PLACE)
-        groups = hash_groups(places, self._buckets)
-        groups |= {
-            self._buckets + bucket: pack_words(counts)
-            for bucket, counts in enumerate(word_buckets(words))
-        }
-        path = scanned_path(self._job.output, task.number)
-        documents = reader.position.records
-        return publish_groups(self._job, path, groups, documents=documents)
-
-    def _scan_documents(
-        self, task: int, reader: TaskReader, progress: TaskProgress
-    ) -> Generator[str, None, list[tuple[bytes, int, int]]]:
-        """Yields the texts to learn words from; returns the places of all documents."""
-        places = []
-        for position, article in enumerate(reader):
-            if position % _SHOWN_DOCUMENTS == 0:
-                progress.advance_to(reader.position)
-            if isinstance(article, EmptyArticle | Unreadable):
-                continue
-            pairs = read_pairs(article, self._options)
-            if not isinstance(pairs, Skipped):
-                digest = bytes.fromhex(article.content_sha256)[:HASH_BYTES]
-                places.append((digest, task, position))
-                if article.document.split == TRAIN_SPLIT:
-                    for pair in pairs:
-                        yield from self._texts_to_learn(pair)
         progress.advance_to(reader.position)
-        return places
+        counts = pa.table([list(words), list(words.values())], schema=_WORDS)
+        published = [
+            _publish(self._job, _path(self._job, kind, task.number), table.to_reader())
+            for kind, table in (
+                ("hashes", pa.Table.from_pylist(hashes, _HASHES)),
+                ("words", counts),
+            )
+        ]
+        return TaskResult({}, published, ScanFigures(reader.position.records))
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
         """The texts of a training example that the vocabulary is learned from."""
@@ -192,10 +174,63 @@ class ScanWorker(TaskWorker):
         return source, pair.target
 
 
+def _path(job: Job, kind: str, task: int) -> str:
+    return files.join(job.output, TASKS_FOLDER, kind, f"{task:05d}.parquet")
+
+
+def duplicates_path(job: Job) -> str:
+    """Where the places of duplicates lie while the job runs."""
+    return files.join(job.output, TASKS_FOLDER, "duplicates.parquet")
+
+
+def _publish(job: Job, path: str, batches: pa.RecordBatchReader) -> PublishedFile:
+    """Publishes a file of the pass, a row group for each batch."""
+    with (
+        files.write_aside(path) as file,
+        pq.ParquetWriter(file, batches.schema, compression="zstd") as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
+    name = path.removeprefix(files.join(job.output, ""))
+    return describe_file(job.output, name, rows=0)
+
+
+def publish_scan(options: PrepareOptions, job: Job) -> None:
+    """Writes the tokenizers and the duplicates, and down that the pass is complete."""
+    enter_step(JOIN_STEP)
+    with tempfile.TemporaryDirectory() as folder:
+        with duckdb.connect(f"{folder}/scan.duckdb") as connection:
+            connection.execute(f"SET memory_limit = '{_MEMORY}'")
+            _load(connection, "words", job)
+            _load(connection, "hashes", job)
+            found = connection.sql(_DUPLICATES).to_arrow_reader(_ROWS_AT_ONCE)
+            duplicates = _publish(job, duplicates_path(job), found)
+            words = connection.sql(_COUNTS).to_arrow_reader(_ROWS_AT_ONCE)
+            counts = (
+                dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
+            )
+            fingerprints = publish_tokenizers(counts, options)
+    write_checksummed(scan_path(job), {**fingerprints, "duplicates": duplicates})
+
+
+def _load(connection: duckdb.DuckDBPyConnection, kind: str, job: Job) -> None:
+    """Makes a table of the files of all tasks."""
+    for number in range(job.tasks):
+        with files.open_read(_path(job, kind, number)) as file:
+            rows = pq.read_table(file, use_threads=False, pre_buffer=False)
+        connection.register("rows_of_task", rows)
+        verb = f"INSERT INTO {kind}" if number else f"CREATE TABLE {kind} AS"
+        connection.execute(f"{verb} SELECT * FROM rows_of_task")
+
+
 def publish_tokenizers(
     counts: Iterable[Mapping[str, int]], options: PrepareOptions
 ) -> dict[str, str | None]:
     """Writes the tokenizer folders.
+
+    Args:
+      counts: of the words to learn from, each in one of the mappings.
+      options: of the records.
 
     Returns:
       The fingerprints of the tokenizers by their names in dataset.json.
@@ -221,9 +256,9 @@ def _learn_tokenizer(
 ) -> Tokenizer:
     words: dict[str, int] = {}
     characters: Counter[str] = Counter()
-    for bucket in counts:  # All of them may be two million words.
-        characters.update(vocabulary.count_characters(bucket))
-        words |= bucket
+    for part in counts:  # All of them may be many million words.
+        characters.update(vocabulary.count_characters(part))
+        words |= part
         if len(words) > _MAX_WORDS_HELD:
             words = vocabulary.most_frequent(words)
     if not words:
@@ -242,33 +277,32 @@ def _learn_tokenizer(
     return Tokenizer(pieces, lower_case=options.lower_case)
 
 
-def publish_scan(merged: int, options: PrepareOptions, job: Job, buckets: int) -> None:
-    """Writes the tokenizers, and down that the pass is complete."""
-    del merged
-    fingerprints = publish_tokenizers(read_words(job.output, buckets=buckets), options)
-    write_checksummed(scan_path(job), {**fingerprints, "buckets": buckets})
-
-
 def scan_path(job: Job) -> str:
     """Where the result of the pass lies while the job runs.
 
-    It holds the fingerprints of the tokenizers, and the number of buckets.
+    It holds the fingerprints of the tokenizers and describes the file of duplicates.
     """
-    return files.join(job.output, TASKS_FOLDER, SCAN_FILE)
+    return files.join(job.output, TASKS_FOLDER, "scan.json")
 
 
-def read_scan(job: Job, fields: Mapping[str, type]) -> dict[str, Any]:
-    """The result of the pass.
-
-    Args:
-      job: the job.
-      fields: those that are needed, with their types.
+def read_scan(job: Job) -> dict[str, Any]:
+    """The result of the pass; empty where it is not complete, or not as it was.
 
     Raises:
       DataError: the file is damaged.
     """
-    return read_checksummed(
-        scan_path(job),
-        way_out="remove it, and the same command makes it again",
-        fields=fields,
-    )
+    path = scan_path(job)
+    if not files.exists(path):
+        return {}
+    way_out = "remove it, and the same command makes it again"
+    fields = {"tokenizer_fingerprint": str, "duplicates": dict}
+    scan = read_checksummed(path, way_out=way_out, fields=fields)
+    return scan if is_whole(job.output, scan["duplicates"]) else {}
+
+
+def read_duplicates(job: Job, task: int) -> set[int]:
+    """The records of a task whose article stands earlier in the corpus."""
+    places = [("place", ">=", task << 32), ("place", "<", task + 1 << 32)]
+    with files.open_read(duplicates_path(job)) as file:
+        table = pq.read_table(file, filters=places, use_threads=False, pre_buffer=False)
+    return {place & 0xFFFFFFFF for place in table.column("place").to_pylist()}

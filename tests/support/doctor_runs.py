@@ -144,3 +144,13 @@ def write_machine(
         (group / "memory.current").write_text(f"{used}\n")
         (group / "memory.stat").write_text("anon 5\ninactive_file 1000\n")
     return os.fspath(root)
+
+
+def run_check(check: Check[Any]) -> tuple[list[Diagnosis], Any]:
+    """The findings of a check, and what it returns at its end."""
+    findings = []
+    while True:
+        try:
+            findings.append(next(check))
+        except StopIteration as end:
+            return findings, end.value

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import tensorflow as tf
 
 from precis.model.records.example import read_labelled
@@ -21,18 +23,12 @@ from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
-from precis.pipelines.prepare.vocabulary_buckets import (
-    WORD_BUCKETS,
-    BucketTask,
-    MergeWorker,
-)
 from precis.pipelines.prepare.vocabulary_pass import (
     ScanWorker,
+    duplicates_path,
     publish_scan,
-    scan_path,
 )
 from precis.pipelines.run.accounts import total_counts, with_letters
-from precis.pipelines.run.checksummed_json import write_checksummed
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
@@ -142,7 +138,8 @@ def encode(
     output = str(folder)
     job = records_job(output, 1)
     save_tokenizers(output, tokenizers)
-    write_checksummed(scan_path(job), {"buckets": 0})
+    Path(duplicates_path(job)).parent.mkdir()
+    pq.write_table(pa.table({"place": pa.array([], pa.int64())}), duplicates_path(job))
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()
@@ -161,16 +158,11 @@ def records_job(output: str, tasks: int) -> Job:
 def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     """The first pass over some tasks, without Beam."""
     job = records_job(options.output, len(tasks))
-    scan, merge = (
-        ScanWorker(corpus, options, job, buckets=1),
-        MergeWorker(job, buckets=1),
-    )
+    scan = ScanWorker(corpus, options, job)
     letters = LetterFile("", task=0, run_id="")
     for task in tasks:
         scan.run(task, TaskProgress(task.size_bytes), letters)
-    for number in range(1 + WORD_BUCKETS):
-        merge.run(BucketTask(number), TaskProgress(0), letters)
-    publish_scan(0, options, job, 1)
+    publish_scan(options, job)
 
 
 def learn_vocabulary(
