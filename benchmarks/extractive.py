@@ -31,8 +31,7 @@ from precis.model.extractive.methods import METHODS
 from precis.model.extractive.selection import select
 from precis.model.extractive.terms import keep_terms
 from precis.model.text.article import Article
-from precis.model.text.chunks import split_chunks
-from precis.model.text.words import words
+from precis.model.text.words import split_chunks, words
 from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700

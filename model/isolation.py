@@ -12,10 +12,11 @@ This file imports neither TensorFlow nor Beam.
 """
 
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from precis.model.errors import PrecisError
+from precis.model.errors import JobError, PrecisError
 
 # The reasons of failures.
 NAN = "nan"
@@ -26,6 +27,9 @@ ERROR = "error"
 # Exceptions that no document causes: bundles, flags, a lost worker; a file that cannot
 # be read or written.
 NOT_OF_A_DOCUMENT: tuple[type[Exception], ...] = (PrecisError, OSError)
+
+# A defect that concerns every document ends the job after so many of them.
+MOST_FIRST_FAILURES = 32
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -104,16 +108,6 @@ def attempt(
         return failure_of(error, stage)
 
 
-def attempt_each(
-    items: Sequence[ItemT | Failure], work: Callable[[ItemT], ResultT], *, stage: str
-) -> list[ResultT | Failure]:
-    """The result of work on each item, or its failure; earlier failures remain."""
-    return [
-        item if isinstance(item, Failure) else attempt(item, work, stage=stage)
-        for item in items
-    ]
-
-
 def failure_of(error: Exception, stage: str) -> Failure:
     """The failure that an exception is.
 
@@ -141,3 +135,42 @@ def _place(error: Exception) -> str:
         if module.startswith("precis."):
             place = f"{module.replace('.', '/')}.py:{line}"
     return place
+
+
+class FailureWatch:
+    """Finds out that a stage fails for every document.
+
+    A worker has one. It ends the job when MOST_FIRST_FAILURES documents failed in a
+    stage with exceptions of one class, and no document passed that stage before. It
+    looks after each window of documents, so a window is the least that is tried. A
+    corpus of fewer documents ends with its dead letters.
+    """
+
+    def __init__(self) -> None:
+        self._passed: set[str] = set()
+        self._failures: Counter[tuple[str, str]] = Counter()
+
+    def check(self, stage: str, results: Sequence[object]) -> None:
+        """Takes the results of a stage; None is a document that it did not concern.
+
+        Failures of earlier stages may be among them.
+
+        Raises:
+          JobError: all documents so far failed, and with the same class of exception.
+        """
+        if stage in self._passed:
+            return
+        if any(not isinstance(result, Failure | None) for result in results):
+            self._passed.add(stage)
+            return
+        for failure in results:
+            if not isinstance(failure, Failure) or failure.stage != stage:
+                continue
+            kind = failure.error_class or failure.reason
+            self._failures[stage, kind] += 1
+            if self._failures[stage, kind] == MOST_FIRST_FAILURES:
+                raise JobError(
+                    f"the first {MOST_FIRST_FAILURES} documents all failed in the "
+                    f"stage {stage} with {kind} ({failure.detail}), so the cause is "
+                    "no single document; see to it and run the command again"
+                )

@@ -12,8 +12,7 @@ from precis.model.tokenization.folder import TokenizerPair
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.summarize import EXTRACT_THEN_WRITE, SummarizeOptions
 from precis.pipelines.prepare.chosen_sources import check_method
-from precis.pipelines.summarize.long_documents import encode_documents
-from precis.pipelines.summarize.summary_rows import ScoringModels, SourceDocument
+from precis.pipelines.summarize.document_encoder import DocumentEncoder
 
 LIMIT = 40
 
@@ -36,29 +35,17 @@ def test_records_have_the_sources_that_summarize_reads(tokenizer, tmp_path):
         max_source_tokens=LIMIT,
     )
     articles = [
-        (
-            SourceDocument(
-                Article(
-                    Document(document_id=story["id"], article=story["article"]),
-                    strip_boilerplate=True,
-                ),
-                is_short=False,
-            ),
-            None,
+        Article(
+            Document(document_id=story["id"], article=story["article"]),
+            strip_boilerplate=True,
         )
         for story in STORIES
     ]
-    expected = encode_documents(
-        articles,
-        tokenizer,
-        max_source_tokens=LIMIT,
-        options=SummarizeOptions(
-            output="o",
-            extractive="frequency",
-            long_documents="extract_then_write",
-        ),
-        models=ScoringModels(),
+    options = SummarizeOptions(
+        output="o", extractive="frequency", long_documents="extract_then_write"
     )
+    encoder = DocumentEncoder(tokenizer, max_source_tokens=LIMIT, options=options)
+    expected = encoder.encode(articles, [None] * len(articles))
     assert any(each.method == EXTRACT_THEN_WRITE for each in expected)
     records = {record["id"]: record for record in all_examples(tmp_path)}
     for story, document in zip(STORIES, expected, strict=True):

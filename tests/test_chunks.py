@@ -1,16 +1,9 @@
 """The words of many texts at once."""
 
-from support.summarize_runs import settings_of
+from support.summarize_runs import first_rows, summarized
 
 from precis.model.text import article as article_module
-from precis.model.text.article import Article
-from precis.model.text.chunks import join_words, split_chunks
-from precis.model.text.words import words
-from precis.pipelines.summarize.summary_rows import (
-    ScoringModels,
-    draft_rows,
-    source_document,
-)
+from precis.model.text.words import join_words, split_chunks, words
 
 ODD_TEXTS = [
     "",
@@ -48,16 +41,11 @@ def test_a_lone_surrogate_belongs_to_no_word():
 
 def test_words_of_articles_are_the_same_together_and_alone():
     texts = ["(CNN) -- Rain fell.It was cold.\nNobody came --", *ODD_TEXTS]
-    settings = settings_of(extractive="lead,frequency")
-    documents = [source_document(Article.from_text(text), 0) for text in texts]
-    rows = draft_rows(documents, [None] * len(texts), settings, ScoringModels())
-    for text, row in zip(texts, rows, strict=True):
-        article = Article.from_text(text)
-        assert row.source.article.text == f" {article.joined_words} "
-        (alone,) = draft_rows(
-            [source_document(article, 0)], [None], settings, ScoringModels()
-        )
-        assert alone.columns == row.columns
+    lines = [{"article": text} for text in texts]
+    together = first_rows(lines, extractive="lead,frequency")
+    assert together == [
+        first_rows([line], extractive="lead,frequency")[0] for line in lines
+    ]
 
 
 def test_an_article_that_cannot_be_cut_costs_no_other_its_words(monkeypatch):
@@ -69,10 +57,8 @@ def test_an_article_that_cannot_be_cut_costs_no_other_its_words(monkeypatch):
         return split(text, start=start)
 
     monkeypatch.setattr(article_module, "split_sentences", split_but_one)
-    documents = [
-        source_document(Article.from_text(text), 0) for text in ("Mor.", "Kel.", "Tas.")
-    ]
-    settings = settings_of(extractive="lead,frequency")
-    rows = draft_rows(documents, [None] * 3, settings, ScoringModels())
-    assert [getattr(row, "stage", None) for row in rows] == [None, "extract", None]
-    assert rows[2].columns["article_words"] == 1
+    lines = [{"id": text, "article": text} for text in ("Mor.", "Kel.", "Tas.")]
+    window = summarized(lines, extractive="lead,frequency")
+    assert [row["article_words"] for row in window.rows] == [1, 1]
+    (letter,) = window.letters
+    assert (letter.document_id, letter.stage) == ("Kel.", "extract")

@@ -8,9 +8,9 @@ from support.summarize_runs import rows_of
 
 from precis.model.quality.flags import QualityConfig
 from precis.model.text.article import Article
-from precis.pipelines.summarize import compared_quality
-from precis.pipelines.summarize.compared_quality import quality_of_own_reference
+from precis.pipelines.summarize import summary_rows
 from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.summary_rows import quality_of_own_reference
 
 STORM = (
     "A storm hit Larkspur on Monday. The harbour was closed for two days. "
@@ -120,7 +120,7 @@ def test_a_copied_or_reused_row_has_the_measures_of_its_own_reference(runs):
 
 
 def test_measures_that_are_there_are_not_computed_again(monkeypatch):
-    monkeypatch.delattr(compared_quality, "compare")
+    monkeypatch.delattr(summary_rows, "compare")
     document = Article.from_text(STORM).document._replace(highlights="A storm.")
     row = {"reference_summary": "A storm.", "reference_quality": {"words": 2}}
     known = quality_of_own_reference(Article(document), row, QualityConfig())
@@ -131,6 +131,6 @@ def test_a_reference_that_cannot_be_measured_costs_no_row(monkeypatch):
     def fail(article):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(compared_quality, "read_source", fail)
+    monkeypatch.setattr(summary_rows, "read_source", fail)
     document = Article.from_text(STORM).document._replace(highlights="A storm.")
     assert quality_of_own_reference(Article(document), {}, QualityConfig()) is None

@@ -8,56 +8,41 @@ from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 from support.command_line import write_jsonl
 from support.shared_networks import eagerly
-from support.summarize_runs import manifest_of, rows_of, settings_of, story, window_of
+from support.summarize_runs import articles_of, manifest_of, rows_of, settings_of, story
 
 from precis.model.errors import JobError
 from precis.model.inference import bulk_summarizer, searcher
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import read_letters
-from precis.pipelines.summarize import summary_rows, window_summarizer
-from precis.pipelines.summarize.extractive_summaries import neural_scores
+from precis.pipelines.summarize import window_summarizer
+from precis.pipelines.summarize.one_document import summarize_text
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.summarize.summarize_text import summarize_text
-from precis.pipelines.summarize.summary_rows import (
-    UNLINKED,
-    ScoringModels,
-    draft_rows,
-    run_columns,
-)
+from precis.pipelines.summarize.summary_rows import Models, SummaryRow
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
 
 SECRET = "a sentence of the document"
 
 
-def poison(monkeypatch, module, name, is_guilty, error=KeyError):
-    """Makes a function fail for a first argument that is guilty."""
-    function = getattr(module, name)
+def poison(monkeypatch, step, guilty, error=KeyError):
+    """Makes a step of the rows of some documents fail."""
+    function = getattr(SummaryRow, step)
 
-    def poisoned(first, *others, **settings):
-        if is_guilty(first):
+    def poisoned(row):
+        if row.article.document.document_id in guilty:
             raise error(SECRET)
-        return function(first, *others, **settings)
+        function(row)
 
-    monkeypatch.setattr(module, name, poisoned)
-
-
-def is_called(name):
-    """Whether columns or a row belong to this document."""
-
-    def answer(row):
-        return row.columns["document_id"] == name
-
-    return answer
+    monkeypatch.setattr(SummaryRow, step, poisoned)
 
 
 def texts(rows):
     """The columns of rows without the scores, whose last digits depend on the batch."""
     return [
         {
-            **row.columns,
-            "abstractive": [item["text"] for item in row.columns["abstractive"] or ()],
+            **row,
+            "abstractive": [item["text"] for item in row["abstractive"] or ()],
             "abstractive_quality": None,
         }
         for row in rows
@@ -74,21 +59,15 @@ def summarizer(bundle):
     settings = settings_of(window_documents=6, **search)
     worker = WindowSummarizer(settings)
     worker.load()
-    columns = {**UNLINKED, **run_columns(settings, run_id="r")}
 
     def run():
-        (window, _) = window_of([story(index) for index in range(6)], settings)
         with eagerly():
-            (summarized,) = worker.summarize([window])
-        rows = [{**row.columns, **columns} for row in summarized.rows]
-        table, summarized = worker.table(summarized, rows)
-        assert table.column("document_id").to_pylist() == [
-            row.columns["document_id"] for row in summarized.rows
-        ]
-        assert [article.document.document_id for article in summarized.articles] == [
-            row.columns["document_id"] for row in summarized.rows
-        ]
-        return summarized
+            (window,) = worker.summarize(articles_of(map(story, range(6))))
+        table, window = worker.table(window, window.rows)
+        ids = table.column("document_id").to_pylist()
+        assert ids == [row["document_id"] for row in window.rows]
+        assert ids == [article.document.document_id for article in window.articles]
+        return window
 
     run.worker = worker
     yield run
@@ -108,11 +87,8 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
 ):
     bodies = [Article.from_text(story(index)["article"]).body for index in range(6)]
 
-    def is_second(scored):
-        return scored[0].article.document.document_id == "d01"
-
-    poison(monkeypatch, summary_rows, "_draft_row", is_second, RecursionError)
-    bulk = summarizer.worker._bulk
+    poison(monkeypatch, "measure", ["d01"], RecursionError)
+    bulk = summarizer.worker._models.bulk
     encode = bulk.source_tokenizer.encode
     sources = [encode([body])[0][: bulk.max_source_tokens] for body in bodies]
 
@@ -131,7 +107,7 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
         return together(self, batch)
 
     monkeypatch.setattr(searcher.Searcher, "search_together", search_all_but_the_fourth)
-    poison(monkeypatch, window_summarizer, "finish_row", is_called("d04"), MemoryError)
+    poison(monkeypatch, "finish", ["d04"], MemoryError)
     isolated = window_summarizer.isolated_table
     monkeypatch.setattr(
         window_summarizer,
@@ -159,8 +135,6 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
         ("finish", "out_of_memory", "MemoryError", True),
         ("write", "error", "DataError", False),
     ]
-    window = summarized.window
-    assert window.records == len(summarized.rows) + len(summarized.letters)
     for letter, index in zip(summarized.letters, range(1, 6), strict=True):
         article = Article.from_text(story(index)["article"])
         assert letter.content_sha256 == article.content_sha256
@@ -170,7 +144,7 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
 def test_a_network_that_gives_nan_for_one_document_loses_that_document(
     summarizer, expected, monkeypatch
 ):
-    bulk = summarizer.worker._bulk
+    bulk = summarizer.worker._models.bulk
     network = bulk._searcher._network
     (first, *_) = bulk.source_tokenizer.encode(
         [Article.from_text(story(3)["article"]).body]
@@ -191,7 +165,7 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
     assert [letter[:4] for letter in summarized.letters] == [
         ("search", "nan", "the network gave its summaries no finite score", "d03")
     ]
-    others = [row for row in expected.rows if row.columns["document_id"] != "d03"]
+    others = [row for row in expected.rows if row["document_id"] != "d03"]
     assert texts(summarized.rows) == texts(others)
 
 
@@ -252,15 +226,14 @@ def test_a_network_that_scores_sentences_loses_one_document_at_a_time():
     lines = [
         {"id": name, "article": f"Rain {name}."} for name in ("one", "two", "three")
     ]
-    (window,) = window_of([*lines, {"id": "four", "article": "Rain four."}], settings)
-    models = ScoringModels(Scorer())
-    articles = [document.article for document in window.documents]
-    scores = neural_scores(articles, models.neural)
-    drafts = draft_rows(window.documents, scores, settings, models)
-    assert drafts[0].columns["extractive_summary"] == "Rain one."
-    assert (drafts[1].stage, drafts[1].reason) == ("extract", "nan")
-    assert (drafts[2].stage, drafts[2].reason) == ("extract", "error")
-    assert drafts[3].columns["extractive_summary"] == "Rain four."
+    worker = WindowSummarizer(settings)
+    worker._models = Models(scorer=Scorer())
+    lines = [*lines, {"id": "four", "article": "Rain four."}]
+    (window,) = worker.summarize(articles_of(lines))
+    summaries = [row["extractive_summary"] for row in window.rows]
+    assert summaries == ["Rain one.", "Rain four."]
+    letters = [letter[:2] + letter[3:4] for letter in window.letters]
+    assert letters == [("extract", "nan", "two"), ("extract", "error", "three")]
 
 
 def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch):
@@ -270,11 +243,7 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
     flags = {"corpus": corpus, "max_failed_share": 0.5, **sizes}
     summarize(output=tmp_path / "undisturbed", **flags)
     guilty = ("d03", "d07")
-
-    def is_guilty(scored):
-        return scored[0].article.document.document_id in guilty
-
-    poison(monkeypatch, summary_rows, "_draft_row", is_guilty)
+    poison(monkeypatch, "measure", guilty)
     summarize(output=tmp_path / "run", **flags)
     counts = manifest_of(tmp_path / "run")["counts"]
     assert (counts["read"], counts["written"], counts["failed"]) == (10, 7, 3)
@@ -300,7 +269,7 @@ def test_a_defect_that_hits_every_document_ends_the_run(tmp_path, monkeypatch):
         {"id": f"d{index}", "article": f"Rain fell on {index}."} for index in range(60)
     ]
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
-    poison(monkeypatch, summary_rows, "_draft_row", lambda scored: True)
+    poison(monkeypatch, "measure", [line["id"] for line in lines])
     flags = {"corpus": corpus, "min_source_words": 0, "window_documents": 20}
     with pytest.raises(
         JobError, match="the first 32 documents all failed in the stage extract with"
@@ -310,10 +279,7 @@ def test_a_defect_that_hits_every_document_ends_the_run(tmp_path, monkeypatch):
 
 
 def test_the_transform_yields_the_letter_of_a_document_that_fails(monkeypatch):
-    def is_guilty(scored):
-        return scored[0].article.document.document_id == "b"
-
-    poison(monkeypatch, summary_rows, "_draft_row", is_guilty)
+    poison(monkeypatch, "measure", ["b"])
     documents = [Document(name, article=f"Rain fell on {name}.") for name in "abc"]
     with test_pipeline.TestPipeline("FnApiRunner") as p:
         result = p | Create(documents) | SummarizeDocuments(min_source_words=0)
@@ -324,7 +290,7 @@ def test_the_transform_yields_the_letter_of_a_document_that_fails(monkeypatch):
 
 
 def test_a_text_that_fails_is_an_error(monkeypatch):
-    poison(monkeypatch, summary_rows, "_draft_row", lambda scored: True)
+    poison(monkeypatch, "measure", [Article.from_text("Rain fell.").content_sha256])
     with pytest.raises(
         JobError, match="^the text cannot be summarized: KeyError at precis/model/isol"
     ):

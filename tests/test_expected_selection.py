@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.expected import ExpectedReference
-from precis.model.extractive.expected_selection import (
+from precis.model.extractive.expected import (
+    ExpectedReference,
     best_sentences,
-    expect_reference,
     select_expected,
 )
 from precis.model.extractive.importance import (
@@ -64,7 +63,7 @@ def test_the_sentences_that_share_most_with_the_reference_are_chosen():
 
 def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
     sentences = ["Rain fell.", "Дождь шёл."]
-    expected = expect_reference(sentences, np.array([0.5, 0.5]), undecided_model())
+    expected = undecided_model().expect_reference(sentences, np.array([0.5, 0.5]))
     assert expected is not None
     assert expected.words == {"rain": 0.5, "fell": 0.5}
     assert expected.pairs == {("rain", "fell"): 0.5}
@@ -76,4 +75,4 @@ def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
 )
 def test_nothing_is_expected_of_other_alphabets(sentences):
     scores = np.full(len(sentences), 0.5)
-    assert expect_reference(sentences, scores, undecided_model()) is None
+    assert undecided_model().expect_reference(sentences, scores) is None

@@ -24,10 +24,9 @@ from precis.model.extractive.graph import lexrank
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, lead, random
 from precis.model.extractive.terms import find_terms, keep_terms
-from precis.model.text import chunks as chunks_module
-from precis.model.text.chunks import split_chunks
+from precis.model.text import words as words_module
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.text.words import words
+from precis.model.text.words import split_chunks, words
 from precis.pipelines.corpus.sample import generator
 
 
@@ -103,8 +102,8 @@ def test_a_score_does_not_depend_on_the_documents_before(method):
 
 def test_threads_score_alike(monkeypatch):
     # A cache so small that it is emptied repeatedly.
-    monkeypatch.setattr(chunks_module, "_MAX_CACHED", 50)
-    cache = chunks_module.ChunkCache(terms_module._hash_words)
+    monkeypatch.setattr(words_module, "_MAX_CACHED", 50)
+    cache = words_module.ChunkCache(terms_module._hash_words)
     monkeypatch.setattr(terms_module, "_hashes_of_chunks", cache)
     documents = [long_document(12, seed=seed) for seed in range(60)]
 

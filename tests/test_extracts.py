@@ -41,10 +41,17 @@ class NearlyEqualScorer:
 
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
-    documents = zip(DOCUMENTS, references, neural_scores(PARSED, scorer), strict=True)
+    scores_of_all = neural_scores(PARSED, scorer) if scorer else [None, None]
     extracts = [
-        choose_sentences(*document, methods=methods, selection=config)
-        for document in documents
+        choose_sentences(
+            Article(article.document._replace(highlights=reference)),
+            scores,
+            methods=methods,
+            selection=config,
+        )
+        for article, reference, scores in zip(
+            PARSED, references, scores_of_all, strict=True
+        )
     ]
     assert [list(by_method) for by_method in extracts] == [list(methods)] * 2
     return extracts

@@ -29,40 +29,36 @@ def choose(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
 
 
 def test_without_a_network_the_extractive_summary_is_shown():
-    assert choose(abstractive=None) == (LEAD, [])
+    assert choose(abstractive=None) == LEAD
 
 
 def test_a_short_document_is_shown_whole():
-    assert choose(abstractive=None, is_short=True) == (SOURCE, [])
-    assert choose(abstractive=abstract(), is_short=True) == (SOURCE, [])
+    assert choose(abstractive=None, is_short=True) == SOURCE
+    assert choose(abstractive=abstract(), is_short=True) == SOURCE
 
 
 def test_only_the_named_flags_hold_a_summary_back():
     for flags in ([], ["empty"], ["unsupported_number", "truncated_source"]):
-        assert choose(abstractive=abstract(*flags)) == (abstract(*flags), [])
+        assert choose(abstractive=abstract(*flags)) == abstract(*flags)
     flagged = abstract("repeated", "unsupported_number", "unsupported_name")
-    assert choose(abstractive=flagged) == (LEAD, ["repeated", "unsupported_name"])
+    assert choose(abstractive=flagged) == LEAD
 
 
 def test_without_a_fallback_the_summary_of_the_network_keeps_its_flags():
     flags = [
         name for name in FLAGS if name not in ("longer_than_source", "short_source")
     ]
-    assert choose(abstractive=abstract(*flags), config=FallbackConfig()) == (
-        abstract(*flags),
-        [],
-    )
+    summary = abstract(*flags)
+    assert choose(abstractive=summary, config=FallbackConfig()) == summary
 
 
 @pytest.mark.parametrize("config", [FallbackConfig(), FALLBACK])
 def test_no_summary_longer_than_its_source_is_shown(config):
     too_long = abstract("longer_than_source")
-    choice = choose(abstractive=too_long, config=config)
-    assert choice == (LEAD, ["longer_than_source"])
+    assert choose(abstractive=too_long, config=config) == LEAD
     longer = LEAD._replace(flags=["longer_than_source"])
-    choice = choose(extractive=longer, abstractive=too_long, config=config)
-    assert choice.text == SOURCE
-    assert choose(extractive=longer, abstractive=None, config=config) == (SOURCE, [])
+    assert choose(extractive=longer, abstractive=too_long, config=config) == SOURCE
+    assert choose(extractive=longer, abstractive=None, config=config) == SOURCE
 
 
 def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
@@ -109,7 +105,7 @@ def test_impossible_settings_are_refused(change, message):
 def test_an_empty_text_replaces_no_other_text():
     empty = SummaryText("lead", "", ["empty"])
     repeated = abstract("repeated")
-    assert choose(extractive=empty, abstractive=repeated) == (repeated, [])
-    choice = choose(extractive=empty, abstractive=abstract("longer_than_source"))
-    assert choice == (empty, ["longer_than_source"])
-    assert choose(extractive=empty, abstractive=None) == (empty, [])
+    assert choose(extractive=empty, abstractive=repeated) == repeated
+    too_long = abstract("longer_than_source")
+    assert choose(extractive=empty, abstractive=too_long) == empty
+    assert choose(extractive=empty, abstractive=None) == empty

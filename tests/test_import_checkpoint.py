@@ -18,7 +18,7 @@ from support.small_checkpoint import (
     write_tokenizer,
 )
 from support.small_encoder_checkpoint import write_encoder, write_pieces
-from support.summarize_runs import manifest_of, rows_of, settings_of, window_of
+from support.summarize_runs import articles_of, manifest_of, rows_of, settings_of
 
 from precis.model.bundle.converters.checkpoint import load_checkpoint, load_encoder
 from precis.model.bundle.encoder_bundle import load_encoder_bundle
@@ -30,6 +30,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.corpus.task import Position
 from precis.pipelines.options.summarize import decode_id
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -217,10 +218,8 @@ def test_a_t5_reads_its_prefix_and_the_given_length(t5_checkpoint, tmp_path):
         settings = settings_of(bundle=folder, long_documents=long_documents)
         worker = WindowSummarizer(settings)
         worker.load()
-        ((source,),) = [
-            started.sources
-            for started in worker._start(window_of([LINES[1]], settings))
-        ]
+        (((row,), *_),) = worker._start(articles_of([LINES[1]]), Position)
+        source = row.source
         assert POSITIONS < len(expected) == source.source_tokens
         if long_documents == "head":
             assert source.passages[0].tolist() == tokenizer.cut(expected, 60).tolist()

@@ -13,8 +13,14 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import select
 from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.isolated_search import Batch, BatchError, IsolatedSearch
-from precis.model.isolation import Failure, attempt, attempt_each, failure_of, isolate
-from precis.pipelines.run.failure_watch import MOST_FIRST_FAILURES, FailureWatch
+from precis.model.isolation import (
+    MOST_FIRST_FAILURES,
+    Failure,
+    FailureWatch,
+    attempt,
+    failure_of,
+    isolate,
+)
 
 SECRET = "a sentence of the document"
 
@@ -223,10 +229,3 @@ def test_a_document_that_passed_shows_that_the_others_are_guilty():
     watch.check("search", failures(400))
     with pytest.raises(JobError, match="in the stage extract"):
         watch.check("extract", failures(40, stage="extract"))
-
-
-def test_earlier_failures_remain():
-    earlier = Failure("extract", "error", "ValueError at an unknown place")
-    results = attempt_each([1, earlier, 0], lambda item: 6 // item, stage="finish")
-    assert results[:2] == [6, earlier]
-    assert (results[2].stage, results[2].error_class) == ("finish", "ZeroDivisionError")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 from support.copy_network import CopyConfig, CopyNetwork
-from support.summarize_runs import first_rows, settings_of, window_of
+from support.summarize_runs import articles_of, first_rows, settings_of, summarized
 
 import precis
 from precis.model.bundle.network_bundle import save_bundle
@@ -21,14 +21,13 @@ from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.options.summarize import LONG_DOCUMENTS
 from precis.pipelines.summarize import (
-    document_windows,
-    long_documents,
-    summarize_text,
+    document_encoder,
+    one_document,
+    window_summarizer,
 )
-from precis.pipelines.summarize.document_windows import read_windows
-from precis.pipelines.summarize.long_documents import encode_documents
-from precis.pipelines.summarize.summary_rows import ScoringModels
-from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.document_encoder import DocumentEncoder
+from precis.pipelines.summarize.extractive_summaries import rank_sentences
+from precis.pipelines.summarize.window_summarizer import cut_windows
 
 MAX_SOURCE_TOKENS = 256
 FACTS = (
@@ -176,23 +175,23 @@ def test_the_extractive_method_chooses_what_the_network_reads(flags, monkeypatch
             range(len(sentences)), key=lambda place: sentences[place] != FACTS[2]
         )
 
-    monkeypatch.setattr(long_documents, "rank_sentences", rank_facts)
+    monkeypatch.setattr(document_encoder, "rank_sentences", rank_facts)
     (row,) = first_rows([{"article": LONG}], **settings)
     assert row["summary"] == FACTS[2]
 
 
 def test_the_ranking_of_a_method_leaves_out_the_words_of_the_page():
     sentences = ["Rain fell on Monday.", "Click here to share.", "Rain closed roads."]
-    ranks = long_documents.rank_sentences(sentences, method="frequency", scorer=None)
+    ranks = rank_sentences(sentences, method="frequency", scorer=None)
     assert sorted(ranks) == [0, 2]
-    ranks = long_documents.rank_sentences(sentences, method="lead", scorer=None)
+    ranks = rank_sentences(sentences, method="lead", scorer=None)
     assert ranks == [0, 1, 2]
 
     class Scorer:
         def score(self, documents):
             return [[0.1, 0.9, 0.5] for _ in documents]
 
-    ranks = long_documents.rank_sentences(sentences, method="neural", scorer=Scorer())
+    ranks = rank_sentences(sentences, method="neural", scorer=Scorer())
     assert ranks == [2, 0]
 
 
@@ -203,32 +202,23 @@ def test_a_rejected_document_is_a_dead_letter_and_the_others_have_rows(flags):
         {"id": "little", "article": "Rain fell."},
         {"id": "last", "article": SHORT},
     ]
-    settings = settings_of(long_documents="reject", **flags, **{"min_source_words": 10})
-    worker = WindowSummarizer(settings)
-    worker.load()
-    (summarized,) = worker.summarize(window_of(lines, settings))
-    worker.close()
-    written = [row.columns["document_id"] for row in summarized.rows]
+    window = summarized(lines, long_documents="reject", min_source_words=10, **flags)
+    written = [row["document_id"] for row in window.rows]
     assert written == ["first", "little", "last"]
-    assert summarized.window.letters == []
-    (letter,) = summarized.letters
+    (letter,) = window.letters
     assert (letter.stage, letter.reason) == ("encode", "too_long")
-    assert letter.document_id == "long" and summarized.window.records == 4
+    assert letter.document_id == "long"
     assert letter.detail.endswith(
         "and the network reads 256; --long_documents chunk_merge reads all of it"
     )
-    assert [row.columns["chunks"] for row in summarized.rows] == [1, None, 1]
+    assert [row["chunks"] for row in window.rows] == [1, None, 1]
 
 
 def test_a_corpus_of_rejected_documents_is_no_defect(flags):
     """More of them than the failures that end a job."""
-    settings = settings_of(long_documents="reject", **flags)
-    worker = WindowSummarizer(settings)
-    worker.load()
     lines = [{"id": str(number), "article": TWO} for number in range(40)]
-    (summarized,) = worker.summarize(window_of(lines, settings))
-    worker.close()
-    assert len(summarized.letters) == 40 and summarized.rows == []
+    window = summarized(lines, long_documents="reject", **flags)
+    assert len(window.letters) == 40 and window.rows == []
 
 
 def test_a_passage_that_fails_costs_its_document_only(flags, monkeypatch):
@@ -242,15 +232,11 @@ def test_a_passage_that_fails_costs_its_document_only(flags, monkeypatch):
         return real(ranked, tokenizer)
 
     monkeypatch.setattr(bulk_summarizer, "distinct_summaries", decode)
-    settings = settings_of(**flags)
-    worker = WindowSummarizer(settings)
-    worker.load()
     lines = [{"id": name, "article": TWO} for name in ("first", "second", "third")]
-    (summarized,) = worker.summarize(window_of(lines, settings))
-    worker.close()
-    (letter,) = summarized.letters
+    window = summarized(lines, **flags)
+    (letter,) = window.letters
     assert letter[:2] == ("search", "error") and letter.document_id == "second"
-    written = [row.columns["document_id"] for row in summarized.rows]
+    written = [row["document_id"] for row in window.rows]
     assert written == ["first", "third"] and len(calls) == 6
 
 
@@ -268,15 +254,12 @@ def test_a_short_document_has_the_same_row_whatever_is_done_with_long_ones(flags
 
 
 def test_a_document_just_too_long_is_read_in_halves(flags, tokenizer):
-    settings = settings_of(**flags)
-    (window,) = window_of([{"article": TWO}], settings)
-    (encoded,) = encode_documents(
-        [(document, None) for document in window.documents],
+    encoder = DocumentEncoder(
         tokenizer,
         max_source_tokens=MAX_SOURCE_TOKENS,
-        options=settings.options,
-        models=ScoringModels(),
+        options=settings_of(**flags).options,
     )
+    (encoded,) = encoder.encode(articles_of([{"article": TWO}]), [None])
     assert MAX_SOURCE_TOKENS < encoded.source_tokens < 1.5 * MAX_SOURCE_TOKENS
     one, other = (len(passage) for passage in encoded.passages)
     assert abs(one - other) < 0.25 * MAX_SOURCE_TOKENS
@@ -289,25 +272,21 @@ def test_a_prefix_that_fills_the_source_leaves_the_document_unread(flags, tokeni
     options = settings.options.__class__(
         output=".", task_prefix="Notably " * MAX_SOURCE_TOKENS
     )
-    (window,) = window_of([{"article": LONG}], settings)
-    (encoded,) = encode_documents(
-        [(document, None) for document in window.documents],
-        tokenizer,
-        max_source_tokens=MAX_SOURCE_TOKENS,
-        options=options,
-        models=ScoringModels(),
+    encoder = DocumentEncoder(
+        tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=options
     )
+    (encoded,) = encoder.encode(articles_of([{"article": LONG}]), [None])
     assert len(encoded.passages) == 1 and encoded.is_truncated
 
 
 def test_a_text_that_is_rejected_is_an_error(flags):
-    summarize_text._load.cache_clear()
+    one_document._load.cache_clear()
     options = {name: flags[name] for name in flags if name != "search_processes"}
     row = precis.summarize_text(LONG, **options)
     assert row["chunks"] > 100 and row["seen_ratio"] == 1.0
     with pytest.raises(JobError, match="cannot be summarized: the article has"):
         precis.summarize_text(LONG, long_documents="reject", **options)
-    summarize_text._load.cache_clear()
+    one_document._load.cache_clear()
 
 
 def test_options_that_cannot_be_are_refused(bundle):
@@ -322,14 +301,11 @@ def test_options_that_cannot_be_are_refused(bundle):
 
 
 def test_a_window_of_long_documents_ends_early(monkeypatch):
-    monkeypatch.setattr(document_windows, "WINDOW_CHARACTERS", 20)
-    settings = settings_of(window_documents=3)
+    monkeypatch.setattr(window_summarizer, "WINDOW_CHARACTERS", 20)
     lines = [{"article": "a" * count} for count in (19, 1, 5, 5, 5, 30, 1)]
-    windows = window_of(lines, settings)
     sizes = [
-        [len(document.article.body) for document in window.documents]
-        for window in windows
+        [len(article.body) for article in window]
+        for window in cut_windows(articles_of(lines), 3)
     ]
     assert sizes == [[19, 1], [5, 5, 5], [30], [1]]
-    assert [window.records for window in windows] == [2, 3, 1, 1]
-    assert list(read_windows([], settings))[0].records == 0
+    assert list(cut_windows([], 3)) == []

@@ -118,8 +118,11 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "it.txt holds no text to summarize; give it an article in plain text"),
-        (b" \n\t", "it.txt holds no text to summarize"),
+        (
+            b"",
+            "it.txt: it holds no text to summarize; give it an article in pl",
+        ),
+        (b" \n\t", "it.txt: it holds no text to summarize"),
         (b"Rain \xe9 fell.", UTF8),
         (
             b"%PDF-1.4\n\x80",
@@ -135,7 +138,7 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
         (b"\xff\xfeR\0", "it is UTF-16; `iconv -f UTF-16 -t UTF-8 it.txt | precis"),
         (
             b"Rain\0fell",
-            "it.txt holds null characters, so it is a binary file or",
+            "it.txt: it holds null characters, so it is a binary file or",
         ),
         (
             b"R" * (1 << 20) + b"!",

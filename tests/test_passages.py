@@ -14,8 +14,7 @@ from precis.model.inference.passages import (
     balanced_windows,
 )
 from precis.model.inference.sentence_vectors import SentenceWindow, cut_windows
-from precis.model.text.article import Article
-from precis.model.text.body_parts import body_parts
+from precis.model.text.article import Article, body_parts
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from precis.model.quality.overlap import (
+from precis.model.quality.measures import (
     ArticleWords,
     Fragment,
     coverage,

@@ -17,8 +17,8 @@ from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.source import encode_sources
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.summarize.one_document import summarize_text
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.summarize.summarize_text import summarize_text
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.frequency import frequency
 from precis.model.extractive.methods import METHODS, lead
 from precis.model.extractive.selection import Extract, extract, select
-from precis.model.text import page_sentences
+from precis.model.text import boilerplate
 from precis.model.text.article import Article
-from precis.model.text.page_sentences import is_page_sentence
+from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.sentences import Sentence
 
 STORY = (
@@ -224,7 +224,7 @@ def test_a_sentence_of_a_story_is_no_boilerplate():
 
 def test_every_hint_occurs_in_some_boilerplate():
     text = " ".join(BOILERPLATE).lower()
-    missing = {hint for hint in page_sentences._HINTS if hint not in text}
+    missing = {hint for hint in boilerplate._HINTS if hint not in text}
     sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
     assert missing <= sites | {"tell us", "sponsored"}
 

@@ -50,17 +50,16 @@ class _Computed:
 
     def __enter__(self) -> "_Computed":
         self._patch = pytest.MonkeyPatch()
-        summarize_windows = WindowSummarizer.summarize
+        summarize_articles = WindowSummarizer.summarize
 
-        def count(summarizer, windows, *rest):
+        def count(summarizer, articles, *rest):
             def counted():
-                for window in windows:
-                    for document in window.documents:
-                        read = document.article.document
-                        self.places.append((read.source_file, read.source_position))
-                    yield window
+                for article in articles:
+                    read = article.document
+                    self.places.append((read.source_file, read.source_position))
+                    yield article
 
-            return summarize_windows(summarizer, counted(), *rest)
+            return summarize_articles(summarizer, counted(), *rest)
 
         self._patch.setattr(WindowSummarizer, "summarize", count)
         return self

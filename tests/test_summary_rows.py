@@ -10,10 +10,10 @@ import tensorflow as tf
 from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     SHORT,
+    articles_of,
     first_rows,
     settings_of,
     story,
-    window_of,
 )
 
 from precis.model.errors import DataError, UsageError
@@ -26,21 +26,15 @@ from precis.model.keyphrases.training import train_keyphrases
 from precis.model.network.build import build_extractor
 from precis.model.network.config import ExtractorConfig
 from precis.model.text.article import Article
-from precis.model.text.document import Document
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.corpus.task import EmptyArticle, Unreadable
+from precis.pipelines.corpus.task import Position
 from precis.pipelines.options.summarize import SummarizeOptions
-from precis.pipelines.summarize.document_windows import read_windows
-from precis.pipelines.summarize.long_documents import encode_documents
-from precis.pipelines.summarize.summarized_windows import one_ahead
+from precis.pipelines.summarize.document_encoder import DocumentEncoder
 from precis.pipelines.summarize.summary_rows import (
-    ScoringModels,
-    SourceDocument,
-    draft_rows,
-    finish_row,
+    Models,
+    SummaryRow,
     has_fewer_words,
-    source_document,
 )
 from precis.pipelines.summarize.summary_settings import read_model_ids
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -210,16 +204,17 @@ def test_thresholds_reach_the_flags():
 def finished(line, summaries, tokenizer, **flags):
     """The row of a line that a network has written summaries of."""
     settings = settings_of(**flags)
-    (window,) = window_of([line], settings)
-    (draft,) = draft_rows(window.documents, [None], settings, ScoringModels())
-    (source,) = encode_documents(
-        [(document, None) for document in window.documents],
-        tokenizer,
-        max_source_tokens=MAX_SOURCE_TOKENS,
-        options=settings.options,
-        models=ScoringModels(),
+    (article,) = articles_of([line])
+    row = SummaryRow(article, settings, Models())
+    encoder = DocumentEncoder(
+        tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=settings.options
     )
-    return finish_row(draft, source, summaries, settings).columns
+    (row.source,) = encoder.encode([article], [None])
+    row.passages = [summaries]
+    row.choose()
+    row.measure()
+    row.finish()
+    return row.columns
 
 
 def test_the_columns_of_a_network(tokenizer):
@@ -282,13 +277,12 @@ def test_a_whole_article_with_a_cut_in_a_word_is_no_longer_than_itself():
         ._replace(start=start, end=end, text=text[start:end])
         for start, end in [(0, cut), (cut, len(text))]
     )
-    settings = settings_of(extractive="lead")
-    (draft,) = draft_rows(
-        [SourceDocument(article, False)], [None], settings, ScoringModels()
-    )
-    assert draft.extractive.flags == []
-    count = len(words(draft.extractive.text))
-    assert draft.columns["article_words"] == count == 8
+    row = SummaryRow(article, settings_of(extractive="lead"), Models())
+    row.choose()
+    row.measure()
+    assert row.columns["extractive_quality"]["flags"] == []
+    count = len(words(row.columns["extractive_summary"]))
+    assert row.columns["article_words"] == count == 8
 
 
 def test_words_are_counted_only_as_far_as_needed():
@@ -297,32 +291,23 @@ def test_words_are_counted_only_as_far_as_needed():
     assert not has_fewer_words("", 0)
     assert not has_fewer_words("a" * 500 + " b c", 3)
     assert has_fewer_words("a" * 500 + " b", 3)
-    assert source_document(Article.from_text("One two."), 3).is_short
-
-
-def test_windows_hold_documents_and_the_letters_between_them():
-    lost = Unreadable("c", "byte 0", "invalid_json", "no", b"{", records=2)
-    settings = settings_of(window_documents=2)
-    one, *two_more = [Article.from_text(text) for text in ("a", "b", "c")]
-    articles = [one, EmptyArticle(Document(), b""), *two_more]
-    first, last = read_windows([lost, *articles, lost], settings)
-    assert [len(window.documents) for window in (first, last)] == [2, 1]
-    reasons = [[letter.reason for letter in window.letters] for window in (first, last)]
-    assert reasons == [["invalid_json", "empty_article"], ["invalid_json"]]
-    assert [window.records for window in (first, last)] == [5, 3]
 
 
 def test_at_most_two_windows_are_searched_at_the_same_time():
-    begun = []
+    """The search of a window begins before that of the one before is waited for."""
+    read = []
 
-    def windows():
-        for number in range(4):
-            begun.append(number)
-            yield number
+    def articles():
+        for number, article in enumerate(articles_of([{"article": "Rain."}] * 7)):
+            read.append(number)
+            yield article
 
-    last_begun_and_finished = [[begun[-1], number] for number in one_ahead(windows())]
-    assert last_begun_and_finished == [[1, 0], [2, 1], [3, 2], [3, 3]]
-    assert list(one_ahead([])) == []
+    worker = WindowSummarizer(settings_of(window_documents=2))
+    windows = worker.summarize(articles(), lambda: Position(len(read)))
+    assert [
+        (len(window.rows), window.position.records, len(read)) for window in windows
+    ] == [(2, 2, 4), (2, 4, 6), (2, 6, 7), (1, 7, 7)]
+    assert list(worker.summarize([])) == []
 
 
 def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):

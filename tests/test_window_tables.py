@@ -1,29 +1,17 @@
 """Tests of rows that become no part of a table, and of the letters of documents."""
 
-from support.summarize_runs import settings_of, story, window_of
+from support.summarize_runs import first_rows, story
 
 from precis.model.isolation import Failure
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
-from precis.pipelines.summarize.summary_rows import UNLINKED, run_columns
-from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.tables.window_tables import isolated_table
 
 
-def full_rows(*lines):
-    """Rows as they are written."""
-    settings = settings_of()
-    worker = WindowSummarizer(settings)
-    worker.load()
-    (summarized,) = worker.summarize(window_of(lines, settings))
-    columns = {**UNLINKED, **run_columns(settings, run_id="r")}
-    return [{**row.columns, **columns} for row in summarized.rows]
-
-
 def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
-    rows = full_rows(*[story(index) for index in range(5)])
+    rows = first_rows([story(index) for index in range(5)])
     table, failures = isolated_table(rows)
     assert failures == [None] * 5
     assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)

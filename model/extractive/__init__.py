@@ -9,7 +9,7 @@ features    the input features of the neural sentence scorer
 selection   scores -> the sentences of the summary
 ngrams      the words and pairs of words of a document, numbered
 importance  how likely each of them stands in the reference
-expected    the summary with the highest expected ROUGE; expected_selection asks for it
+expected    the summary with the highest expected ROUGE
 alignment   which sentence says what a line of the reference says
 oracle      the sentences that come closest to a reference summary
 config      the configuration of the selection

@@ -21,8 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.ngrams import Gram
 from precis.model.extractive.threads import single_thread
+from precis.model.rouge import tokenize
+from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.words import words
 
 # ROUGE-2 differs less between candidates than ROUGE-1 does.
 _PAIR_WEIGHT = 3.0
@@ -187,3 +191,67 @@ def _members(
         np.array([len(grams) for grams in options], np.float64),
         length,
     )
+
+
+# The sentences with the best scores that a summary is made of.
+_OPTIONS = 12
+# A sentence of fewer words is a heading or a remnant.
+_MIN_WORDS = 3
+
+
+def select_expected(
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    expected: ExpectedReference,
+    *,
+    selection: SelectionConfig,
+) -> list[int]:
+    """The indices of the selected sentences, the one with the best score first.
+
+    Sentences about the web page and those of one or two words are left out, unless the
+    document has no others.
+
+    Args:
+      sentences: of the document, at least one.
+      scores: float64 [N], of an extractor, from 0 to 1.
+      expected: of the reference, by the same extractor.
+      selection: the number of sentences and of words, at most.
+    """
+    options = [
+        Option(place, tokenize(sentences[place]), len(words(sentences[place])))
+        for place in best_sentences(
+            sentences, scores, count=_OPTIONS, max_words=selection.max_words
+        )
+    ]
+    chosen = choose_options(
+        options, expected, most=selection.most, max_words=selection.max_words
+    )
+    return [options[number].place for number in chosen]
+
+
+def best_sentences(
+    sentences: Sequence[str], scores: np.ndarray, *, count: int, max_words: int = 0
+) -> list[int]:
+    """The indices of the sentences that a summary may be made of, the best first.
+
+    Sentences about the web page and those of one or two words are left out, unless the
+    document has no others.
+
+    Args:
+      sentences: of the document.
+      scores: float64 [N].
+      count: how many, at most.
+      max_words: the words of a sentence, at most; 0 sets no limit.
+    """
+    best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
+    if max_words:
+        best_first = [
+            place for place in best_first if len(words(sentences[place])) <= max_words
+        ]
+    taken = [
+        place
+        for place in best_first
+        if len(words(sentences[place])) >= _MIN_WORDS
+        and not is_page_sentence(sentences[place])
+    ]
+    return (taken or best_first)[:count]

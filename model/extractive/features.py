@@ -18,7 +18,7 @@ from precis.model.extractive.terms import (
     find_terms,
     keep_terms,
 )
-from precis.model.text.chunks import split_chunks
+from precis.model.text.words import split_chunks
 
 _POSITION = (
     "position",

@@ -14,6 +14,8 @@ import numpy as np
 
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.ngrams import Gram, Ngrams, find_pairs, find_words
+from precis.model.extractive.threads import single_thread
+from precis.model.rouge import tokenize
 from precis.model.text.stop_words import STOP_WORDS
 
 # Of each n-gram; of words and pairs alike, then those of the words themselves.
@@ -112,6 +114,25 @@ class ImportanceModel(NamedTuple):
     word_lexicon: Lexicon
     pair_lexicon: Lexicon
     length_weights: np.ndarray
+
+    def expect_reference(
+        self, sentences: Sequence[str], scores: np.ndarray
+    ) -> ExpectedReference | None:
+        """What the extractor expects of the reference of a document.
+
+        Args:
+          sentences: of the document.
+          scores: float64 [N], of the extractor, from 0 to 1.
+
+        Returns:
+          None where ROUGE reads no words in most of the sentences, as in other
+          alphabets than the Latin one.
+        """
+        tokens = [tokenize(sentence) for sentence in sentences]
+        if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
+            return None
+        with single_thread():
+            return self.expect(tokens, scores)
 
     def expect(
         self, sentences: Sequence[Sequence[str]], scores: np.ndarray

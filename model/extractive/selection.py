@@ -7,12 +7,11 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.expected import ExpectedReference
-from precis.model.extractive.expected_selection import select_expected
+from precis.model.extractive.expected import ExpectedReference, select_expected
 from precis.model.extractive.terms import find_terms
 from precis.model.extractive.threads import single_thread
 from precis.model.isolation import NotFiniteError
-from precis.model.text.page_sentences import is_page_sentence
+from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 

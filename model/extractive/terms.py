@@ -20,10 +20,9 @@ import numpy as np
 import scipy.sparse
 
 from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
-from precis.model.text.chunks import ChunkCache, Chunks, split_chunks
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.text.words import words
+from precis.model.text.words import ChunkCache, Chunks, split_chunks, words
 
 # The matrices of a document up to this size are dense, at most 8 MB each, and every
 # sentence is compared with every other. Larger documents have sparse matrices.

@@ -57,7 +57,7 @@ class BulkSummarizer:
         """
         search = pool.search
         contents = open_bundle(search.bundle)
-        check_model(search, contents.model_id)
+        check_model(search.bundle, contents.model_id, search.model_id)
         check_coverage(search.config, has_pointer=contents.config.pointer)
         self.tokenizer = contents.tokenizer
         self.source_tokenizer = contents.source_tokenizer

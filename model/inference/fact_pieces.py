@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from precis.model.quality.dates import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
-from precis.model.quality.names import NO_NAMES
+from precis.model.quality.names import NO_NAMES, OPENINGS
 from precis.model.quality.numerals import RARELY_NUMBERS, SCALES, SMALL, TENS
-from precis.model.quality.openings import OPENINGS
 from precis.model.search.config import NAMES, NUMBERS, SpecialTokens
 from precis.model.search.supported import (
     FACT,

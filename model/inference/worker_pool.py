@@ -75,7 +75,7 @@ def load_searcher(search: ModelSearch) -> "Searcher":
     from precis.model.inference.summarizer import make_searcher
 
     bundle = load_bundle(search.bundle, precision=search.precision)
-    check_model(search, bundle.model_id)
+    check_model(search.bundle, bundle.model_id, search.model_id)
     return make_searcher(
         bundle.network,
         bundle.tokenizer,
@@ -85,21 +85,21 @@ def load_searcher(search: ModelSearch) -> "Searcher":
     )
 
 
-def check_model(search: ModelSearch, model_id: str) -> None:
+def check_model(folder: str, model_id: str, expected: str | None) -> None:
     """Refuses a bundle that was replaced after the job began.
 
     Args:
-      search: the search of the job.
-      model_id: the model that the folder holds now.
+      folder: of the bundle.
+      model_id: the model that it holds now.
+      expected: the model that the job began with.
 
     Raises:
       DataError: they are different models.
     """
-    if model_id != search.model_id:
+    if model_id != expected:
         raise DataError(
-            f"{search.bundle} holds model {model_id} now, and this job began with "
-            f"{search.model_id}; put that model back, or begin anew with another "
-            "--output"
+            f"{folder} holds model {model_id} now, and this job began with {expected}; "
+            "put that model back, or begin anew with another --output"
         )
 
 

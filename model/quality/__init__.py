@@ -1,9 +1,8 @@
 """How far a summary can be trusted, measured against its source.
 
-overlap    what the summary shares with the source: fragments, novel n-grams
 tokens     the words of a source and its summaries, in the form that is compared
 numerals   numbers in a text by their value
-openings   words that begin sentences and are no names
+names      capitalised names that the source does not hold
 facts      numbers, dates and names that the source does not hold
 measures   all measures of one summary
 flags      the warnings, and the thresholds of the measures

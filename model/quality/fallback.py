@@ -89,19 +89,6 @@ class SummaryText(NamedTuple):
     flags: list[str]
 
 
-class DisplayedSummary(NamedTuple):
-    """The decision for one document.
-
-    Attributes:
-      text: the summary to show.
-      reasons: the flags for which the abstractive summary is not shown; empty if it is
-          shown or there is none.
-    """
-
-    text: SummaryText
-    reasons: list[str]
-
-
 def choose_summary(
     *,
     source: Callable[[], SummaryText],
@@ -109,7 +96,7 @@ def choose_summary(
     abstractive: SummaryText | None,
     is_short: bool,
     config: FallbackConfig,
-) -> DisplayedSummary:
+) -> SummaryText:
     """Decides which summary of a document is shown.
 
     The shown summary never has more words than the source. It is the first of these
@@ -130,16 +117,13 @@ def choose_summary(
       config: which flags reject an abstractive summary.
     """
     if is_short:
-        return DisplayedSummary(source(), [])
-    reasons: list[str] = []
+        return source()
     if abstractive:
-        reasons = [name for name in abstractive.flags if rejects(name, config)]
+        is_rejected = any(rejects(name, config) for name in abstractive.flags)
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
-        if not reasons or (EMPTY in extractive.flags and is_usable):
-            return DisplayedSummary(abstractive, [])
-    return DisplayedSummary(
-        source() if LONGER in extractive.flags else extractive, reasons
-    )
+        if not is_rejected or (EMPTY in extractive.flags and is_usable):
+            return abstractive
+    return source() if LONGER in extractive.flags else extractive
 
 
 def rejects(name: str, config: FallbackConfig) -> bool:

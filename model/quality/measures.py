@@ -1,10 +1,20 @@
 """All measures of one summary against its source, and its flags.
 
-source = read_source(article)                  once per document
-quality = measure(summary, source, config)     once per summary
+    source = read_source(article)                  once per document
+    quality = measure(summary, source, config)     once per summary
+
+The measures of overlap say what the words of a summary share with those of its source:
+fragments, novel n-grams, repetition.
+
+    article     rain fell on the coast on monday
+    summary     rain fell on monday
+    fragments   `rain fell on` and `monday`
 """
 
+import functools
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import (
@@ -13,17 +23,188 @@ from precis.model.quality.facts import (
     unsupported_facts,
 )
 from precis.model.quality.flags import QualityConfig
-from precis.model.quality.overlap import (
-    ArticleWords,
-    coverage,
-    density,
-    excess_repetition_rate,
-    extractive_fragments,
-    novel_ngrams,
-    repetition_rate,
-)
 from precis.model.text.article import Article
 from precis.model.text.words import words
+
+REPEATED_NGRAM = 3
+
+_NO_POSITION = -1
+
+
+class ArticleWords:
+    """The words of an article, with which those of its summaries are compared.
+
+        words       rain fell on the coast on monday
+        first       rain 0, fell 1, on 2, the 3, coast 4, monday 6
+        following   -1 -1 5 -1 -1 -1 -1
+
+    Attributes:
+      text: the words with a space before and behind each.
+      count: of the words.
+    """
+
+    def __init__(self, words: str) -> None:
+        """Stores the words, which have a space between them."""
+        self.text = f" {words} "
+        self.count = words.count(" ") + bool(words)
+
+    @functools.cached_property
+    def words(self) -> list[str]:
+        """The words."""
+        return self.text.split()
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Whether the article has these words in a row."""
+        return f" {' '.join(words)} " in self.text
+
+    def begins_with_first(self, words: Sequence[str]) -> bool:
+        """Whether the words stand in a row where the article first has their first."""
+        place = self.text.find(f" {words[0]} ")
+        return place >= 0 and self.text.startswith(f"{' '.join(words)} ", place + 1)
+
+    @functools.cached_property
+    def positions(self) -> tuple[dict[str, int], list[int]]:
+        """The first position of each word, and for each position the next one of the
+        same word, or -1.
+
+        A list for each word would be looked at by every search for garbage.
+        """
+        first: dict[str, int] = {}
+        following = [_NO_POSITION] * len(self.words)
+        for position in range(len(self.words) - 1, -1, -1):
+            word = self.words[position]
+            following[position] = first.get(word, _NO_POSITION)
+            first[word] = position
+        return first, following
+
+
+class Fragment(NamedTuple):
+    """A sequence of words of the summary that the article has too."""
+
+    start: int  # the first word, in the summary
+    length: int  # in words
+
+
+def extractive_fragments(
+    summary: Sequence[str], article: ArticleWords
+) -> list[Fragment]:
+    """The extractive fragments F(A, S) of the greedy algorithm of Grusky et al. (2018,
+    Newsroom, figure 3), in the order of the summary.
+
+    From left to right, the algorithm takes the longest sequence of words of the article
+    that continues the summary. Fragments of one word count, as in the authors' program.
+    As there, the search continues after a match and not within it: of `a a a b` the
+    summary `a a b` shares `a a` and `b`.
+
+    Args:
+      summary: its words.
+      article: its words.
+    """
+    if summary and article.begins_with_first(summary):
+        return [Fragment(0, len(summary))]  # as of the first sentences
+    # Ends that equal no word: a match stops there without counting.
+    summary = [*summary, ""]
+    ended_article = [*article.words, None]
+    first, following = article.positions
+    fragments: list[Fragment] = []
+    start = 0
+    while start < len(summary) - 1:
+        longest = 0
+        match_end = 0
+        position = first.get(summary[start], _NO_POSITION)
+        while position >= 0:
+            if position >= match_end:
+                end = start + 1
+                match_end = position + 1
+                while summary[end] == ended_article[match_end]:
+                    end += 1
+                    match_end += 1
+                longest = max(longest, end - start)
+            position = following[position]
+        if longest:
+            fragments.append(Fragment(start, longest))
+        start += max(longest, 1)
+    return fragments
+
+
+def coverage(fragments: Sequence[Fragment], words: int) -> float | None:
+    """Extractive fragment coverage (Grusky et al. 2018): the share of the summary's
+    words in a fragment; None without words.
+    """
+    return sum(fragment.length for fragment in fragments) / words if words else None
+
+
+def density(fragments: Sequence[Fragment], words: int) -> float | None:
+    """Density (Grusky et al. 2018): the sum of the squared lengths of the fragments
+    over the summary's words; None without words.
+    """
+    return sum(fragment.length**2 for fragment in fragments) / words if words else None
+
+
+def novel_ngrams(
+    sentences: Sequence[Sequence[str]], article: ArticleWords, sizes: Iterable[int]
+) -> list[float | None]:
+    """Novel n-grams (See et al. 2017, figure 6): the percentage of the summary's
+    n-grams that the article does not have.
+
+    Occurrences are counted, so a novel n-gram that occurs twice counts twice. N-grams
+    lie within a sentence, because two sentences of the article that meet in a summary
+    are not an invention.
+
+    Args:
+      sentences: the words of each sentence of the summary.
+      article: its words.
+      sizes: each n.
+
+    Returns:
+      For each n the percentage, or None if no sentence has n words.
+    """
+    unquoted = [words for words in sentences if not article.holds(words)]
+    percentages: list[float | None] = []
+    for size in sizes:
+        total = sum([max(0, len(words) - size + 1) for words in sentences])
+        ngrams = [ngram for words in unquoted for ngram in _ngrams(words, size)]
+        novel = set(ngrams)
+        if novel:
+            novel.difference_update(_ngrams(article.words, size))
+        count = sum(map(novel.__contains__, ngrams))
+        percentages.append(100 * count / total if total else None)
+    return percentages
+
+
+def _ngrams(words: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(size)), strict=False)
+
+
+def repetition_rate(words: Sequence[str]) -> float:
+    """The share of the summary's trigrams that repeat an earlier one: 1 - distinct
+    trigrams / trigrams; 0 without trigrams.
+
+    A search with trigram blocking forbids them (Paulus et al. 2018); See et al. (2017,
+    figure 4) count them to show the effect of coverage. Trigrams cross the ends of
+    sentences, so that repeated short sentences count too.
+    """
+    total = len(words) - REPEATED_NGRAM + 1
+    if total <= 0:
+        return 0.0
+    return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / total
+
+
+def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:
+    """The share of the summary's trigrams that repeat an earlier one and occur more
+    often than in the article; quoting a refrain is correct.
+    """
+    total = len(words) - REPEATED_NGRAM + 1
+    if total <= 0:
+        return 0.0
+    counts = Counter(_ngrams(words, REPEATED_NGRAM))
+    in_article = Counter(_ngrams(article.words, REPEATED_NGRAM))
+    excess = sum(
+        count - max(1, in_article[trigram])
+        for trigram, count in counts.items()
+        if count > 1
+    )
+    return max(0, excess) / total
 
 
 class SourceIndex(NamedTuple):
@@ -50,14 +231,14 @@ class Quality(NamedTuple):
 
     Attributes:
       words: the length of the summary.
-      novel_1grams_percent, ...: `overlap.novel_ngrams`.
-      coverage, density: `overlap.coverage` and `overlap.density` (Grusky et al. 2018);
+      novel_1grams_percent, ...: `novel_ngrams`.
+      coverage, density: `coverage` and `density` (Grusky et al. 2018);
           None without words.
       compression: words of the source over words of the summary (Grusky et al. 2018);
           None without words.
       length_ratio: words of the summary over words of the source; None if the source
           has none.
-      repetition_rate: `overlap.repetition_rate`.
+      repetition_rate: `repetition_rate`.
       unsupported_numbers, unsupported_dates, unsupported_names:
           `facts.UnsupportedFacts`.
       flags: names from `flags.FLAGS`, in their order.
@@ -210,7 +391,7 @@ def _flags(
     Args:
       summary: its words.
       source, config, mean_log_prob, is_truncated: as for `measure`.
-      repetition: `overlap.repetition_rate` of the summary.
+      repetition: `repetition_rate` of the summary.
       unsupported: what the source does not hold.
     """
     max_repetition = config.max_repetition_rate

@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Sequence
 
 from precis.model.text.boilerplate import story_start
-from precis.model.text.chunks import join_words, split_chunks
 from precis.model.text.document import Document
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
+from precis.model.text.words import join_words, split_chunks
 
 # What is done to an article before a network reads it: `standard` cleans it, with
 # `none` the network reads it as it stands.
@@ -160,3 +160,35 @@ def _join_pieces(words: Sequence[str]) -> str:
     """The words of an article from those of its pieces."""
     *sentences, head = words
     return " ".join(filter(None, [head, *sentences]))
+
+
+def body_parts(article: Article) -> list[str]:
+    """The body of an article cut at the borders of its sentences; the parts joined are
+    the body.
+
+    article.body   "Rain fell. It was cold. Nobody came. --"
+    body_parts     "Rain fell."  " It was cold."  " Nobody came. --"
+
+    A part is a sentence with the space before it, and with the marks without words
+    behind it. Sentences are offsets into the text as it was read. Where normalising a
+    part gives other text than the body has there, because characters of two sentences
+    compose, the rest of the body is one part.
+    """
+    text = article.document.article
+    body = article.body
+    starts = [sentence.start for sentence in article.sentences]
+    bounds = [article.story_start, *starts[1:], len(text)]
+    parts = []
+    begin = 0
+    for start, end in itertools.pairwise(bounds):
+        line = one_line(text[start:end])
+        place = begin + body.startswith(" ", begin)
+        if not line:
+            continue
+        if not body.startswith(line, place):
+            break
+        parts.append(body[begin : place + len(line)])
+        begin = place + len(line)
+    if begin < len(body):
+        parts.append(body[begin:])
+    return parts

@@ -65,7 +65,7 @@ _MODULES = {
     "prepare": "prepare.prepare",
     "report": "report.report",
     "summarize": "summarize.summarize",
-    "summarize_text": "summarize.summarize_text",
+    "summarize_text": "summarize.one_document",
     "train": "training.train",
     "train_extractor": "training.train_extractor",
     "train_keyphrases": "training.train_keyphrases",

@@ -11,8 +11,7 @@ from precis.model.bundle.manifest import EXTRACTIVE, open_bundle_config
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.inference.passages import PassageCutter
-from precis.model.text.article import Article
-from precis.model.text.body_parts import body_parts
+from precis.model.text.article import Article, body_parts
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import EncodedSource
 from precis.pipelines.options.prepare import PrepareOptions

@@ -208,7 +208,8 @@ def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, 
     }
     if len(set(fingerprints.values())) < len(fingerprints):
         folders["source_tokenizer"] = fingerprints["source_tokenizer"] = ""
-    return dataclasses.replace(options, **folders), fingerprints
+    changes: dict[str, Any] = {**folders}
+    return dataclasses.replace(options, **changes), fingerprints
 
 
 def _tokenizer_folder(name: str, path: str) -> str:

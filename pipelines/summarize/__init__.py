@@ -1,19 +1,19 @@
-"""`precis summarize`: a corpus becomes a run.
+"""The job `precis summarize`, one document, and the articles of other programs.
 
-summarize             the job; run_steps has its four steps, run_on_workers finishes it
-                      where nobody waits for it
-summarize_task        the step `infer`: a task of the corpus to its pieces
-task_rows             what is new goes to the summarizer, what is not is written
-window_summarizer     windows of documents (document_windows) to rows
-summary_rows          the columns of a document: extractive_summaries, long_documents,
-                      sentence_writing, abstractive_columns,
-                      keyphrase_columns
-window_words          the words of the articles of a window, read together
-compared_quality      measures of the other methods and of the reference
-scoring_models        the models that score sentences and phrases
-publish_parts         the step `publish`: pieces to parts; part_plans, duplicate_rows
-earlier_runs          --reuse; retried_records is --retry_failures
-run_manifest          the manifest of a run
-summary_settings      what of the flags the rows depend on
-summarize_text        one document without a corpus
+summarize             the job: its steps and its manifest
+summarize_task        a task of the corpus to its part of the run
+window_summarizer     articles to rows, in windows
+summary_rows          the row of an article
+extractive_summaries  sentences of the extractive methods
+document_encoder      what a network reads of an article
+search_processes      the processes that search
+run_parts             a run, its parts and their counts
+run_manifest          what is said of a run
+equal_texts           which documents have equal texts, or a row in an earlier run
+known_documents       rows that are taken over
+earlier_runs          runs whose rows are taken over
+retried_records       records that an earlier run has lost
+run_on_workers        a run that its workers finish
+one_document          the summary of one text
+summary_settings      the settings that the rows depend on
 """

@@ -16,14 +16,18 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.dead_letters import (
+    DeadLetter,
+    LetterFile,
+    empty_article_letter,
+    unreadable_letter,
+)
 from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
 from precis.pipelines.engines.tasks import Step, TaskResult, TaskWorker, receipt_path
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
-from precis.pipelines.summarize.compared_quality import quality_of_own_reference
 from precis.pipelines.summarize.earlier_runs import EarlierRows, holds_for
 from precis.pipelines.summarize.equal_texts import Link, read_links
 from precis.pipelines.summarize.run_parts import (
@@ -32,7 +36,11 @@ from precis.pipelines.summarize.run_parts import (
     SummaryRun,
     data_files,
 )
-from precis.pipelines.summarize.summary_rows import document_columns, run_columns
+from precis.pipelines.summarize.summary_rows import (
+    document_columns,
+    quality_of_own_reference,
+    run_columns,
+)
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import summary_table
 
@@ -84,13 +92,19 @@ class KnownDocuments:
         # The first document with the same content, by the place of a new document.
         self._firsts: dict[tuple[str, str], str | None] = {}
 
-    def new_records(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records that are left to be summarized or are dead letters."""
+    def new_articles(
+        self, records: Iterable[Record], letters: LetterFile
+    ) -> Iterator[Article]:
+        """The articles that are left to be summarized; writes the other records."""
         for number, record in enumerate(records):
-            link = self._links.get(number)
-            if link and isinstance(record, Article) and self._take(record, link):
-                continue
-            yield record
+            if isinstance(record, Unreadable):
+                letters.write(unreadable_letter(record))
+            elif isinstance(record, EmptyArticle):
+                letters.write(empty_article_letter(record))
+            else:
+                link = self._links.get(number)
+                if link is None or not self._take(record, link):
+                    yield record
 
     def _take(self, article: Article, link: Link) -> bool:
         """Takes over the row of a document; False where it must be summarized."""
@@ -137,9 +151,7 @@ class KnownDocuments:
         return {
             **row,
             **document_columns(article.document, self._run.layout.kept),
-            **self._constants,
             "duplicate_of": self._firsts.pop(_place(article), None),
-            "reused_from": None,
         }
 
     def _flush(self) -> None:

@@ -1,5 +1,8 @@
-"""`precis summarize --text FILE`: reads a document, gives its row, without a run."""
+"""The summaries of one document, without a run: `precis.summarize_text`, and `precis
+summarize --text FILE`.
+"""
 
+import functools
 import json
 import os
 import shlex
@@ -8,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from precis.model import files
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError, JobError, UsageError
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.pipelines.corpus.clean import check_cleaning
 from precis.pipelines.corpus.lines import TOO_LARGE
-from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
 from precis.pipelines.corpus.task_reader import TaskReader
@@ -20,9 +24,17 @@ from precis.pipelines.corpus.text_files import decode, whole_file
 from precis.pipelines.flags.flags import option_names, read_flags
 from precis.pipelines.options.one_document import STANDARD_INPUT
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
-from precis.pipelines.summarize.summarize_text import summarize_article
-from precis.pipelines.summarize.summary_settings import SUMMARY_OPTIONS
+from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.summarize.extractive_summaries import ORACLE
+from precis.pipelines.summarize.summary_settings import (
+    SUMMARY_OPTIONS,
+    SummarySettings,
+    read_settings,
+)
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
+# Two sets of settings, such as two networks to compare, stay loaded.
+_MOST_LOADED = 2
 # The flags of a corpus that concern the text of one document.
 _OF_THE_TEXT = ("clean", "strip_boilerplate", "max_record_mb")
 _READS_INPUT = "precis summarize --text -"
@@ -37,6 +49,94 @@ _OTHER_FORMATS = {
     b"\xff\xfe": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",
     b"\xfe\xff": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",
 }
+_NULLS = (
+    "it holds null characters, so it is a binary file or UTF-16; give plain text in "
+    "UTF-8"
+)
+
+
+def summarize_text(
+    text: str,
+    *,
+    clean: str = "standard",
+    strip_boilerplate: bool = True,
+    **flags: Any,
+) -> dict[str, Any]:
+    """Summarizes one document.
+
+        row = precis.summarize_text(article, bundle="bundle", beam_width=6)
+        print(row["summary"], row["quality_flags"])
+
+    A bundle is loaded at the first call and kept, so later calls take only the time of
+    the search. For many documents `precis.summarize` is faster by far.
+
+    Args:
+      text: the document.
+      clean: as `--clean` of `precis summarize`: standard or none.
+      strip_boilerplate: leave out agency lines, as `precis summarize` does.
+      **flags: the flags of `precis summarize` that concern summaries.
+
+    Returns:
+      The row that `precis summarize` would write, a value for each column of
+      docs/SCHEMA.md.
+
+    Raises:
+      UsageError: an invalid flag or bundle, or a text without words.
+      JobError: the summary cannot be made, as where memory runs out.
+    """
+    if not isinstance(text, str):
+        raise UsageError(
+            f"summarize_text takes one text, not {type(text).__name__}; "
+            "precis.summarize takes a corpus"
+        )
+    for name in NOT_FOR_A_TEXT:
+        if name in flags:
+            raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
+    check_cleaning(clean)
+    cleaning: dict[str, Any] = {"clean": clean, "strip_boilerplate": strip_boilerplate}
+    article = Article.from_text(text, **cleaning)
+    if not article.body:
+        raise UsageError("the text cannot be summarized: the article has no text")
+    article = article.with_id_and_split(article.content_sha256, "")
+    return summarize_article(article, flags, cleaning=cleaning)
+
+
+def summarize_article(
+    article: Article, flags: Mapping[str, Any], *, cleaning: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The row of an article with a text.
+
+    Args:
+      article: with its id and its split.
+      flags: as those of `summarize_text`.
+      cleaning: as in `SummarySettings`.
+
+    Raises:
+      UsageError: an invalid flag or bundle, or a method that needs a reference.
+      JobError: the summary cannot be made.
+    """
+    # A search process would take longer to start than one document to search.
+    settings = read_settings({"search_processes": 1, **flags}, cleaning=cleaning)
+    if ORACLE in settings.options.methods:
+        raise UsageError(
+            "--extractive oracle chooses sentences by a reference summary, and one "
+            "document has none; name other methods, as in --extractive lexrank,lead"
+        )
+    if settings.options.bundle or settings.options.extractive_bundle:
+        load_tensorflow()
+    (window,) = _load(settings).summarize([article])
+    for letter in window.letters:
+        raise JobError(f"the text cannot be summarized: {letter.detail}")
+    (row,) = window.rows
+    return row
+
+
+@functools.lru_cache(maxsize=_MOST_LOADED)
+def _load(settings: SummarySettings) -> WindowSummarizer:
+    """A summarizer with its models in memory."""
+    summarizer = WindowSummarizer(settings)
+    summarizer.load()
+    return summarizer
 
 
 def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
@@ -56,27 +156,16 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
       DataError: it holds no text.
     """
     check_flags(file, flags)
-    of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
-    corpus = file if file != STANDARD_INPUT else "standard input"
-    (options,) = read_flags([CorpusOptions], {"corpus": f"text:{corpus}", **of_text})
     is_input = file == STANDARD_INPUT
+    corpus = "standard input" if is_input else file
+    of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
+    (options,) = read_flags([CorpusOptions], {"corpus": f"text:{corpus}", **of_text})
     record = _read_input(options) if is_input else _read_file(file, options)
-    if isinstance(record, Unreadable):
-        raise DataError(f"{_name(file)}: {_fault(file, record)}")
-    if isinstance(record, EmptyArticle) or not record.body:
-        raise DataError(
-            f"{_name(file)} holds no text to summarize; give it an article in plain "
-            "text"
-        )
-    _refuse_binary(file, record)
-    return summarize_article(
-        record,
-        flags,
-        cleaning={
-            "clean": options.clean,
-            "strip_boilerplate": options.strip_boilerplate,
-        },
-    )
+    fault = _fault("FILE" if is_input else shlex.quote(file), record)
+    if fault or not isinstance(record, Article):
+        raise DataError(f"{_name(file)}: {fault}")
+    cleaning = {name: getattr(options, name) for name in CLEANING_FLAGS}
+    return summarize_article(record, flags, cleaning=cleaning)
 
 
 def check_flags(file: str, flags: Mapping[str, Any]) -> None:
@@ -97,10 +186,9 @@ def check_flags(file: str, flags: Mapping[str, Any]) -> None:
             "to hold; leave it out and write `> summary.txt` behind the command, or "
             "name --corpus 'text:*.txt' in place of --text for a folder with Parquet"
         )
-    known = {*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT} - set(NOT_FOR_A_TEXT)
+    of_text = {*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT} - set(NOT_FOR_A_TEXT)
     for flag in flags:
-        is_of_corpus = flag in option_names(SUMMARIZE)
-        if is_of_corpus and flag not in known:
+        if flag in option_names(SUMMARIZE) and flag not in of_text:
             raise UsageError(
                 f"--{flag} goes with --corpus, and not with one document ({name}); "
                 "leave it out"
@@ -135,62 +223,44 @@ def _read_file(
             f"'text:{os.path.join(path, '*.txt')}'"
         )
     try:
-        records = [
-            record
-            for task in list_tasks(options)
-            for record in TaskReader(task, options)
-        ]
+        (task,) = list_tasks(options)
+        (record,) = TaskReader(task, options)
     except FileFailure as failure:
         raise DataError(str(failure)) from failure
-    (record,) = records
     return record
 
 
-def _fault(file: str, record: Unreadable) -> str:
-    """What is wrong with a document that cannot be read, and the way out."""
-    other = _other_format(file, record.raw)
-    if other:
-        return f"it is {other}"
+def _fault(file: str, record: Article | EmptyArticle | Unreadable) -> str:
+    """Why a document cannot be summarized, and the way out; "" where it can.
+
+    Args:
+      file: its path as a shell takes it.
+      record: the document.
+    """
+    text = ""
+    if isinstance(record, Unreadable):
+        beginning = record.raw
+    else:  # A file may be UTF-8 by chance, as some PDF files are.
+        text = record.document.article
+        beginning = text[:8].encode(errors="replace")
+    for mark, words in _OTHER_FORMATS.items():
+        if beginning.startswith(mark):
+            return f"it is {words.replace('FILE', file)}"
+    if not isinstance(record, Unreadable):
+        if isinstance(record, EmptyArticle) or not record.body:
+            return "it holds no text to summarize; give it an article in plain text"
+        return _NULLS if "\0" in text else ""
     if record.reason == "invalid_utf8":
         return (
-            f"it is no UTF-8 ({record.detail}); `iconv -f WINDOWS-1252 -t UTF-8 "
-            f"{_quoted(file)} | {_READS_INPUT}` reads the most frequent other encoding"
+            f"it is no UTF-8 ({record.detail}); `iconv -f WINDOWS-1252 -t UTF-8 {file} "
+            f"| {_READS_INPUT}` reads the most frequent other encoding"
         )
     if record.reason == TOO_LARGE:
         return f"{record.detail}; raise --max_record_mb to read it as one document"
     return (
         f"it cannot be read ({record.reason}: {record.detail}); give a file with plain "
-        f"text, or pipe the text: `cat {_quoted(file)} | {_READS_INPUT}`"
+        f"text, or pipe the text: `cat {file} | {_READS_INPUT}`"
     )
-
-
-def _other_format(file: str, raw: bytes) -> str:
-    for beginning, words in _OTHER_FORMATS.items():
-        if raw.startswith(beginning):
-            return words.replace("FILE", _quoted(file))
-    return ""
-
-
-def _quoted(file: str) -> str:
-    """The file as a shell takes it."""
-    return "FILE" if file == STANDARD_INPUT else shlex.quote(file)
-
-
-def _refuse_binary(file: str, article: Article) -> None:
-    """Refuses a file that is UTF-8 by chance, as some PDF files are.
-
-    Raises:
-      DataError: saying what it is.
-    """
-    text = article.document.article
-    other = _other_format(file, text[:8].encode(errors="replace"))
-    if other:
-        raise DataError(f"{_name(file)}: it is {other}")
-    if "\0" in text:
-        raise DataError(
-            f"{_name(file)} holds null characters, so it is a binary file or UTF-16; "
-            "give plain text in UTF-8"
-        )
 
 
 def as_json(row: Mapping[str, Any]) -> str:

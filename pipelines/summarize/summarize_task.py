@@ -8,11 +8,10 @@ from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.pipelines.corpus.dead_letters import LetterFile
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import Task
+from precis.pipelines.corpus.task import Position, Task
 from precis.pipelines.engines.tasks import TaskResult, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.summarize.document_windows import DocumentWindow, read_windows
 from precis.pipelines.summarize.equal_texts import key_size
 from precis.pipelines.summarize.known_documents import KnownDocuments
 from precis.pipelines.summarize.run_parts import RowFigures, RunPart, SummaryRun
@@ -31,7 +30,10 @@ class SummarizeWorker(TaskWorker):
         """
         self._run = run
         self._summarizer = WindowSummarizer(
-            run.settings, Shared, starts_early=starts_early
+            run.settings,
+            run_id=run.job.run_id,
+            share=Shared().acquire,
+            starts_early=starts_early,
         )
 
     def progress_size(self, task: Task) -> int:
@@ -55,30 +57,22 @@ class SummarizeWorker(TaskWorker):
         search = SearchCost()
         with RunPart(run, f"{task.number:05d}") as part:
             known = KnownDocuments(run, task.number, part, progress)
-            windows = (
-                window._replace(position=reader.position)
-                for window in read_windows(known.new_records(reader), run.settings)
-            )
-            for summarized in self._summarizer.summarize(
-                windows, functools.partial(_count_batch, progress)
+            for window in self._summarizer.summarize(
+                known.new_articles(reader, letters),
+                lambda: reader.position,
+                functools.partial(_count_batch, progress),
             ):
                 rows = [
-                    known.complete(article, row.columns)
-                    for article, row in zip(
-                        summarized.articles, summarized.rows, strict=True
-                    )
+                    known.complete(article, row)
+                    for article, row in zip(window.articles, window.rows, strict=True)
                 ]
-                table, summarized = self._summarizer.table(
-                    summarized, rows, run.layout.schema
-                )
+                table, window = self._summarizer.table(window, rows, run.layout.schema)
                 progress.add_flagged(part.add(table))
-                for letter in (*summarized.window.letters, *summarized.letters):
+                for letter in window.letters:
                     letters.write(letter)
-                searched = sum(
-                    row.columns["chunks"] is not None for row in summarized.rows
-                )
-                search.add(summarized.batches, documents=searched)
-                progress.advance_to(summarized.window.position)
+                searched = sum(row["chunks"] is not None for row in window.rows)
+                search.add(window.batches, documents=searched)
+                progress.advance_to(window.position)
             waiting = known.finish()
             published = part.finish()
             progress.advance_to(reader.position)  # New documents need not be the last.
@@ -96,8 +90,8 @@ class SummarizeWorker(TaskWorker):
 
 
 def _count_batch(
-    progress: TaskProgress, window: DocumentWindow, part: float, batch: SearchedBatch
+    progress: TaskProgress, position: Position, part: float, batch: SearchedBatch
 ) -> None:
     """Counts a batch that was searched, and how much of its window that makes."""
     progress.add_tokens(batch.source_tokens + summary_tokens(batch))
-    progress.advance_to(window.position, part)
+    progress.advance_to(position, part)

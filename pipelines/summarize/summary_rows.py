@@ -1,55 +1,36 @@
-"""Summary rows: every column of a document, in two steps.
-
-SourceDocument   an article, and whether it is its own summary
-PartialRow       the columns that wait for no search
-SummaryRow       with the abstractive summary, its quality, and the text to show
-"""
+"""The row of a document: a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from precis.model.extractive.expected import ExpectedReference
-from precis.model.extractive.expected_selection import expect_reference
 from precis.model.extractive.selection import Extract
-from precis.model.extractive.terms import READ_TOGETHER
-from precis.model.inference.passages import EncodedDocument
-from precis.model.isolation import Failure, attempt_each
+from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
+from precis.model.isolation import Failure, attempt
 from precis.model.quality.fallback import (
+    ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
-    DisplayedSummary,
     SummaryText,
     choose_summary,
 )
-from precis.model.quality.measures import SourceIndex, measure, read_source
+from precis.model.quality.flags import QualityConfig
+from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.pipelines.summarize.abstractive_columns import (
-    ABSTRACTIVE_COLUMNS,
-    abstractive_columns,
-)
-from precis.pipelines.summarize.compared_quality import (
-    other_quality,
-    reference_quality,
-)
-from precis.pipelines.summarize.extractive_summaries import (
-    EXTRACT,
-    choose_sentences,
-)
-from precis.pipelines.summarize.keyphrase_columns import keyphrase_columns
+from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.summarize.window_words import read_words
-from precis.pipelines.tables.schema import SCHEMA_VERSION
-from precis.pipelines.tables.score_rounding import round_score
+from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
+from precis.pipelines.tables.score_rounding import round_margin, round_score
 
 if TYPE_CHECKING:  # They import TensorFlow.
+    from precis.model.inference.bulk_summarizer import BulkSummarizer
     from precis.model.inference.sentence_scorer import SentenceScorer
     from precis.model.inference.summarizer import Summary
     from precis.model.keyphrases.classifier import KeyphraseModel
@@ -58,66 +39,246 @@ if TYPE_CHECKING:  # They import TensorFlow.
 _WORD_CHARACTERS = 10
 # The columns of a row that no other row of a run or of an earlier one is linked with.
 UNLINKED = {"duplicate_of": None, "reused_from": None}
+# A row has all columns from its beginning. Those that no step makes are null.
+_NO_COLUMNS = dict.fromkeys(SUMMARY_SCHEMA.names)
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoringModels:
-    """The models that score sentences and phrases; None where there is no bundle."""
+class Models:
+    """The models of a run; None without a bundle.
 
-    neural: "SentenceScorer | None" = None
+    One object, because the threads of a worker share it by a weak reference.
+
+    Attributes:
+      bulk: writes summaries.
+      scorer: scores the sentences of the method `neural`.
+      keyphrases: scores phrases.
+    """
+
+    bulk: "BulkSummarizer | None" = None
+    scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
 
 
-class SourceDocument(NamedTuple):
-    """An article, and whether it is short enough to be its own summary."""
+class SummaryRow:
+    """The row of a document while it is made.
 
-    article: Article
-    is_short: bool
+        choose    the sentences of each extractive method
+        measure   those, the reference and the phrases, with the article
+        finish    the summaries of the network, and the text to show
 
-
-# A document and the scores of its sentences, if there is a network for them.
-ScoredDocument = tuple[SourceDocument, "np.ndarray | Failure | None"]
-
-
-class _ChosenSentences(NamedTuple):
-    """A document, the sentences that each method chose, and as in `PartialRow`."""
-
-    document: SourceDocument
-    extracts: Mapping[str, Sequence[Extract]]
-    expected: ExpectedReference | None
-
-
-class PartialRow(NamedTuple):
-    """The columns of a document that need no network, and what the others need.
+    These are steps because the first two are done while search processes write, and
+    because each of them for all documents of a group is some 3 % faster than all for
+    each document: its code and its tables stay in the caches of the processor.
 
     Attributes:
-      columns: the finished columns.
-      is_short: whether the document is its own summary.
-      source: the article, as the measures of quality read it.
-      source_text: makes the document its own summary.
-      extractive: the extractive summary.
-      expected: of its reference; None where the extractor has not learned that, or can
-        read too little of the document.
+      article: the document.
+      columns: those that are made so far, and null in place of the others.
+      failure: why there is no row; None while there is no reason.
+      scores: `neural_scores` of its sentences; None without that network.
+      source: what the network reads of it; None where it reads nothing.
+      passages: the summaries of each passage of the source.
     """
 
-    columns: dict[str, Any]
-    is_short: bool
-    source: SourceIndex
-    source_text: Callable[[], SummaryText]
-    extractive: SummaryText
-    expected: ExpectedReference | None
+    def __init__(
+        self, article: Article, settings: SummarySettings, models: Models
+    ) -> None:
+        self.article = article
+        self.columns: dict[str, Any] = {**_NO_COLUMNS, **UNLINKED}
+        self.failure: Failure | None = None
+        self.scores: np.ndarray | None = None
+        self.source: EncodedDocument | None = None
+        self.passages: list[Sequence[Summary]] = []
+        self._settings = settings
+        self._models = models
+        self._expected: ExpectedReference | None = None
+        self._extracts: dict[str, list[Extract]] = {}
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the document has too few words for a summary, and is its own."""
+        limit = self._settings.fallback.min_source_words
+        return has_fewer_words(self.article.body, limit)
 
-class SummaryRow(NamedTuple):
-    """A summary row without the columns of the run, and what the gate decided."""
+    @property
+    def sources(self) -> list[np.ndarray]:
+        """What the network is given: int32 [S] for each passage."""
+        return self.source.passages if self.source else []
 
-    columns: dict[str, Any]
-    shown: DisplayedSummary
+    def take_summaries(self, passages: "Iterable[Sequence[Summary] | Failure]") -> None:
+        """Takes what the network wrote of each passage, or its first failure."""
+        for summaries in passages:
+            if isinstance(summaries, Failure):
+                self.failure = self.failure or summaries
+            else:
+                self.passages.append(summaries)
 
+    def choose(self) -> None:
+        """Chooses the sentences of each extractive method."""
+        scorer = self._models.scorer
+        if self.scores is not None and scorer and scorer.importance is not None:
+            texts = [sentence.text for sentence in self.article.sentences]
+            self._expected = scorer.importance.expect_reference(texts, self.scores)
+        self._extracts = choose_sentences(
+            self.article,
+            self.scores,
+            methods=self._settings.options.methods,
+            selection=self._settings.selection,
+            expected=self._expected,
+        )
 
-def source_document(article: Article, min_source_words: int) -> SourceDocument:
-    """An article, and whether it has too few words for a summary."""
-    return SourceDocument(article, has_fewer_words(article.body, min_source_words))
+    def measure(self) -> None:
+        """Makes the columns that need no summary of the network."""
+        article, settings = self.article, self._settings
+        index = self._index = read_source(article)
+        texts = {
+            method: _one_a_line(extract.sentence for extract in extracts)
+            for method, extracts in self._extracts.items()
+        }
+        method = settings.options.methods[0]
+        text = texts.pop(method)
+        quality = measure(text, index, settings.quality)
+        self._extractive = SummaryText(method, text, quality.flags)
+        self.columns |= {
+            **document_columns(article.document),
+            "content_sha256": article.content_sha256,
+            "article_words": index.words,
+            "extractive_method": method,
+            "extractive_summary": text,
+            "extractive": _extract_items(self._extracts),
+            "extractive_quality": quality._asdict(),
+            "other_quality": [self._compared(*each) for each in texts.items()],
+        }
+        reference = article.document.highlights
+        if reference:
+            compared = compare(reference, index, settings.quality)
+            self.columns["reference_quality"] = compared._asdict()
+        if self._models.keyphrases is not None:
+            self._add_keyphrases(self._models.keyphrases, reference)
+
+    def _compared(self, system: str, text: str) -> dict[str, Any]:
+        """An item of the column `other_quality`: what `precis evaluate` compares a
+        summary with. Only here the article is at hand.
+        """
+        quality = compare(text, self._index, self._settings.quality)
+        return {"system": system, **quality._asdict()}
+
+    def finish(self) -> None:
+        """Makes the columns of the network, and chooses the text to show."""
+        settings = self._settings
+        abstractive = None
+        if self.source is not None and (summaries := self._summaries()):
+            abstractive = self._add_abstractive(self.source, summaries)
+        shown = choose_summary(
+            source=self._as_its_own,
+            extractive=self._extractive,
+            abstractive=abstractive,
+            is_short=self.is_short,
+            config=settings.fallback,
+        )
+        if shown.method == SOURCE:
+            item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
+            self.columns["other_quality"].append(item)
+        self.columns |= {
+            "summary": shown.text,
+            "summary_method": shown.method,
+            "quality_flags": shown.flags,
+        }
+
+    def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
+        """Makes the columns of the keyphrases, of each method at most as many as asked.
+
+        With a reference also of those that it names, and those of the baseline, for
+        `precis evaluate`.
+        """
+        from precis.model.keyphrases.ranking import frequent_keyphrases
+        from precis.model.keyphrases.references import reference_keyphrases
+
+        count = self._settings.options.keyphrases
+        texts = [sentence.text for sentence in self.article.sentences]
+        scored = [("classifier", *each) for each in model.keyphrases(texts, count)]
+        if reference:
+            for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):
+                scored.append(("frequency", phrase, 1 / rank))
+            named = sorted(reference_keyphrases(texts, reference))
+            self.columns["reference_keyphrases"] = named
+        self.columns["keyphrases"] = [
+            {"method": method, "phrase": phrase, "score": round_score(score)}
+            for method, phrase, score in scored
+        ]
+
+    def _summaries(self) -> "Sequence[Summary]":
+        """The summaries of the document from those of its passages, best first."""
+        if self.source is not None and self.source.method == BEST_SENTENCES:
+            from precis.model.inference.composition import (
+                RewrittenSentence,
+                compose_summary,
+            )
+
+            rewritten = [
+                RewrittenSentence(self.article.sentences[place], ways)
+                for place, ways in zip(self.source.places, self.passages, strict=True)
+            ]
+            most = self._settings.selection.most
+            return compose_summary(rewritten, self._expected, most=most)
+        if len(self.passages) == 1:
+            return self.passages[0]
+        from precis.model.inference.merging import merge_summaries
+
+        length = self._settings.options.merged_length
+        return merge_summaries(self.passages, length=length)
+
+    def _add_abstractive(
+        self, source: EncodedDocument, summaries: "Sequence[Summary]"
+    ) -> SummaryText:
+        """Makes the columns of the network, and the summary that may be shown.
+
+        Args:
+          source: what the network read.
+          summaries: what it wrote, best first.
+        """
+        best = summaries[0]
+        # The flag low_confidence must follow from the column.
+        mean_log_prob = round_score(best.mean_log_prob)
+        quality = measure(
+            best.text,
+            self._index,
+            self._settings.quality,
+            mean_log_prob=mean_log_prob,
+            is_truncated=source.is_truncated,
+        )
+        self.columns |= {
+            "source_tokens": source.source_tokens,
+            "seen_tokens": source.seen_tokens,
+            "seen_ratio": source.seen_ratio,
+            "chunks": len(source.passages),
+            "abstractive_method": source.method,
+            "truncated": source.is_truncated,
+            "abstractive_summary": best.text,
+            "abstractive": [
+                {
+                    "rank": rank,
+                    "score": round_score(summary.score),
+                    "text": summary.text,
+                    "support": _spans(summary.support),
+                }
+                for rank, summary in enumerate(summaries, start=1)
+            ],
+            "abstractive_quality": {
+                **quality._asdict(),
+                "mean_log_prob": mean_log_prob,
+                "beam_margin": round_margin(best.margin),
+            },
+        }
+        return SummaryText(ABSTRACTIVE, best.text, quality.flags)
+
+    def _as_its_own(self) -> SummaryText:
+        """The document as its own summary."""
+        flags = [] if self._index.words else ["empty"]
+        if self.is_short:
+            flags.append(SHORT_SOURCE)
+        text = _one_a_line(self.article.sentences) or one_line(self.article.body)
+        return SummaryText(SOURCE, text, flags)
 
 
 def has_fewer_words(text: str, limit: int) -> bool:
@@ -155,117 +316,31 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
     }
 
 
-def draft_rows(
-    documents: Sequence[SourceDocument],
-    scores_of_all: Sequence[np.ndarray | Failure | None],
-    settings: SummarySettings,
-    models: ScoringModels,
-) -> list[PartialRow | Failure]:
-    """The columns of a window of documents that need no abstractive summaries.
+def quality_of_own_reference(
+    article: Article, row: Mapping[str, Any], config: QualityConfig
+) -> dict[str, Any] | None:
+    """The column `reference_quality` of a document that takes over a row.
+
+    The row may be of a document with equal text and another reference. A document that
+    cannot be measured keeps its row and has no measures.
 
     Args:
-      documents: of the window.
-      scores_of_all: `neural_scores` of the documents.
-      settings: how documents are summarized.
-      models: that score sentences and phrases.
+      article: the document.
+      row: the row; empty where it is not known yet.
+      config: the thresholds of the flags.
     """
-    rows: list[PartialRow | Failure] = []
-    for start in range(0, len(documents), READ_TOGETHER):
-        group = slice(start, start + READ_TOGETHER)
-        rows += _draft_group(documents[group], scores_of_all[group], settings, models)
-    return rows
-
-
-def _draft_group(
-    documents: Sequence[SourceDocument],
-    scores_of_all: Sequence[np.ndarray | Failure | None],
-    settings: SummarySettings,
-    models: ScoringModels,
-) -> list[PartialRow | Failure]:
-    read = read_words(
-        [document.article for document in documents], settings.options.methods
-    )
-    scored = [
-        failure or (neural if isinstance(neural, Failure) else (document, neural))
-        for document, failure, neural in zip(
-            documents, read, scores_of_all, strict=True
-        )
-    ]
-    choose = functools.partial(_choose, settings=settings, models=models)
-    draft = functools.partial(_draft_row, settings=settings, models=models)
-    # The same work on all documents is some 3 % faster than all work on each: its code
-    # and its tables stay in the caches of the processor.
-    return attempt_each(
-        attempt_each(scored, choose, stage=EXTRACT), draft, stage=EXTRACT
-    )
-
-
-def _choose(
-    scored: tuple[SourceDocument, np.ndarray | None],
-    settings: SummarySettings,
-    models: ScoringModels,
-) -> _ChosenSentences:
-    """The sentences of a document with the scores that a network gave them."""
-    document, neural = scored
-    article = document.article
-    expected = _expected_reference(article, neural, models)
-    extracts = choose_sentences(
-        article.sentences,
-        article.document.highlights,
-        neural,
-        methods=settings.options.methods,
-        selection=settings.selection,
-        expected=expected,
-    )
-    return _ChosenSentences(document, extracts, expected)
-
-
-def _draft_row(
-    chosen: _ChosenSentences, settings: SummarySettings, models: ScoringModels
-) -> PartialRow:
-    """The columns of a document with the sentences that were chosen."""
-    document, extracts, expected = chosen
-    article = document.article
-    source = read_source(article)
-    texts = {
-        name: _one_a_line(extract.sentence for extract in of_method)
-        for name, of_method in extracts.items()
-    }
-    method = settings.options.methods[0]
-    text = texts.pop(method)
-    quality = measure(text, source, settings.quality)
-    columns = {
-        **document_columns(article.document),
-        "content_sha256": article.content_sha256,
-        "article_words": source.words,
-        "extractive_method": method,
-        "extractive_summary": text,
-        "extractive": _extract_items(extracts),
-        "extractive_quality": quality._asdict(),
-        "other_quality": other_quality(texts, source, settings.quality),
-        "reference_quality": reference_quality(
-            article.document.highlights, source, settings.quality
-        ),
-        **keyphrase_columns(article, models.keyphrases, settings.options.keyphrases),
-    }
-    return PartialRow(
-        columns,
-        document.is_short,
-        source,
-        functools.partial(_source_text, document, source),
-        SummaryText(method, text, quality.flags),
-        expected,
-    )
-
-
-def _expected_reference(
-    article: Article, neural: np.ndarray | None, models: ScoringModels
-) -> ExpectedReference | None:
-    """What the network that scored the sentences expects of the reference."""
-    if neural is None or models.neural is None or models.neural.importance is None:
+    reference = article.document.highlights
+    if not reference:
         return None
-    sentences = [sentence.text for sentence in article.sentences]
-    return expect_reference(sentences, neural, models.neural.importance)
+    if row.get("reference_summary") == reference:
+        known: dict[str, Any] | None = row["reference_quality"]
+        return known
+    measured = attempt(
+        article,
+        lambda each: compare(reference, read_source(each), config)._asdict(),
+        stage="measure_reference",
+    )
+    return None if isinstance(measured, Failure) else measured
 
 
 def _one_a_line(sentences: Iterable[Sentence]) -> str:
@@ -287,54 +362,9 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
     ]
 
 
-def _source_text(document: SourceDocument, source: SourceIndex) -> SummaryText:
-    """A document as its own summary."""
-    article = document.article
-    text = _one_a_line(article.sentences) or one_line(article.body)
-    flags = []
-    if not source.words:
-        flags.append("empty")
-    if document.is_short:
-        flags.append(SHORT_SOURCE)
-    return SummaryText(SOURCE, text, flags)
-
-
-def finish_row(
-    partial: PartialRow,
-    source: EncodedDocument | None,
-    summaries: "Sequence[Summary] | None",
-    settings: SummarySettings,
-) -> SummaryRow:
-    """The row of a document.
-
-    Args:
-      partial: the columns that are there already.
-      source: what the network read of it; None where no network read it.
-      summaries: its abstractive summaries, best first; None as above.
-      settings: how documents are summarized.
-    """
-    columns: dict[str, Any] = dict.fromkeys(ABSTRACTIVE_COLUMNS)
-    abstractive = None
-    if source is not None and summaries is not None:
-        columns, abstractive = abstractive_columns(
-            partial.source, source, summaries, settings
-        )
-    shown = choose_summary(
-        source=partial.source_text,
-        extractive=partial.extractive,
-        abstractive=abstractive,
-        is_short=partial.is_short,
-        config=settings.fallback,
-    )
-    other = partial.columns["other_quality"]
-    if shown.text.method == SOURCE:
-        texts = {SOURCE: shown.text.text}
-        (item,) = other_quality(texts, partial.source, settings.quality)
-        other = [*other, {**item, "flags": shown.text.flags}]
-    shown_columns = {
-        "other_quality": other,
-        "summary": shown.text.text,
-        "summary_method": shown.text.method,
-        "quality_flags": shown.text.flags,
-    }
-    return SummaryRow({**partial.columns, **columns, **shown_columns}, shown)
+def _spans(
+    support: Sequence[tuple[int, int]] | None,
+) -> list[dict[str, int]] | None:
+    if support is None:
+        return None
+    return [{"start": start, "end": end} for start, end in support]

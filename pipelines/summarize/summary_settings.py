@@ -80,6 +80,10 @@ class SummarySettings(NamedTuple):
     model_ids: dict[str, str | None]
     cleaning: Mapping[str, Any]
 
+    def __hash__(self) -> int:
+        """Equal settings have equal flags; the other attributes are dictionaries."""
+        return hash(self[:5])
+
     @property
     def described(self) -> dict[str, Any]:
         """Everything that the summaries of a text depend on, by name.

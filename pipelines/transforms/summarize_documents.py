@@ -1,6 +1,6 @@
 """`SummarizeDocuments`: documents -> summary rows, in any Beam pipeline."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -11,15 +11,10 @@ from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.clean import check_cleaning
-from precis.pipelines.corpus.dead_letters import DeadLetter
+from precis.pipelines.corpus.dead_letters import DeadLetter, empty_article_letter
 from precis.pipelines.corpus.task import EmptyArticle
-from precis.pipelines.summarize.document_windows import read_windows
 from precis.pipelines.summarize.search_processes import limit_search_processes
-from precis.pipelines.summarize.summary_rows import UNLINKED, run_columns
-from precis.pipelines.summarize.summary_settings import (
-    SummarySettings,
-    read_settings,
-)
+from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 ROWS = "rows"
@@ -75,10 +70,7 @@ class SummarizeDocuments(beam.PTransform):
               bundle there are extractive summaries only, and TensorFlow is not needed.
         """
         super().__init__()
-        self._cleaning: dict[str, Any] = {
-            "clean": clean,
-            "strip_boilerplate": strip_boilerplate,
-        }
+        self._cleaning = {"clean": clean, "strip_boilerplate": strip_boilerplate}
         self._run_id = run_id
         self._summary_options = options
 
@@ -89,24 +81,20 @@ class SummarizeDocuments(beam.PTransform):
           UsageError: an option or a bundle that cannot be.
         """
         refuse_within_import()
-        check_cleaning(self._cleaning["clean"])
+        check_cleaning(str(self._cleaning["clean"]))
         if "output" in self._summary_options:
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
-        settings = read_settings(
-            self._summary_options,
-            cleaning=self._cleaning,
-        )
+        settings = read_settings(self._summary_options, cleaning=self._cleaning)
         options = limit_search_processes(settings.options, documents.pipeline.options)
         settings = settings._replace(options=options)
-        columns = {**UNLINKED, **run_columns(settings, run_id=self._run_id)}
         size = options.window_documents
         return (
             documents
             | "Batch" >> beam.BatchElements(min_batch_size=size, max_batch_size=size)
             | "SummarizeBatches"
-            >> beam.ParDo(_SummarizeBatch(settings, columns, self._cleaning))
+            >> beam.ParDo(_SummarizeBatch(settings, self._run_id))
             .with_output_types(dict[str, Any])
             .with_outputs(DEAD_LETTERS, main=ROWS)
         )
@@ -115,16 +103,11 @@ class SummarizeDocuments(beam.PTransform):
 class _SummarizeBatch(beam.DoFn):
     """Turns a batch of documents into rows and dead letters."""
 
-    def __init__(
-        self,
-        settings: SummarySettings,
-        columns: dict[str, Any],
-        cleaning: Mapping[str, Any],
-    ) -> None:
-        self._settings = settings
-        self._columns = columns
-        self._cleaning = cleaning
-        self._summarizer = WindowSummarizer(settings, Shared)
+    def __init__(self, settings: SummarySettings, run_id: str) -> None:
+        self._cleaning = settings.cleaning
+        self._summarizer = WindowSummarizer(
+            settings, run_id=run_id, share=Shared().acquire
+        )
 
     def setup(self) -> None:
         self._summarizer.load()
@@ -133,21 +116,20 @@ class _SummarizeBatch(beam.DoFn):
         self._summarizer.close()
 
     def process(self, documents: Sequence[Document]) -> Iterator[Any]:
-        articles: list[Article | EmptyArticle] = []
+        articles = []
         for document in documents:
             letter = invalid_document_letter(document)
             if letter is None:
                 article = to_article(document, **self._cleaning)
-                is_empty = not article.body
-                articles.append(EmptyArticle(document, b"") if is_empty else article)
-            else:
+                if article.body:
+                    articles.append(article)
+                    continue
+                letter = empty_article_letter(EmptyArticle(document, b""))
+            yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
+        for window in self._summarizer.summarize(articles):
+            for letter in window.letters:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
-        windows = read_windows(articles, self._settings)
-        for summarized in self._summarizer.summarize(windows):
-            for letter in (*summarized.window.letters, *summarized.letters):
-                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
-            for row in summarized.rows:
-                yield {**row.columns, **self._columns}
+            yield from window.rows
 
 
 def invalid_document_letter(document: Document) -> DeadLetter | None:

@@ -58,17 +58,16 @@ class CountedRuns:
         real = WindowSummarizer.summarize
 
         def summarize_noted(
-            summarizer: WindowSummarizer, windows: Any, *others: Any
+            summarizer: WindowSummarizer, articles: Any, *others: Any
         ) -> Any:
-            return real(summarizer, self._note(windows), *others)
+            return real(summarizer, self._note(articles), *others)
 
         patch.setattr(WindowSummarizer, "summarize", summarize_noted)
 
-    def _note(self, windows: Any) -> Any:
-        for window in windows:
-            ids = [item.article.document.document_id for item in window.documents]
-            self.inferred = sorted([*self.inferred, *ids])
-            yield window
+    def _note(self, articles: Any) -> Any:
+        for article in articles:
+            self.inferred = sorted([*self.inferred, article.document.document_id])
+            yield article
 
     def run(self, output: Path, corpus: str, **flags: Any) -> dict[str, Any]:
         """The manifest of a run."""

@@ -14,9 +14,8 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.summarize.document_windows import DocumentWindow, read_windows
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.summarize.window_summarizer import Window, WindowSummarizer
 from precis.pipelines.transforms.summarize_documents import read_settings
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
@@ -85,8 +84,8 @@ def settings_of(**flags: Any) -> SummarySettings:
     )
 
 
-def window_of(lines, settings: SummarySettings) -> list[DocumentWindow]:
-    """Lines as the windows of a task."""
+def articles_of(lines) -> list[Article]:
+    """Lines as the articles of a task."""
     documents = [
         Document(
             line.get("id", ""),
@@ -95,18 +94,21 @@ def window_of(lines, settings: SummarySettings) -> list[DocumentWindow]:
         )
         for line in lines
     ]
-    articles = [Article(document, strip_boilerplate=True) for document in documents]
-    return list(read_windows(articles, settings))
+    return [Article(document, strip_boilerplate=True) for document in documents]
+
+
+def summarized(lines, **flags: Any) -> Window:
+    """The only window of lines."""
+    worker = WindowSummarizer(settings_of(**flags))
+    worker.load()
+    (window,) = worker.summarize(articles_of(lines))
+    worker.close()
+    return window
 
 
 def first_rows(lines, **flags: Any) -> list[dict[str, Any]]:
-    """The rows of the first window of lines, without the columns of a run."""
-    settings = settings_of(**flags)
-    worker = WindowSummarizer(settings)
-    worker.load()
-    (window,) = worker.summarize(window_of(lines, settings))
-    worker.close()
-    return [row.columns for row in window.rows]
+    """The rows of lines, without the id of their settings."""
+    return [{**row, "settings_id": ""} for row in summarized(lines, **flags).rows]
 
 
 def learn_tokenizer():

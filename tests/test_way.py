@@ -1,0 +1,84 @@
+"""How many files of precis an article passes through on its way to its row."""
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# Files that execute a function, of one article with extractive summaries. The number in
+# a line goes down only; less is easier to read.
+MOST_OF_TASK = 99  # while the article is read, summarized and written
+MOST_OF_COMMAND = 999  # with the start of the command and its end
+
+ARTICLE = (
+    "Rain fell on Oslo on Monday. The mayor, Kari Nordby, said that 40 streets were "
+    "closed and 1,200 people had left their homes. Schools stayed open. Trains ran "
+    "late, and the airport cancelled 15 flights. Forecasters expect no more rain."
+)
+
+
+class Way:
+    """Notes the files of precis that execute a function, and those of the task."""
+
+    def __init__(self) -> None:
+        import precis
+
+        self.root = os.path.dirname(os.path.dirname(os.path.realpath(precis.__file__)))
+        self.command: set[str] = set()
+        self.task: set[str] = set()
+        self.depth = 0
+
+    def note(self, frame, event, _) -> None:
+        code = frame.f_code
+        path = os.path.realpath(code.co_filename)
+        is_task = code.co_qualname == "SummarizeWorker.run"
+        if event == "return":
+            self.depth -= is_task
+        # The code of modules and classes runs when they are imported.
+        elif event == "call" and code.co_flags & inspect.CO_OPTIMIZED:
+            self.depth += is_task
+            name = os.path.relpath(path, self.root)
+            if name.split(os.sep)[0] in ("model", "pipelines", "precis"):
+                self.command.add(name)
+                if self.depth:
+                    self.task.add(name)
+
+
+def follow(corpus: str, output: str) -> None:
+    """Runs the command and prints the files as JSON; in a process of its own."""
+    import threading
+
+    from precis.pipelines.command_line.cli import main
+
+    way = Way()
+    threading.setprofile(way.note)
+    sys.setprofile(way.note)
+    words = ["--corpus", corpus, "--output", output, "--workers", "1"]
+    code = main(["summarize", "--extractive", "lead,frequency", *words])
+    sys.setprofile(None)
+    print(json.dumps([code, sorted(way.task), sorted(way.command)]))
+
+
+def test_an_article_passes_through_few_files(tmp_path: Path):
+    corpus = tmp_path / "one.jsonl"
+    corpus.write_text(json.dumps({"article": ARTICLE, "highlights": "Rain fell."}))
+    done = subprocess.run(
+        [sys.executable, __file__, f"jsonl:{corpus}", str(tmp_path / "output")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout, done.stderr
+    code, task, command = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0
+    assert len(task) <= MOST_OF_TASK, "\n".join([f"{len(task)} files:", *task])
+    others = sorted({*command} - {*task})
+    assert len(command) <= MOST_OF_COMMAND, "\n".join(
+        [f"{len(command)} files, beside those of the task:", *others]
+    )
+
+
+if __name__ == "__main__":
+    follow(*sys.argv[1:])
